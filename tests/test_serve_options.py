@@ -128,7 +128,7 @@ def test_the_decorated_handler_itself_stays_as_it_is() -> None:
     [
         ({"instructions": 7}, "instructions is text"),
         ({"server_info": {"website": "https://example.com"}}, "it says 'website', which is not known"),
-        ({"server_info": {"websiteUrl": "example.com"}}, "websiteUrl must be an https:// URL"),
+        ({"server_info": {"websiteUrl": "example.com"}}, "websiteUrl must be an http:// or https:// URL"),
         ({"server_info": {"icons": [{}]}}, "an icon needs src"),
         ({"around": "hook"}, "around is a function that takes a Call"),
     ],

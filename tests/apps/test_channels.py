@@ -9,7 +9,7 @@ import pytest
 from functions.plan_trip.app import plan_trip
 from functions.update_work_item.app import update_work_item
 from mcp_functions import Elicit, prompt, serve, tool
-from mcp_functions.protocol.constants import APP_FORM, EXTENSION_APPS, META_CLIENT_INFO
+from mcp_functions.protocol.constants import APP_FORM_URI, EXTENSION_APPS, META_CLIENT_INFO
 from tests.apps.tools import APPS, FORMS, MESSAGE, book, connect, convert, describe, host, pack, rate, request
 from tests.support import wire
 
@@ -265,7 +265,7 @@ def test_a_list_has_the_companions_that_its_client_can_use(declared: dict[str, A
 def test_a_host_with_apps_finds_the_form_linked_and_its_companion_hidden_from_the_model() -> None:
     result = request(serve(rate), "tools/list")["result"]
     asking, companion = result["tools"]
-    assert asking["_meta"] == {"ui": {"resourceUri": APP_FORM}}
+    assert asking["_meta"] == {"ui": {"resourceUri": APP_FORM_URI}}
     assert "outputSchema" not in asking
     assert companion["_meta"] == {"ui": {"visibility": ["app"]}}
     assert result["cacheScope"] == "private"
@@ -280,8 +280,8 @@ def test_a_host_with_apps_finds_and_reads_the_form() -> None:
     function = serve(rate)
     assert "resources" in request(function, "server/discover")["result"]["capabilities"]
     (entry,) = request(function, "resources/list")["result"]["resources"]
-    assert (entry["uri"], entry["mimeType"]) == (APP_FORM, "text/html;profile=mcp-app")
-    result = request(function, "resources/read", {"uri": APP_FORM})["result"]
+    assert (entry["uri"], entry["mimeType"]) == (APP_FORM_URI, "text/html;profile=mcp-app")
+    result = request(function, "resources/read", {"uri": APP_FORM_URI})["result"]
     (page,) = result["contents"]
     assert page["mimeType"] == "text/html;profile=mcp-app"
     assert page["_meta"] == {"ui": {"prefersBorder": True}}
@@ -296,7 +296,7 @@ def test_a_tool_that_never_asks_has_neither_form_nor_companion() -> None:
     function = serve(add)
     (entry,) = request(function, "tools/list")["result"]["tools"]
     assert "_meta" not in entry
-    assert request(function, "resources/read", {"uri": APP_FORM})["error"]["code"] == -32601
+    assert request(function, "resources/read", {"uri": APP_FORM_URI})["error"]["code"] == -32601
 
 
 def test_a_tool_cannot_have_the_name_of_a_companion() -> None:

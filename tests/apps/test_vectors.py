@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_functions.apps.channels import APP, WORDS, Channel
+from mcp_functions.apps.channels import APP, MODEL, Channel
 from mcp_functions.apps.companions import ARGUMENTS, bind
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.request_state import RequestStates
@@ -21,7 +21,7 @@ def states(name: str, at: str) -> RequestStates:
     )
 
 
-@pytest.mark.parametrize(("name", "channel"), [("app", APP), ("words", WORDS)])
+@pytest.mark.parametrize(("name", "channel"), [("app", APP), ("words", MODEL)])
 def test_the_vector_of_a_rung_is_the_state_that_this_writes_and_reads(name: str, channel: Channel) -> None:
     vector, record = VECTORS[f"accept-{name}"], {ARGUMENTS: {"city": "Lisbon"}}
     assert vector["label"] == channel.label.decode()

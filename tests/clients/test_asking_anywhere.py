@@ -13,7 +13,7 @@ from mcp.client.extension import advertise
 from mcp_types import ElicitResult
 
 from mcp_functions.local import Harness
-from mcp_functions.protocol.constants import APP_FORM, APP_MIME_TYPE, EXTENSION_APPS
+from mcp_functions.protocol.constants import APP_FORM_URI, APP_MIME_TYPE, EXTENSION_APPS
 from tests.clients.people import run, text
 from tests.conformance import node
 
@@ -68,7 +68,7 @@ def test_the_python_client_gets_every_result_past_its_own_checks(
         form = (result.meta or {}).get(FORM)
         if form:
             assert "a form asks the user: How many stars?" in text(result)
-            page = await connected.read_resource(APP_FORM)
+            page = await connected.read_resource(APP_FORM_URI)
             assert page.contents[0].mime_type == APP_MIME_TYPE
             result = await connected.call_tool(form["tool"], {"state": form["state"], "answers": ANSWER})
         return names, result
@@ -126,8 +126,8 @@ def test_the_typescript_client_gets_every_result_past_its_own_checks(
 def test_a_sample_is_answered_in_the_form_through_the_front_door(harness: Harness, mode: str) -> None:
     async def books(connected: Client) -> CallToolResult:
         asking = next(tool for tool in (await connected.list_tools()).tools if tool.name == "book_trip")
-        assert asking.meta == {"ui": {"resourceUri": APP_FORM}}
-        assert (await connected.read_resource(APP_FORM)).contents[0].mime_type == APP_MIME_TYPE
+        assert asking.meta == {"ui": {"resourceUri": APP_FORM_URI}}
+        assert (await connected.read_resource(APP_FORM_URI)).contents[0].mime_type == APP_MIME_TYPE
         pending = await connected.call_tool("book_trip", {"city": "Lisbon"})
         form = (pending.meta or {})[FORM]
         yes = {"consent": {"action": "accept", "content": {"consent": True}}}

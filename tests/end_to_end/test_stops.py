@@ -254,22 +254,22 @@ def names(kms: FailingKms) -> Pseudonyms:
 def test_a_failing_kms_is_called_once_a_minute_and_no_request_fails(names: Pseudonyms, kms: FailingKms) -> None:
     kms.error_code = "ThrottlingException"
     for second in (0, 1, PAUSE_SECONDS - 1, PAUSE_SECONDS):
-        names.admit("alice", (), NOVEMBER + second)
+        names.log_caller("alice", NOVEMBER + second)
     assert kms.calls == 2
 
 
 def test_callers_have_pseudonyms_again_after_kms_failed(names: Pseudonyms, kms: FailingKms) -> None:
     kms.error_code = "ThrottlingException"
-    names.admit("alice", (), NOVEMBER)
+    names.log_caller("alice", NOVEMBER)
     kms.error_code = None
-    names.admit("alice", (), NOVEMBER + PAUSE_SECONDS)
-    assert names.name("alice", "2026-11", NOVEMBER).startswith("2026-11.")
+    names.log_caller("alice", NOVEMBER + PAUSE_SECONDS)
+    assert names.pseudonym("alice", "2026-11", NOVEMBER).startswith("2026-11.")
 
 
 def test_a_caller_with_the_pseudonym_of_a_stopped_one_is_refused(names: Pseudonyms) -> None:
-    stopped = [names.name("alice", "2026-11", NOVEMBER)]
+    stopped = [names.pseudonym("alice", "2026-11", NOVEMBER)]
     with pytest.raises(CallerStopped):
-        names.admit("alice", stopped, NOVEMBER)
+        names.refuse_stopped_caller("alice", stopped, NOVEMBER)
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "AccessDeniedException"])
@@ -277,8 +277,9 @@ def test_no_caller_is_admitted_while_some_are_stopped_and_kms_fails(
     code: str, names: Pseudonyms, kms: FailingKms
 ) -> None:
     kms.error_code = code
+    names.log_caller("alice", NOVEMBER)
     with pytest.raises(TemporarilyUnavailable):
-        names.admit("alice", ["2026-11.fbIZn1rBHzMDjVTr"], NOVEMBER)
+        names.refuse_stopped_caller("alice", ["2026-11.fbIZn1rBHzMDjVTr"], NOVEMBER)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +290,7 @@ def test_the_error_of_a_pseudonym_says_whether_a_retry_helps(
 ) -> None:
     kms.error_code = code
     with pytest.raises(error):
-        names.name("alice", "2026-11", NOVEMBER)
+        names.pseudonym("alice", "2026-11", NOVEMBER)
 
 
 # ---- A stopped function

@@ -293,8 +293,8 @@ def test_a_header_without_its_argument_is_refused() -> None:
 
 def test_a_reference_names_a_prompt_or_a_resource() -> None:
     to_prompt, to_resource = {"type": "ref/prompt", "name": "brief"}, {"type": "ref/resource", "uri": "a://{x}"}
-    assert lookup.read_reference({"ref": to_prompt}) == ("prompts/get", "brief")
-    assert lookup.read_reference({"ref": to_resource}) == ("resources/read", "a://{x}")
+    assert lookup.read_reference({"ref": to_prompt}) == ("ref/prompt", "brief")
+    assert lookup.read_reference({"ref": to_resource}) == ("ref/resource", "a://{x}")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
-"""Async handlers of a process share one event loop, which runs in a thread of its own.
+"""All async tools of a process run in one event loop, which has a thread of its own.
 
-So a client that a module makes, of HTTP or of a database, serves every call of the process: such clients belong to the
-loop in which they first waited. A task that a call starts ends with the call. Most tests hold a conversation with a
-tool, as a client does; `counts` says what its tasks have done.
+An HTTP connection of asyncio works only in the loop that opened it. With one loop, every call of a tool can use it.
+When a call ends, the asyncio tasks that it started end too. `talk_to(tool).call(…)` sends a request to the tool.
 """
 
 from __future__ import annotations
@@ -41,30 +40,32 @@ def counts() -> Counter[str]:
 
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a call wait 0.01 seconds for cancelled tasks, not 1."""
+    """Let a call wait 0.01 seconds for cancelled tasks, instead of 1 second."""
     monkeypatch.setattr(event_loop, "GRACE_SECONDS", 0.01)
 
 
 def run_in_threads(*calls: Callable[[], Any]) -> list[Any]:
-    """Make some calls at once, as the local harness does; return their results."""
+    """Make some calls at the same time, each in a thread; return their results."""
     with ThreadPoolExecutor(len(calls)) as threads:
-        return [future.result() for future in [threads.submit(call) for call in calls]]
+        futures = [threads.submit(call) for call in calls]
+        return [future.result() for future in futures]
 
 
 async def wait_until_cancelled(counts: Counter[str], name: str) -> None:
+    """Wait for ever; count the beginning, and the end of the clean-up after the cancelling."""
     counts[f"{name} began"] += 1
     try:
         await asyncio.Event().wait()
     finally:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # a clean-up that needs the loop
         counts[f"{name} ended"] += 1
 
 
-# A client that a module makes
+# An HTTP connection that several calls use
 
 
 class KeepAliveServer(BaseHTTPRequestHandler):
-    """A server that keeps its connections open, and counts them."""
+    """A server that keeps its connections open, and notes each new one."""
 
     protocol_version = "HTTP/1.1"
     connections: ClassVar[list[str]] = []
@@ -91,29 +92,36 @@ def url() -> Iterator[str]:
         yield f"http://{host}"
 
 
-def test_a_client_serves_every_call_over_one_connection_even_after_a_failed_call(url: str) -> None:
-    client, lock = httpx2.AsyncClient(), asyncio.Lock()
+def test_every_call_uses_one_http_connection_even_after_a_failed_call(url: str) -> None:
+    http_client, lock = httpx2.AsyncClient(), asyncio.Lock()
 
     async def get() -> str:
-        async with lock:  # a lock belongs to the loop in which a task first waits for it
-            return (await client.get(url)).text
+        async with lock:  # the other task waits here, so the lock belongs to this loop from now on
+            return (await http_client.get(url)).text
 
     @tool
-    async def fetch(then: str) -> str:
+    async def fetch() -> str:
         text, _ = await asyncio.gather(get(), get())
-        match then:
-            case "raise":
-                raise LookupError
-            case "time out":
-                async with asyncio.timeout(0):
-                    await asyncio.sleep(60)
         return text
 
-    for then in ("return", "raise", "return", "time out", "return"):
-        talk = talk_to(fetch).call(then=then)
-    assert talk.text == "ok"
+    @tool
+    async def fetch_and_raise() -> str:
+        await get()
+        raise LookupError
+
+    @tool
+    async def fetch_and_time_out() -> str:
+        await get()
+        async with asyncio.timeout(0):
+            await asyncio.sleep(60)
+        return "unreached"
+
+    assert talk_to(fetch).call().text == "ok"
+    for failing in (fetch_and_raise, fetch_and_time_out):
+        assert "failed unexpectedly" in talk_to(failing).call().text
+        assert talk_to(fetch).call().text == "ok"
     assert KeepAliveServer.connections == ["opened"]
-    event_loop.run(client.aclose())
+    event_loop.run(http_client.aclose())
 
 
 # Two calls at once

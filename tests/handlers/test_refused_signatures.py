@@ -116,7 +116,7 @@ AFTER_STAR = (
         (result_outside_json, "collections.abc.Callable[[], int] cannot be written as JSON"),
         (list_as_return_type, "[<class 'int'>] cannot be written as JSON"),
         (float_header, "x-mcp-header on 'x': only strings, integers and booleans may be repeated in a header"),
-        (same_header, "x-mcp-header names must be unique, and may only stand on properties reached through"),
+        (same_header, "x-mcp-header names must be unique, and two properties have"),
         (header_with_space, "x-mcp-header on 'x' must be an RFC 9110 token"),
         (capability_before_star, "elicit: a capability is a parameter after *, as in (…, *, elicit)"),
         (state_before_star, "state: a capability is a parameter after *, as in (…, *, state)"),

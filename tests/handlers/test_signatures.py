@@ -376,7 +376,7 @@ def test_an_authors_validator_may_change_a_value() -> None:
 def test_the_error_for_a_misplaced_parameter_lists_every_capability() -> None:
     public = {name: getattr(mcp_functions, name) for name in mcp_functions.__all__}
     capability_names = {name for name, value in public.items() if is_capability(value)}
-    assert set(injection.CAPABILITIES.split(", ")) == capability_names
+    assert set(injection.CAPABILITY_NAMES.split(", ")) == capability_names
 
 
 def is_capability(value: object) -> bool:

@@ -242,7 +242,7 @@ class Uninterrupted(Round):
         except Exception as outcome:  # noqa: BLE001 - as the engine does
             return outcome
 
-    def check_may_run(self, max_seconds: float | None) -> None:
+    def end_if_step_must_wait(self, max_seconds: float | None) -> None:
         pass
 
     def end_without_question(self) -> None:  # type: ignore[override]  # there is all the time in the world

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_functions import Elicit, tool
 from mcp_functions.legacy.sealed_ids import IdSeal
-from mcp_functions.protocol.errors import TemporarilyUnavailable
+from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from tests.legacy import handlers
 from tests.legacy.clients import Client, error_message, read_question, read_retry, result_text
 from tests.legacy.deployment import Deployment, Once
@@ -140,6 +140,20 @@ def test_the_question_of_the_next_round_is_sealed_again_when_kms_fails(
     assert deployment.sleeps == [0.2, 0.4]
     read_question(client.resume())
     assert deployment.rounds_run == 2
+
+
+def test_a_question_that_no_key_can_seal_is_explained(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    seal = IdSeal.seal
+
+    def refuse_questions(self: IdSeal, claims: Mapping[str, Any]) -> str:
+        if "rest" in claims:
+            raise Misconfigured(reason="kms:denied")
+        return seal(self, claims)
+
+    monkeypatch.setattr(IdSeal, "seal", refuse_questions)
+    message = result_text(client.call("resolve", bug=7))
+    assert "How was bug 7 resolved?" in message
+    assert "the server's key for questions is not available" in message
 
 
 def test_the_next_question_of_the_round_is_sealed_again_when_kms_fails(

@@ -25,7 +25,7 @@ from mcp_functions.aws import endpoints as aws_endpoints
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import checks, template
 from mcp_functions.local.auth import set_auth
-from mcp_functions.local.checks.iam import MAY_INVOKE, written_statements
+from mcp_functions.local.checks.iam import MAY_INVOKE, scaffold_statements
 from mcp_functions.local.lambdas.functions import SIGN_IN
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ PERMISSION = {"Type": "AWS::Lambda::Permission"}
 
 ABSENT = object()
 KEY = {"Fn::GetAtt": "RequestStateKey.Arn"}
-(MAY_SEAL,), (MAY_KEEP, *_OTHERS) = written_statements("MaySeal"), written_statements("MayKeep")
+(MAY_SEAL,), (MAY_KEEP, *_OTHERS) = scaffold_statements("MaySeal"), scaffold_statements("MayKeep")
 NO_AUTH = {"Authorizer": "NONE"}
 SEAL, KEEP = {"Ref": "MaySeal"}, {"Ref": "MayKeep"}
 WRONG_ROUTE: dict[str, Any] = {

@@ -79,7 +79,7 @@ def test_a_date_in_meta_is_published_as_text() -> None:
         ({"icons": "https://x.example/i"}, "icons is a list"),
         ({"icons": ["https://x.example/i"]}, "an icon: a dict or a model with these members is needed: src"),
         ({"icons": [{"mimeType": "image/png"}]}, "an icon needs src"),
-        ({"icons": [{"src": "javascript:alert(1)"}]}, "src must be an https:// or data: URI"),
+        ({"icons": [{"src": "javascript:alert(1)"}]}, "src must be an http://, https:// or data: URI"),
         ({"icons": [{"src": "data:,", "sizes": "48x48"}]}, "sizes must be a list of sizes"),
         ({"icons": [{"src": "data:,", "sizes": ["48"]}]}, "sizes must be a list of sizes"),
         ({"icons": [{"src": "data:,", "theme": "blue"}]}, 'theme must be "light" or "dark"'),

@@ -109,7 +109,7 @@ def test_the_error_for_a_value_outside_json_names_its_class_but_does_not_quote_i
     with pytest.raises(DeveloperError, match=r"^JSON cannot carry what the function returned ") as caught:
         results.call_tool_result(value)
     assert type(value).__name__ in str(caught.value)
-    assert str(caught.value).endswith(results.TOOL)
+    assert str(caught.value).endswith(results.TOOL_RETURNS)
     assert "hunter2" not in str(caught.value)
 
 

@@ -4,6 +4,7 @@
 `annotations` from `__future__`.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -245,7 +246,8 @@ def test_arguments_that_break_the_custom_schema_are_refused(sent: dict[str, Any]
         ({"type": "object", "$schema": "http://json-schema.org/draft-07/schema#"}, "the only dialect is"),
         ({"type": "object", "properties": {"x": {"$ref": "https://x.example/s"}}}, "leaves the schema"),
         ({"type": "object", "properties": {"x": {"type": "strin"}}}, "not a valid JSON Schema 2020-12"),
-        ({"type": "object", "description": "x" * 70_000}, "may have 65536 bytes and 32 levels"),
+        ({"type": "object", "description": "x" * 70_000}, "at most 65536 bytes"),
+        (json.loads('{"type": "object", "default": ' + "[" * 32 + "]" * 32 + "}"), "at most 32 levels"),
     ],
 )
 def test_a_custom_schema_that_clients_would_not_accept_is_refused(schema: dict[str, Any], error: str) -> None:

@@ -101,6 +101,10 @@ FIELDS: list[tuple[Any, dict[str, Any]]] = [
         Annotated[list[Size], Length(1, 2)],
         {"type": "array", "items": {"type": "string", "enum": ["small", "large"]}, "minItems": 1, "maxItems": 2},
     ),
+    (
+        Annotated[list[Size], Field(min_length=1)],
+        {"type": "array", "items": {"type": "string", "enum": ["small", "large"]}, "minItems": 1},
+    ),
     (Annotated[str, Format("email")], {"type": "string", "format": "email"}),
     (Annotated[str | None, Format("uri")], {"type": "string", "format": "uri"}),
     (Annotated[str, Format("uri"), Field(max_length=9)], {"type": "string", "format": "uri", "maxLength": 9}),

@@ -23,7 +23,7 @@ from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
 from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keys import Scope
-from mcp_functions.seal.token_format import CEILING
+from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 from tests.seal.refusals import assert_refused, refusal_reason, replace_character
 from tests.support.strict_kms import BLOB_BYTES, SCOPE, START, Clock, StrictKms, make_envelope, make_keys
 
@@ -87,14 +87,14 @@ def make_limited_envelope(max_chars: int) -> Envelope:
 
 @pytest.mark.parametrize("size", CHUNK_EDGES)
 def test_a_payload_of_any_size_comes_back(size: int) -> None:
-    envelope, payload = make_limited_envelope(CEILING), os.urandom(size)
+    envelope, payload = make_limited_envelope(MAX_TOKEN_CHARS), os.urandom(size)
     assert envelope.unseal(envelope.seal(payload)) == payload
 
 
 @pytest.mark.parametrize("size", CHUNK_EDGES)
 def test_a_token_at_the_limit_is_sealed_and_opened(size: int) -> None:
     payload = b"x" * size
-    token = make_limited_envelope(CEILING).seal(payload)
+    token = make_limited_envelope(MAX_TOKEN_CHARS).seal(payload)
     envelope = make_limited_envelope(max_chars=len(token))
     assert len(envelope.seal(payload)) == len(token)
     assert envelope.unseal(token) == payload
@@ -103,7 +103,7 @@ def test_a_token_at_the_limit_is_sealed_and_opened(size: int) -> None:
 @pytest.mark.parametrize("size", CHUNK_EDGES)
 def test_a_token_over_the_limit_is_neither_sealed_nor_opened(size: int) -> None:
     payload = b"x" * size
-    token = make_limited_envelope(CEILING).seal(payload)
+    token = make_limited_envelope(MAX_TOKEN_CHARS).seal(payload)
     envelope = make_limited_envelope(max_chars=len(token) - 1)
     with pytest.raises(StateTooLarge):
         envelope.seal(payload)
@@ -119,7 +119,7 @@ def test_a_token_over_the_limit_is_refused_before_it_is_decoded(monkeypatch: pyt
 
 def test_the_error_of_a_large_state_shows_sizes_and_no_content() -> None:
     payload = b"secret" * 5000
-    chars = len(make_limited_envelope(CEILING).seal(payload))
+    chars = len(make_limited_envelope(MAX_TOKEN_CHARS).seal(payload))
     with pytest.raises(StateTooLarge) as error:
         make_limited_envelope(max_chars=24576).seal(payload)
     assert error.value.reason == (
@@ -130,7 +130,7 @@ def test_the_error_of_a_large_state_shows_sizes_and_no_content() -> None:
     assert error.value.message == "Internal error"
 
 
-@pytest.mark.parametrize("max_chars", [0, -1, CEILING + 1])
+@pytest.mark.parametrize("max_chars", [0, -1, MAX_TOKEN_CHARS + 1])
 def test_a_limit_outside_of_one_to_the_ceiling_is_a_misconfiguration(max_chars: int) -> None:
     with pytest.raises(Misconfigured):
         make_limited_envelope(max_chars)
@@ -376,5 +376,5 @@ def test_describe_returns_what_everybody_can_read_in_a_token() -> None:
 
 @pytest.mark.parametrize("size", CHUNK_EDGES)
 def test_describe_computes_the_size_of_the_payload(size: int) -> None:
-    token = make_limited_envelope(CEILING).seal(b"x" * size)
+    token = make_limited_envelope(MAX_TOKEN_CHARS).seal(b"x" * size)
     assert describe(token)["payload_bytes"] == size

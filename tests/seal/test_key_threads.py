@@ -114,7 +114,7 @@ def test_a_thread_gives_up_when_another_opens_a_token_under_the_same_key_for_lon
     held.wait()
     with pytest.raises(TemporarilyUnavailable) as error:
         container.unseal(token)
-    assert error.value.reason == "kms:NoTurn"
+    assert error.value.reason == "kms:LockTimeout"
     held.release(*threads)
     assert container.unseal(token) == b"state"
 
@@ -129,7 +129,7 @@ def test_a_thread_gives_up_when_another_generates_a_key_for_long(
     held.wait()
     with pytest.raises(TemporarilyUnavailable) as error:
         container.seal(b"state")
-    assert error.value.reason == "kms:NoTurn"
+    assert error.value.reason == "kms:LockTimeout"
     held.release(*threads)
     assert container.seal(b"state")
 

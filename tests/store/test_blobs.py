@@ -19,7 +19,7 @@ from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.token_format import CEILING
+from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 from mcp_functions.store import (
     BLOB_LABEL,
     BlobStore,
@@ -59,7 +59,7 @@ class Backend:
     def open(self, *, codec: Any = None, blobs: bool = True) -> SealedTable:  # noqa: ANN401 - an own codec
         keys = make_keys(self.kms, self.arn, scope=SCOPE, clock=self.clock)
         items, objects = (
-            CodecAdapter(codec, label) if codec else Envelope(keys, label=label, max_chars=CEILING, max_age=DAY)
+            CodecAdapter(codec, label) if codec else Envelope(keys, label=label, max_chars=MAX_TOKEN_CHARS, max_age=DAY)
             for label in (tables.LABEL, BLOB_LABEL)
         )
         return SealedTable(

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from mcp_functions import settings
 from mcp_functions import store as tables
-from mcp_functions.aws.errors import OUTAGE
+from mcp_functions.aws.errors import OUTAGE_CODES
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.local.doubles import dynamodb as local
 from mcp_functions.local.doubles.dynamodb import Moto
@@ -28,7 +28,7 @@ from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.token_format import CEILING
+from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 from mcp_functions.store import Conflict, DynamoDbError, DynamoDbTable, ItemTooLarge, Key, SealedTable, UnreadableItem
 from mcp_functions.store.dynamodb import MAX_BYTES
 from mcp_functions.testing import deployed
@@ -62,7 +62,7 @@ class Backend:
 
     def open(self, *, scope: Any = SCOPE, max_age: int = DAY, keys: Keyring | None = None) -> SealedTable:  # noqa: ANN401
         keys = keys or make_keys(self.kms, self.arn, scope=scope, clock=self.clock)
-        seal = Envelope(keys, label=tables.LABEL, max_chars=CEILING, max_age=max_age)
+        seal = Envelope(keys, label=tables.LABEL, max_chars=MAX_TOKEN_CHARS, max_age=max_age)
         return SealedTable(DynamoDbTable(TABLE, lambda: self.call), seal, SERVICE, max_age=max_age, now=self.clock)
 
     def soon(self, seconds: int = 3600) -> int:
@@ -243,7 +243,7 @@ def test_an_item_of_dynamodbs_limit_is_stored_and_a_larger_one_is_refused_before
     assert backend.open().get(KEY) == kept
     with pytest.raises(ItemTooLarge) as refused:
         table.replace(kept, {"x": "x" * (largest + 3)})
-    assert refused.value.reason.startswith("an item of 4000")
+    assert refused.value.reason.startswith(f"a payload of {largest + 11} bytes")
     assert refused.value.status == 500
     with pytest.raises(ItemTooLarge):  # over what an envelope seals at all
         table.replace(kept, {"x": "x" * 4_000_000})
@@ -376,7 +376,7 @@ def raising(code: str, status: int) -> Call:
 @pytest.mark.parametrize(
     ("code", "status", "error"),
     [
-        *[(code, 400, TemporarilyUnavailable) for code in sorted(OUTAGE)],
+        *[(code, 400, TemporarilyUnavailable) for code in sorted(OUTAGE_CODES)],
         ("SomethingNew", 503, TemporarilyUnavailable),
         ("ConnectTimeoutError", 0, TemporarilyUnavailable),
         ("AccessDeniedException", 400, Misconfigured),

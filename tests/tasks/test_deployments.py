@@ -15,7 +15,7 @@ from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from mcp_functions.protocol.messages import ForwardedResponse, Request
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.token_format import CEILING
+from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 from mcp_functions.settings import Settings
 from mcp_functions.store import LABEL
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
@@ -93,7 +93,7 @@ def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_pe
     kms, clock = StrictKms(), Clock(START + 450)  # the middle of an epoch, where no key of the one before seals
     keys = make_keys(kms, kms.create_key(), clock=clock)
     deployment = Deployment(
-        *JOBS, max_open_tasks=100, clock=clock, seal=Envelope(keys, label=LABEL, max_chars=CEILING, max_age=DAY)
+        *JOBS, max_open_tasks=100, clock=clock, seal=Envelope(keys, label=LABEL, max_chars=MAX_TOKEN_CHARS, max_age=DAY)
     )
     alice = Client(deployment)
     tasks: list[str] = []

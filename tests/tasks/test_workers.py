@@ -463,7 +463,7 @@ def stored(deployment: Deployment) -> dict[str, Any]:
 
 
 class Lambda:
-    """Lambda's Invoke API, as far as a summons needs it."""
+    """Lambda's Invoke API, as far as an invocation of a worker needs it."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.invoked: list[dict[str, Any]] = []

@@ -1,15 +1,17 @@
-"""The front door: the MCP endpoint of a server whose tools, prompts and resources are separate Lambda functions.
+"""The front door is the MCP endpoint of a server whose tools, prompts and resources are separate Lambda functions.
 
-A client knows one URL, which is that of the front door. A request takes one of two ways:
+    client  ->  API Gateway  ->  front door  ->  function `booking`, with the tool "book"
+                                             ->  function `notes`, with the resource "notes://today"
 
-    server/discover, lists        answered here, from catalog.json, which describes all handlers
-    calls, completions, tasks     forwarded, with the event unchanged, to the function that has the handler
+A client knows only the URL of the front door, which does one of two things with a request:
 
-A function checks a forwarded request again, as if it came from the client. A call that takes several requests has a
-state, which the client returns with each of them. Only the function that sealed (encrypted) the state can open it.
+    server/discover, lists        it answers them from catalog.json, which describes all handlers
+    calls, completions, tasks     it forwards the event, unchanged, to the function that has the handler
+
+The function checks a forwarded request again, as if it came from the client.
 
 A client of 2025 uses an earlier revision of the protocol, which `mcp_functions.legacy` translates. That revision has
-sessions, and questions that wait for an answer. To seal these, the front door needs a key where such clients may call.
+sessions, and questions that wait for an answer. The front door needs a KMS key to seal (encrypt) these.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
@@ -27,7 +30,7 @@ from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import APP_FORM, CALLS, TASKS
+from mcp_functions.protocol.constants import APP_FORM_URI, CALL_METHODS, TASK_METHODS
 from mcp_functions.protocol.errors import FunctionStopped
 from mcp_functions.settings import read as read_settings
 
@@ -49,17 +52,20 @@ def serve_catalog(
     logger: Logger | None = None,
     now: Callable[[], float] = time.time,
 ) -> LambdaFunction:
-    """Make the Lambda entry point of the MCP endpoint.
+    """Make the Lambda entry point of the front door.
 
     Args:
         path: catalog.json, written by `python -m mcp_functions.local catalog`.
-        instructions: tell a model how to use this server as a whole.
+        instructions: a text that tells a model how to use the whole server.
         server_info: title, description, website and icons of the server.
         logger: writes the line of each request, as in `serve`.
         now: the clock, unix seconds.
+
+    Returns:
+        The function that the template names with `Handler: app.handler`.
     """
     about = read_about(instructions, server_info)
-    # This loads what the first call of another function needs, because Lambda gives a full CPU at init.
+    # Load the modules and certificates for forwarding now, because Lambda gives a full CPU while a function starts.
     aws.prepare(aws.find_endpoint(os.environ, "lambda"))
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
@@ -69,13 +75,14 @@ def serve_catalog(
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
             catalog = json.load(file)
         client = forwarding.CachedClient(forwarding.lambda_client)
-        return FrontDoor(catalog, settings, client, about, now=clock).endpoint(settings.folder(function_name))
+        front_door = FrontDoor(catalog, settings, client, about, now=clock)
+        return front_door.endpoint(settings.folder(function_name))
 
     return LambdaFunction(make_endpoint, now=now, logger=logger)
 
 
 class FrontDoor:
-    """Answers lists from a catalog, and forwards every other request to a function that the catalog names."""
+    """Answers discovery and lists from a catalog, and forwards every other request to a function of the catalog."""
 
     def __init__(
         self,
@@ -91,9 +98,9 @@ class FrontDoor:
         Args:
             catalog: the content of catalog.json.
             settings: the settings of the deployment.
-            client: returns the Lambda client, which it makes at the first call.
-            about: the instructions and the `serverInfo` of the server as a whole.
-            now: the clock of deadlines, unix seconds.
+            client: returns the client that invokes Lambda functions.
+            about: the `instructions` and the `serverInfo` of the whole server.
+            now: the clock, unix seconds.
         """
         self._catalog = catalog
         self._settings = settings
@@ -106,15 +113,15 @@ class FrontDoor:
 
         Three of its parts depend on the settings:
 
-            documents         the metadata of OAuth, if callers have access tokens (MCP_AUTH_MODE)
-            handle_legacy     responds to clients of 2025, if they are allowed (MCP_EARLIER_REVISIONS)
-            dialects          translate the messages of proposals for the protocol (MCP_DIALECTS)
+            documents         the OAuth metadata, if callers have access tokens (MCP_AUTH_MODE)
+            handle_legacy     responds to clients of 2025, if the deployment allows them (MCP_EARLIER_REVISIONS)
+            dialects          translate messages that only proposals for the protocol have (MCP_DIALECTS)
 
         Args:
-            folder: the folder of the front door's own function, without the stack's name.
+            folder: the folder of the front door's own function, as in template.yaml.
         """
         settings = self._settings
-        handle_legacy = lazy_function(lambda: self._make_legacy_server(folder))
+        handle_legacy = lazy_function(partial(self._make_legacy_server, folder))  # made at its first call
         endpoint = Endpoint(
             settings,
             self.answer,
@@ -130,25 +137,29 @@ class FrontDoor:
         return dialects.add_to_front_door(endpoint, self._catalog, self.forward)
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
-        """Answer a list or discovery, and forward every other request to the function that it names."""
+        """Answer discovery and lists, and forward every other request to the function that serves it.
+
+        Raises:
+            McpError: the request names no handler of the catalog, or the function could not be called.
+        """
         catalog = self._catalog
         method = request.method
         params = request.params
-        if method == "resources/read" and params.get("uri") == APP_FORM and catalog.get("asks"):
-            # A host of MCP Apps reads the page that shows the questions of tools; it is the same for every tool.
+        if method == "resources/read" and params.get("uri") == APP_FORM_URI and catalog.get("asks"):
+            # The page of the toolkit's form, an app that shows questions to the user, is the same for all tools.
             return lookup.form_result(self._settings.server_info)
-        if method in TASKS and catalog.get("tasks"):
+        if method in TASK_METHODS and catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self.forward(lookup.task_function(catalog, method, params), request)
-        if method in CALLS:
+        if method in CALL_METHODS:
             target = lookup.find(catalog, method, params)
         elif method == "completion/complete":
             target = lookup.find_reference(catalog, params)
         else:
             return self._lists.answer(method, params)
         observability.current().handler = lookup.name_of(catalog, target)
-        # A companion is a second tool that takes the answers for a tool that asks. No header repeats its arguments.
+        # A companion is a second tool, which takes the user's answers for a tool. No header repeats its arguments.
         if method == "tools/call" and not target.companion:
             lookup.check_headers(lookup.header_arguments(catalog, target.key), params, request.headers)
         return self.forward(target.function, request)
@@ -156,13 +167,18 @@ class FrontDoor:
     def forward(self, function: str, request: Request) -> ForwardedResponse:
         """Forward a request, unchanged, to a function of the catalog.
 
+        Args:
+            function: the folder of the function.
+            request: the client's request.
+
         Raises:
-            FunctionStopped: the operator stopped that function.
+            FunctionStopped: the operator stopped the function (MCP_STOPPED_FUNCTIONS).
+            McpError: the function could not be called, or did not respond in time.
         """
         if function in self._settings.stopped_functions:
             raise FunctionStopped
         name = f"{self._settings.function_name(function)}{self._settings.qualifier}"
-        seconds = request.gateway_deadline - self._now()
+        seconds = request.gateway_deadline - self._now()  # until API Gateway ends the client's request
         began = time.perf_counter()
         try:
             return forwarding.forward(self._client, name, request.event, seconds=seconds)
@@ -170,13 +186,12 @@ class FrontDoor:
             observability.current().forward_seconds = time.perf_counter() - began
 
     def _make_legacy_server(self, folder: str) -> LegacyServer:
-        """Make the server for clients of 2025, at the first request of one. Other clients never need these modules."""
+        """Make the server for clients of 2025, at the first request of such a client. No other client needs it."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
         from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
 
         settings = self._settings
         modern = ModernServer(self.answer, self._catalog, forwards=True)
-        seals = None
-        if settings.kms_keys:
-            seals = SealFactory(settings, f"{settings.stack}/{folder}", now=self._now)
+        service = f"{settings.stack}/{folder}"  # only this function can open what it seals
+        seals = SealFactory(settings, service, now=self._now) if settings.kms_keys else None
         return LegacyServer(settings, modern, seals, now=self._now)

@@ -1,11 +1,16 @@
-"""Makes the Lambda function of one or more handlers: `handler = serve(my_tool)`.
+"""Makes a Lambda function of one or more handlers, which are tools, prompts and resources.
 
-    1. When the author's module loads, `serve` imports what the handlers need, because Lambda gives a full CPU at init.
-    2. At the first event, `EndpointFactory` reads the settings and makes the endpoint, which answers HTTP requests.
-    3. At the first state, the function calls KMS for the key that seals it.
+    @tool
+    def add(a: int, b: int) -> int: ...
 
-A handler is a tool, a prompt or a resource. A call of a handler that asks its user takes several requests, and a round
-is one of them. The client carries a sealed (encrypted) state from each round to the next.
+    handler = serve(add)        # template.yaml: `Handler: app.handler`
+
+    1. When the author's module loads, `serve` imports the modules that requests will need. Lambda gives a full CPU
+       while a function starts.
+    2. At the first event, `EndpointFactory` makes the endpoint, which answers HTTP requests.
+
+A handler may ask its user in the middle of a call. The call then takes several requests, and the client carries a
+sealed (encrypted) state from each of them to the next. One request of a call is a round.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from mcp_functions.handlers.runner import read_errors
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.protocol.constants import ENDPOINT, WORKER
+from mcp_functions.protocol.constants import ENDPOINT_FOLDER, WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.json_reader import GcPause
 from mcp_functions.settings import read as read_settings
@@ -65,26 +70,25 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     """Make the Lambda entry point of one or more handlers.
 
     Args:
-        handlers: tools, prompts and resources; each with its own name.
+        handlers: what `@tool`, `@prompt` and `@resource` make; each with its own name.
         audience: a name for functions that share states. Functions with the same audience open each other's states, and
             the policies of their roles must name it. Without it, a state belongs to this function.
-        wrapping: services that wrap data keys, in the place of the KMS keys in MCP_KMS_KEYS. The first entry wraps data
-            keys for sealing; every entry unwraps them for opening.
-        codec: replaces the seal altogether. The toolkit still writes what a state is bound to: the caller, the request
-            and the time.
-        audit: a function that is called once in every round of a handler that may ask, before the answer is sent. It
-            gets the user, the questions and the answers. An exception that it raises ends the round as an internal
+        wrapping: services that wrap (encrypt) data keys, instead of the KMS keys in MCP_KMS_KEYS. The first entry wraps
+            data keys for sealing; every entry unwraps them for opening.
+        codec: replaces the seal. The toolkit still binds each state to the caller, the request and the time.
+        audit: a function that is called once in every round of a handler that may ask, before the response is sent. It
+            gets the user, the questions and the answers. If it raises an exception, the round ends with an internal
             error.
-        errors: exceptions whose text is meant for the model, by exact type; they are added to those of each tool.
+        errors: exceptions whose text the model may read, added to the `errors` of each tool; no subclasses of these.
         logger: writes the line of each request, with its fields as keys. It is a Logger of Powertools or of `logging`.
             Without it, the package's logger `mcp_functions` writes the line. During a request, API Gateway's request
             id is the correlation id of a Powertools Logger.
-        instructions: tell a model how to use these handlers. The endpoint of the whole server says them after its own,
-            which `serve_catalog` takes.
-        server_info: title, description, website and icons of the server, if this function is all of it. Each of its
-            results repeats them. For a server of several functions, `serve_catalog` takes them.
-        around: a function that gets the `Call` before each round; the round runs inside the context manager that it
-            returns. It may raise a ToolError in place of a call or of another exception.
+        instructions: a text that tells a model how to use these handlers. On a server of several functions, it comes
+            after the instructions of the whole server, which are an argument of `serve_catalog`.
+        server_info: title, description, website and icons of the server, if this function is the whole server.
+            Otherwise they are an argument of `serve_catalog`. Every result repeats them.
+        around: a hook. It gets the `Call` before each round, and returns a context manager inside which the round runs.
+            It may raise a ToolError, which the model gets instead of the result or of another exception.
         now: the clock, unix seconds, for tests.
 
     Returns:
@@ -99,23 +103,23 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         message = "serve() takes wrapping or codec: a codec wraps its own keys"
         raise TypeError(message)
     served = _with_options(handlers, errors, around, about)
-    catalog.build(served)  # it refuses two handlers of one name; the function's own catalog is built at the first event
+    catalog.build(served)  # refuses two handlers with the same name now, and not at the first event
     options = ServeOptions(handlers=served, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
-    with GcPause():  # imported modules stay in use: to look for garbage among them takes 4 ms of a cold start
+    with GcPause():  # imports leave no garbage, and looking for it would take 4 ms of a cold start
         _import_needed(options)
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
         """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
         settings = read_settings(os.environ)
         factory = EndpointFactory(options, settings, function_name, clock)
-        identity.warn_if_open(settings)
+        identity.warn_if_open(settings)  # writes a warning if anybody may call
         return factory.make()
 
     return LambdaFunction(make_endpoint, served, now=now, logger=logger)
 
 
 class ServeOptions(NamedTuple):
-    """The handlers of a function, and the options of `serve` (explained there) that its endpoint needs."""
+    """The arguments of `serve` from which the endpoint is made at the first event."""
 
     handlers: tuple[Handler[..., Any], ...]
     audience: str | None
@@ -125,12 +129,12 @@ class ServeOptions(NamedTuple):
 
     @property
     def needs_state(self) -> bool:
-        """Whether a handler can ask, so that the function seals states."""
+        """Whether a call of a handler may take several requests, so that the function seals states."""
         return any(handler.needs_state for handler in self.handlers)
 
     @property
     def needs_table(self) -> bool:
-        """Whether a handler needs the table."""
+        """Whether a handler needs the DynamoDB table (MCP_TABLE)."""
         return any(handler.needs_table for handler in self.handlers)
 
     @property
@@ -140,31 +144,31 @@ class ServeOptions(NamedTuple):
 
 
 class EndpointFactory:
-    """Makes the endpoint of one Lambda function from the handlers and options of `serve`, and the settings.
+    """Makes the endpoint of one Lambda function from the arguments of `serve` and the settings.
 
-    A function whose calls may become tasks has a worker: a second Lambda with the same code, which runs the tasks.
+    A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs them.
     """
 
     def __init__(self, options: ServeOptions, settings: Settings, function_name: str, now: Callable[[], float]) -> None:
-        """Decide which function this is, and what it uses.
+        """Find out which function this is, and which keys and table it uses.
 
         Args:
-            options: the handlers and options of `serve`.
-            settings: the settings of the environment.
-            function_name: the physical name of the Lambda, which contains the folder.
+            options: the arguments of `serve`.
+            settings: the settings of the deployment.
+            function_name: the name of the Lambda function, which contains its folder: "shop_booking".
             now: the clock, unix seconds.
 
         Raises:
-            Misconfigured: a handler needs a table, and the environment names no table or no key.
+            Misconfigured: a handler needs the table, and the environment names no table or no key.
         """
         folder = settings.folder(function_name)
-        # A worker opens what its function sealed, so it has the folder of that function.
-        self._folder = folder.removesuffix(WORKER) if options.has_tasks else folder
-        # The functions of one service open each other's states, if they are of the same stage.
+        # A worker must open what its function sealed. So it uses the folder of that function.
+        self._folder = folder.removesuffix(WORKER_SUFFIX) if options.has_tasks else folder
+        # Functions with the same audience open each other's states.
         self._service = options.audience or f"{settings.stack}/{self._folder}"
         self._audience = f"{self._service}/{settings.stage}"
-        # The endpoint of the whole server keeps sessions and questions of clients of 2025 in the table.
-        needs_table = options.needs_table or self._folder == ENDPOINT
+        # A function that is the endpoint itself keeps sessions and questions of clients of 2025 in the table.
+        needs_table = options.needs_table or self._folder == ENDPOINT_FOLDER
         needs_keys = needs_table or options.needs_state
         self._settings = settings.without_unused_resources(needs_keys=needs_keys, needs_table=needs_table)
         self._options = options
@@ -180,17 +184,17 @@ class EndpointFactory:
 
         Four of its parts depend on the handlers and the settings:
 
+            documents         the OAuth metadata, if callers have access tokens (MCP_AUTH_MODE)
             run_task          runs a task in the worker, if calls may become tasks
-            documents         the metadata of OAuth, if callers have access tokens (MCP_AUTH_MODE)
-            handle_legacy     responds to clients of 2025, if they are allowed (MCP_EARLIER_REVISIONS)
-            dialects          translate the messages of proposals for the protocol (MCP_DIALECTS)
+            handle_legacy     responds to clients of 2025, if the deployment allows them (MCP_EARLIER_REVISIONS)
+            dialects          translate messages that only proposals for the protocol have (MCP_DIALECTS)
         """
         settings = self._settings
         tasks, worker = self._make_tasks() if self._options.has_tasks else (None, None)
-        # The first request that needs a round makes the conversations.
-        conversations = partial(self._make_conversations, tasks)
-        dispatcher = Dispatcher(self._options.handlers, settings, conversations, tasks)
-        handle_legacy = lazy_function(lambda: self._make_legacy_server(dispatcher))
+        # The `Conversations` and the server for clients of 2025 are made when a request first needs them.
+        make_conversations = partial(self._make_conversations, tasks)
+        dispatcher = Dispatcher(self._options.handlers, settings, make_conversations, tasks)
+        handle_legacy = lazy_function(partial(self._make_legacy_server, dispatcher))
         endpoint = Endpoint(
             settings,
             dispatcher.answer,
@@ -204,14 +208,14 @@ class EndpointFactory:
 
     @cached_property
     def _seals(self) -> SealFactory:
-        """The part that makes the seals of states, and the table."""
+        """The factory of what encrypts: the seals of states, and the table."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
 
         options = self._options
         return SealFactory(self._settings, self._service, options.wrapping, options.codec, now=self._now)
 
     def _make_conversations(self, tasks: Tasks | None) -> Conversations:
-        """Make the part that runs rounds."""
+        """Make the object that runs the rounds of handlers."""
         from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
 
         states = self._seals.states if self._has_keys else None
@@ -219,13 +223,13 @@ class EndpointFactory:
         return Conversations(self._audience, states, self._seals.table, now=self._now, audit=audit, tasks=tasks)
 
     def _make_tasks(self) -> tuple[Tasks, Worker]:
-        """Make the part that answers requests about tasks, and the part that runs tasks in the worker."""
+        """Make the object that answers requests about tasks, and the one that runs tasks in the worker."""
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
 
         settings = self._settings
         now = self._now
-        # The worker has the same qualifier (version or alias): another version might not know these states.
-        name = f"{settings.function_name(self._folder)}{WORKER}{settings.qualifier}"
+        # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
+        name = f"{settings.function_name(self._folder)}{WORKER_SUFFIX}{settings.qualifier}"
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
         tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=now)
@@ -234,7 +238,7 @@ class EndpointFactory:
         return tasks, worker
 
     def _make_legacy_server(self, dispatcher: Dispatcher) -> LegacyServer:
-        """Make the server for clients of 2025, at the first request of one. Other clients never need this module."""
+        """Make the server for clients of 2025, at the first request of such a client. No other client needs it."""
         from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
 
         seals = self._seals if self._has_keys else None
@@ -242,7 +246,7 @@ class EndpointFactory:
         return LegacyServer(self._settings, modern, seals, now=self._now)
 
     def _add_dialects(self, endpoint: Endpoint) -> Endpoint:
-        """Add the dialects to an endpoint: proposals for the protocol that clients may declare."""
+        """Let an endpoint answer the messages of dialects, which are proposals for the protocol."""
         from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
         longest_wait = max((handler.answer_within for handler in self._options.handlers), default=1)
@@ -264,7 +268,13 @@ def _with_options(
     around: Callable[[Call], AbstractContextManager[object]] | None,
     about: Mapping[str, Any],
 ) -> tuple[Handler[..., Any], ...]:
-    """Return copies of the handlers with the options of `serve` that each handler keeps.
+    """Return copies of the handlers, each with those options of `serve` that a handler needs.
+
+    Args:
+        handlers: the handlers, which another `serve` may take with other options.
+        errors: exceptions whose text the model may read.
+        around: the hook.
+        about: the `instructions` and `serverInfo` of the server.
 
     Raises:
         TypeError: an argument is not a handler, or `around` or `errors` is wrong.
@@ -273,19 +283,19 @@ def _with_options(
         if not isinstance(handler, Handler):
             message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
             raise TypeError(message)
-    for_model = read_errors(errors)
+    error_classes = read_errors(errors)
     if around is not None:
         from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
 
         hooks.check(around, handlers)
-    changed = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
-    for handler in changed:
+    copies = tuple(copy(handler) for handler in handlers)
+    for handler in copies:
         if isinstance(handler, FunctionHandler):
             handler.around = around
         handler.server_description = {**handler.server_description, **about}
         if handler.kind == "tool":
-            handler.errors |= for_model
-    return changed
+            handler.errors |= error_classes
+    return copies
 
 
 def _import_needed(options: ServeOptions) -> None:
@@ -295,10 +305,10 @@ def _import_needed(options: ServeOptions) -> None:
         modules += ["dispatch.conversations"]
     if options.needs_state:
         modules += ["dispatch.seal_factory", "seal.data_keys", "seal.envelope"]
-    # An adopted server (of another library) reads its own forms.
+    # A server of another library (`adopt`) reads the answers to its questions itself.
     if any(handler.needs_state and not handler.is_adopted for handler in options.handlers):
         modules += ["schemas.annotations", "schemas.class_types"]
-        if "pydantic" in sys.modules:
+        if "pydantic" in sys.modules:  # the author may have a form that is a pydantic model
             modules += ["schemas.pydantic_types"]
     if options.needs_table:
         modules += ["dispatch.single_use"]
@@ -313,7 +323,7 @@ def _import_needed(options: ServeOptions) -> None:
 
 
 def _prepare_calls(service: str) -> None:
-    """Load what a call to a service of AWS needs; nothing is sent."""
-    from mcp_functions import aws  # noqa: PLC0415 - a tool that only returns calls no service of AWS
+    """Load the modules and certificates that calls to a service of AWS need; nothing is sent."""
+    from mcp_functions import aws  # noqa: PLC0415 - a tool that never asks calls no service of AWS
 
     aws.prepare(aws.find_endpoint(os.environ, service))

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from mcp_functions.protocol import scopes
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.tuples import NamedTuple
 
@@ -49,7 +49,7 @@ class Settings(NamedTuple):
     stage: str = "prod"
     generation: str = "1"  # change it to invalidate all older states: each data key is bound to it
     auth_mode: AuthMode = "iam"
-    log_callers: str = ""  # the ARN of the HMAC key that makes the callers' names in the log; empty: no names
+    caller_key_arn: str = ""  # the ARN of the HMAC key for callers' pseudonyms in the log; empty: no pseudonyms
     stopped_functions: frozenset[str] = frozenset()  # the folders of functions that refuse every request
     stopped_callers: frozenset[str] = frozenset()  # the names, as in the log, of callers that every function refuses
     jwt_issuer: str = ""
@@ -94,7 +94,7 @@ class Settings(NamedTuple):
             return name
         # The pattern matches before each capital letter but the first one.
         folder = re.sub("(?<!^)(?=[A-Z])", "_", name.removesuffix("Worker")).lower()
-        return folder + WORKER if name.endswith("Worker") else folder
+        return folder + WORKER_SUFFIX if name.endswith("Worker") else folder
 
     def without_unused_resources(self, *, needs_keys: bool, needs_table: bool) -> Settings:
         """Return the settings without the keys, or without the table, if the function does not need them.
@@ -140,7 +140,7 @@ def read(environ: Mapping[str, str]) -> Settings:
     settings = Settings(**values)
     if settings.takes_tokens:
         _check_tokens(environ, settings.auth_mode)
-    if settings.stopped_callers and not settings.log_callers:
+    if settings.stopped_callers and not settings.caller_key_arn:
         message = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
         raise Misconfigured(message)
     return settings
@@ -252,7 +252,7 @@ VARIABLES: dict[str, tuple[str, Callable[[Mapping[str, str], str], Any]]] = {
     "MCP_STAGE": ("stage", read_text),
     "MCP_GENERATION": ("generation", read_text),
     "MCP_AUTH_MODE": ("auth_mode", read_auth_mode),
-    "MCP_LOG_CALLERS": ("log_callers", read_text),
+    "MCP_LOG_CALLERS": ("caller_key_arn", read_text),
     "MCP_STOPPED_FUNCTIONS": ("stopped_functions", read_set),
     "MCP_STOPPED_CALLERS": ("stopped_callers", read_set),
     "MCP_JWT_ISSUER": ("jwt_issuer", read_text),

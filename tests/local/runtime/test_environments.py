@@ -88,8 +88,7 @@ def test_processes_begin_by_turns_as_many_at_once_as_there_are_processors(
     deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "loading").mkdir()
-    monkeypatch.setattr(fleet, "MIN_STARTS", 1)
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(fleet, "CONCURRENT_STARTS", 1)
     stack = deploy({"loads": LOADS, "other": LOADS}, reuse=False)
     calls = [stack.start(folder) for folder in ("loads", "other", "loads")]
     assert all("FunctionError" not in call.get() for call in calls)

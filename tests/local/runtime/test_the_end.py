@@ -162,7 +162,7 @@ def test_a_process_that_cannot_start_leaves_nothing_behind(tmp_path: Path) -> No
         api = RuntimeApi()
         with pytest.raises(FileNotFoundError):
             Process(
-                [sys.executable],
+                command=[sys.executable],
                 api=api,
                 folder=tmp_path / "missing",
                 variables={},

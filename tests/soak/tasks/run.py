@@ -23,7 +23,7 @@ from unittest import mock
 from mcp_functions.local import Harness, catalog
 from mcp_functions.local.doubles import dynamodb
 from mcp_functions.local.task_client import ENDED, Refused, TaskClient
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.store import DynamoDbError as NotNow
 from tests.soak import watch
 
@@ -144,7 +144,7 @@ def run(tasks: int, *, seed: int, directory: Path, clients: int = 8, kills: floa
         finally:
             stop.set()
             killer.join()
-        seen.workers = sum(one.folder == f"{FOLDER}{WORKER}" for one in harness.invocations)
+        seen.workers = sum(one.folder == f"{FOLDER}{WORKER_SUFFIX}" for one in harness.invocations)
     seen.journal = _journal(directory)
     seen.seconds = time.monotonic() - began
     return seen

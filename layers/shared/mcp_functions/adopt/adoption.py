@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool, AdoptOptions
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers.base import to_seconds
-from mcp_functions.protocol.constants import LISTS, PROTOCOL_VERSION
+from mcp_functions.protocol.constants import LIST_METHODS, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ KINDS: dict[str, type[AdoptedHandler]] = {
     "resources": AdoptedResource,
     "resourceTemplates": AdoptedTemplate,
 }
-NAMES = ("name", "uri", "uriTemplate")  # the members of an entry that `replay` may name
+NAMING_FIELDS = ("name", "uri", "uriTemplate")  # the members of an entry by which `replay` may name it
 UNLISTED_ENTRY: dict[str, Any] = {}  # the entry of the handler for names that a list leaves out
 MAX_PAGES = 1000  # pages of one list; a server whose cursors never end gets an error
 
@@ -76,23 +76,24 @@ def adopt(
 
 
 def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
-    """Read the lists that the server has; it enters its lifespan only if its lists need it."""
+    """Read the lists that the server has; for each, its name ("tools", "prompts") -> its entries."""
     lists = {}
-    for method, list_name in LISTS.items():
+    for method, list_name in LIST_METHODS.items():
         if adopted.low_level.get_request_handler(method):
             lists[list_name] = _read_list(adopted, method, list_name)
     return lists
 
 
 def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
-    # First without the lifespan, which may open connections. A list that needs what the lifespan yields may raise
-    # anything. Then the list is read again.
+    """Read one list; in the lifespan of the server only if that is needed, because a lifespan may open connections."""
+    # Without the lifespan, a list that needs what the lifespan yields may raise anything.
     with suppress(Exception):
         return _read_pages(adopted, method, list_name, state={})
     return _read_pages(adopted, method, list_name, state=adopted.enter_lifespan())
 
 
 def _read_pages(adopted: AdoptedServer, method: str, list_name: str, state: object) -> list[dict[str, Any]]:
+    """Read all pages of a list; `state` is what the lifespan yielded."""
     entries: list[dict[str, Any]] = []
     params: dict[str, Any] = {}
     for _ in range(MAX_PAGES):
@@ -110,7 +111,7 @@ def _check_replay(replay: Sequence[str], lists: Mapping[str, list[dict[str, Any]
     known: set[str] = set()
     for entries in lists.values():
         for entry in entries:
-            known.update(str(entry[field]) for field in NAMES if field in entry)
+            known.update(str(entry[field]) for field in NAMING_FIELDS if field in entry)
     unknown = sorted(set(replay) - known)
     if unknown:
         message = f"replay names {', '.join(map(repr, unknown))}, which the server does not list"

@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 
 KIND = "streamable-http"  # the transport that the server believes it has
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-FORM_MEMBERS = ("$schema", "type", "properties", "required")  # a `requestedSchema` has no others; pydantic writes more
-ONLY_EARLIER = "elicitationId"  # 2026-07-28 has no such member, and no message that a page was completed
+FORM_MEMBERS = (
+    "$schema",
+    "type",
+    "properties",
+    "required",
+)  # a `requestedSchema` may have no others; pydantic adds some
+# The members of a question that 2026-07-28 does not have. `elicitationId` was for a message that a page was completed.
+DROPPED_MEMBERS = ("_meta", "elicitationId")
 
 
 class SilentChannel:
@@ -38,7 +44,7 @@ class SilentChannel:
     message_metadata: MessageMetadata = None
 
     def __init__(self, request_id: str = "1") -> None:
-        """Take the id that the server reads as its request's."""
+        """Keep the id that the server reads as the id of its request."""
         self.request_id = request_id
         self.transport = TransportContext(kind=KIND, can_send_request=self.can_send_request)
         self.cancel_requested = anyio.Event()  # it is never set: Lambda does not learn that a client left
@@ -61,12 +67,12 @@ class SilentChannel:
 
 
 class Channel(SilentChannel):
-    """The client of one round. Its answers come from the record, which the sealed state of the call holds."""
+    """The client of one round. `Interview` answers the questions."""
 
     can_send_request = True
 
     def __init__(self, round_: Round, interview: Interview) -> None:
-        """Take the round and its questions."""
+        """Use the round, and the interview that answers its questions."""
         super().__init__(f"{round_.request.flow or 'call'}-{round_.request.number}")
         self._interview = interview
         self._log = Log(round_)
@@ -85,7 +91,7 @@ class Channel(SilentChannel):
             return {}
         if method not in QUESTIONS:
             raise NoBackChannelError(method)
-        return dict(self._interview.ask(_request(method, params or {})))
+        return dict(self._interview.ask(_to_2026_07_28(method, params or {})))
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, _opts: CallOptions | None = None) -> None:
         """Send a log message or progress; no other notification can reach the client of a Lambda."""
@@ -101,9 +107,9 @@ class Channel(SilentChannel):
             self._progress(progress, total=total, message=message)
 
 
-def _request(method: str, params: Mapping[str, Any]) -> JSONObject:
-    """Write a question of 2025-11-25 as 2026-07-28 does."""
-    kept = {name: value for name, value in params.items() if name not in ("_meta", ONLY_EARLIER)}
+def _to_2026_07_28(method: str, params: Mapping[str, Any]) -> JSONObject:
+    """Write a question of the revision 2025-11-25 as an input request of 2026-07-28."""
+    kept = {name: value for name, value in params.items() if name not in DROPPED_MEMBERS}
     if "requestedSchema" in kept:
         schema = kept["requestedSchema"]
         kept["mode"] = "form"

@@ -1,7 +1,7 @@
 """The tools, prompts and resources of an adopted server, as handlers of this toolkit.
 
-A handler has an entry of the server's lists, and passes every request to the server. One more handler of each kind has
-no entry, and serves the names that the lists leave out. Its own name is `OTHERS`.
+Each handler has an entry of the server's lists, and passes its requests to the server. One more handler of each kind
+has no entry, and the name `UNLISTED_KEY`. It serves the names that the lists leave out.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions import observability
 from mcp_functions.adopt.server import AdoptedError
-from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.base import Handler
-from mcp_functions.handlers.catalog import OTHERS
+from mcp_functions.handlers.catalog import UNLISTED_KEY
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
 from mcp_functions.tuples import NamedTuple
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.adopt.server import AdoptedServer
     from mcp_functions.rounds.round import Round
 
-UNLISTED = "what is not listed"  # what the log calls a handler without an entry
+UNLISTED_NAME = "what is not listed"  # the name of a handler without an entry, in errors and in the log
 
 
 class AdoptOptions(NamedTuple):
@@ -39,9 +38,9 @@ class AdoptOptions(NamedTuple):
 class AdoptedHandler(Handler[..., Any]):
     """One entry of an adopted server's lists; or, without an entry, all names that a list leaves out."""
 
-    method: ClassVar[str]  # the method that calls it
-    key_field: ClassVar[str] = "name"  # the member of its entry that requests name
-    ref: ClassVar[str] = ""  # the type of a reference to it in `completion/complete`
+    method: ClassVar[str]  # the method of the requests that call the handler
+    key_field: ClassVar[str] = "name"  # the member of the entry by which requests name the handler
+    ref: ClassVar[str] = ""  # how `completion/complete` refers to this kind; "" for tools, which have no completions
     is_adopted = True
     needs_state = True
 
@@ -52,15 +51,17 @@ class AdoptedHandler(Handler[..., Any]):
 
         Args:
             server: the server that answers.
-            entry: its entry in the list, as the server writes it; empty for the names that the list leaves out.
-            about: what the server says of itself, for the catalog.
+            entry: the handler's entry in the list, as the server writes it; empty for names that the list leaves out.
+            about: the description of the server for the catalog (`adoption._describe`).
             options: the options of `adopt`.
         """
         self._server = server
         self._entry = dict(entry)
-        self.key = str(entry.get(self.key_field, OTHERS))
-        self.name = str(entry.get("name", OTHERS))
-        self._replays = self.name in options.replay or self.key in options.replay
+        self.key = str(entry.get(self.key_field, UNLISTED_KEY))
+        self.name = str(entry.get("name", UNLISTED_KEY))
+        # Errors and the log do not quote a name that is not listed: the client may have made it up.
+        self.name_in_errors = self.name if entry else UNLISTED_NAME
+        self.replays = self.name in options.replay or self.key in options.replay
         self.server_description = about
         self.answer_within = options.answer_within
         self.max_sheds = options.max_sheds
@@ -70,7 +71,7 @@ class AdoptedHandler(Handler[..., Any]):
         self.function: Callable[..., Any] = adopted_function
 
     def describe(self) -> dict[str, Any]:
-        """Return its entry, as the server lists it; empty for what is not listed."""
+        """Return the handler's entry, as the server lists it; empty without one."""
         return dict(self._entry)
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
@@ -83,21 +84,17 @@ class AdoptedHandler(Handler[..., Any]):
         if round_ is None:  # `only_returns` is False, so dispatch always makes a round
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
-        # The client may have made up a name that is not listed, so errors and the log do not quote it.
-        name = self.name if self._entry else UNLISTED
         try:
-            state = self._server.enter_lifespan()
-            call = self._server.call(self.method, params, round_, state=state, name=name, replays=self._replays)
-            result: Any = event_loop.run(call, round_)
+            result = self._server.call(self, params, round_)
         except McpError:  # the server answered with an error
             raise
         except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
             observability.current().add_crash(error)  # the log gets the place in the code
-            # The original server hides the text of an exception from its client too.
+            # The client does not get the text of the exception, as it does not get it from the server's own library.
             raise AdoptedError(InternalError.code, "Internal server error") from None
         if result.get("resultType") == "input_required":
             _end_with_questions(result, round_)
-        return dict(result)
+        return result
 
     def find_completions(self, argument: str, value: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument, as the server does."""
@@ -143,14 +140,14 @@ class AdoptedTemplate(AdoptedResource):
 
 
 def adopted_function() -> None:
-    """Take the place of the author's function, which only the server itself calls."""
+    """Take the place of the author's function: a `Handler` must have one, and only the server calls the real one."""
 
 
 def _end_with_questions(result: Mapping[str, Any], round_: Round) -> None:
     """End the round with the questions and the state that the server returned.
 
-    The record is what the next round knows of this one. The server reads only the answers to its last questions, and
-    keeps older ones in its own state, so the record drops them.
+    The record is what the next round knows of this one. It drops all answers: the server keeps them in its own state if
+    it needs them, and reads only the answers to its last questions.
     """
     round_.record.answers.clear()
     for key, request in (result.get("inputRequests") or {}).items():

@@ -6,9 +6,9 @@ the tool asks its questions again from the first.
     round 1   asks question-1                  no answer is known: the round ends with question-1
     round 2   asks question-1, question-2      the first is answered from the record; the round ends with question-2
 
-An adopted tool gives its questions no keys, so their order is their key. The sealed state holds a fingerprint of the
-words of each question, and an answer counts only for these words. A round that asks other words in the same place has
-diverged, and the call ends.
+An adopted tool gives its questions no keys, so each question has its number as its key. The sealed state holds a
+fingerprint of the words of each question, and an answer counts only for these words. If a round asks question-1 with
+other words than the round before, the answers no longer fit, and the call ends.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
 
 KEY = "question-"  # the beginning of a question's key; its number in the call follows
-NOT_NAMED = (
+NOT_NAMED_MESSAGE = (
     "{name} asks its user in the middle of its work, so it would run again from its first line in every round. Its "
     "author accepts that with adopt(server, replay=[{name!r}])."
 )
-OTHER_TASK = (
+OTHER_TASK_MESSAGE = (
     "{name} asks in a task of its own (asyncio.gather, create_task or a TaskGroup), where the order of questions may "
     "change from round to round. Ask one question after the other."
 )
-EQUAL = "{name} asks the same question twice in one call, so one answer could count for both. Give each its own words."
-DIVERGED = (
+EQUAL_MESSAGE = (
+    "{name} asks the same question twice in one call, so one answer could count for both. Give each its own words."
+)
+DIVERGED_MESSAGE = (
     "{name} did not ask question {number} as in the round before, so the answers no longer belong to its questions. "
     "Its questions may depend only on its arguments, on answers and on steps."
 )
@@ -69,21 +71,21 @@ class Interview:
         if not self._is_accepted:
             self.refuse()
         if asyncio.current_task() is not self._task:
-            self._end(OTHER_TASK)
+            self._end(OTHER_TASK_MESSAGE)
         asked = fingerprint(request)
         if asked in self._asked:
-            self._end(EQUAL)
+            self._end(EQUAL_MESSAGE)
         self._asked.add(asked)
         key = f"{KEY}{len(self._asked)}"
         asked_before = self._fingerprint(key)
         if asked_before is not None and asked_before != asked:
-            self._end(DIVERGED)
+            self._end(DIVERGED_MESSAGE)
         answers: list[JSONObject] = self._round.ask(WireQuestion(key, request, _unchanged))
         return answers[0]
 
     def refuse(self) -> NoReturn:
         """End the call of a handler that asks, and whose author has not accepted that it runs again."""
-        self._end(NOT_NAMED)
+        self._end(NOT_NAMED_MESSAGE)
 
     @property
     def is_replaying(self) -> bool:
@@ -93,13 +95,14 @@ class Interview:
     def check_complete(self) -> None:
         """End the call if it returned before it asked all that an earlier round had asked."""
         if self.is_replaying:
-            self._end(DIVERGED, len(self._asked) + 1)
+            self._end(DIVERGED_MESSAGE, len(self._asked) + 1)
 
     def _fingerprint(self, key: str) -> str | None:
         """Return the fingerprint of the question that an earlier round asked under a key; None if none was asked."""
-        # The record keeps each answer under the fingerprint of its question.
-        answered: Mapping[str, Any] = self._round.record.answers.get(key, {})
-        return next(iter(answered), None) or self._round.questions.asked_before.get(key)
+        answered: Mapping[str, Any] | None = self._round.record.answers.get(key)
+        if answered:
+            return next(iter(answered))  # its only member: the fingerprint of the question -> the answer
+        return self._round.questions.asked_before.get(key)
 
     def _end(self, rule: str, number: int | None = None) -> NoReturn:
         """End the call with an error that names the rule, for its caller and in the log.

@@ -8,12 +8,11 @@ The library of the server checks each state's claims: its age, its request, its 
 sealed in the envelope `ks1.` under data keys that KMS wraps, so that any process with access to the key opens them.
 
 The library seals and opens states in its event loop, where a call to KMS would block every other request. So a thread
-calls KMS before, and the keyring keeps the data key in memory. Then the library needs no KMS:
+calls KMS before, and the keyring keeps the data key in memory. The library then seals and opens without KMS:
 
-    a request with a state   a thread opens the state, which loads its data key. The library opens the state again.
+    a request with a state   a thread opens the state, which loads its data key. The library takes only sealed states,
+                             so it opens the state again.
     a result that asks       a thread loads the data key to seal with. The library seals the new state.
-
-A state is opened twice because the library takes no opened one. With the key in memory, this takes microseconds.
 """
 
 from __future__ import annotations
@@ -48,7 +47,9 @@ if TYPE_CHECKING:
 # under the label that sealed it. So neither a data key nor a token of foreign states serves our own functions.
 PURPOSE = "mcp-foreign-state"
 LABEL = b"ks1/foreign-state"
-NOT_CHOSEN = "give principal=, which names the caller of a request, or anonymous=True: then anyone may use a state"
+NOT_CHOSEN_MESSAGE = (
+    "give principal=, which names the caller of a request, or anonymous=True: then anyone may use a state"
+)
 
 
 def seal_states(  # noqa: PLR0913 - each is an option of the public API
@@ -75,27 +76,30 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
         Misconfigured: there is no key, or one that is not an ARN.
     """
-    has_principal = principal is not None
-    if has_principal == bool(anonymous):  # None, as an author may write for "not given", is no permission
-        raise TypeError(NOT_CHOSEN)
+    if principal is None and not anonymous:
+        raise TypeError(NOT_CHOSEN_MESSAGE)
+    if principal is not None and anonymous:
+        raise TypeError(NOT_CHOSEN_MESSAGE)
     low_level = find_low_level(server)
     name = service or low_level.name
     wrappings = [KmsKey(key) if isinstance(key, str) else key for key in keys]
-    keyring = Keyring([_Purposed(wrapping) for wrapping in wrappings], Scope(service=name, stage="", generation=""))
+    keyring = Keyring(
+        [_ForeignPurpose(wrapping) for wrapping in wrappings], Scope(service=name, stage="", generation="")
+    )
     envelope = Envelope(keyring, label=LABEL, max_age=lifetime)
     codec = _Codec(keyring, envelope)
     bind_principal = _require_caller(principal) if principal else None
     security = RequestStateSecurity(codec=codec, ttl=lifetime, bind_principal=bind_principal, audience=name)
     boundary = _Boundary(security, codec, principal)
-    places = [place for place, each in enumerate(low_level.middleware) if isinstance(each, RequestStateBoundary)]
-    if places:
-        low_level.middleware[places[0]] = boundary
-    else:  # a low-level server brings none
-        low_level.middleware.append(boundary)
+    for place, middleware in enumerate(low_level.middleware):
+        if isinstance(middleware, RequestStateBoundary):
+            low_level.middleware[place] = boundary
+            return
+    low_level.middleware.append(boundary)  # a low-level server has no seal of its own
 
 
 class _Codec:
-    """The envelope with the methods that the library calls, and with those that load data keys before."""
+    """The envelope, with the two methods that the library calls, and two that load data keys before."""
 
     def __init__(self, keyring: Keyring, envelope: Envelope) -> None:
         self._keyring = keyring
@@ -162,7 +166,7 @@ async def _run_in_thread(call_kms: Callable[[], object]) -> None:
         raise MCPError(error.code, error.message, error.data) from None
 
 
-class _Purposed:
+class _ForeignPurpose:
     """A wrapping whose data keys are for states of other libraries, as KMS and its policies see them."""
 
     def __init__(self, wrapping: Wrapping) -> None:

@@ -1,14 +1,16 @@
-"""An adopted server: requests go to its own code, which answers them as it would any client.
+"""An adopted server: a server written with the library `mcp` or `fastmcp`, whose own code answers our requests.
 
 `MCPServer` and `FastMCP` both wrap a low-level `Server`, which has the handlers, the middleware and the lifespan (the
-context manager that is open while the server runs). `serve_one` of its library runs one request.
+context manager that is open while the server runs). The function `serve_one` of `mcp` runs one request. The revision of
+MCP decides what the server may send to the client meanwhile:
 
-    request                                     revision      channel to the client
-    a list, a completion                        2026-07-28    silent: nothing can be sent
-    a call of a handler that replays            2025-11-25    takes questions in the middle of the work, as 2025 allows
-    any other call                              2026-07-28    takes progress and log messages
+    request                                     revision      what the server may send
+    a list, a completion                        2026-07-28    nothing
+    a call of a handler that replays            2025-11-25    questions, progress and log messages
+    any other call                              2026-07-28    progress and log messages
 
-A handler replays if its author named it in `adopt(server, replay=…)`: it runs again in each round of a call.
+A handler replays if its author named it in `adopt(server, replay=…)`: it runs again, from its first line, in each round
+of a call. A round is one request.
 """
 
 from __future__ import annotations
@@ -44,16 +46,17 @@ from mcp_functions.protocol.errors import McpError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from mcp_functions.adopt.handlers import AdoptedHandler
     from mcp_functions.rounds.round import Round
 
-WITH_BACK_CHANNEL = "2025-11-25"  # the last revision in which a server may send requests to its client
-# The attributes with the low-level server in MCPServer and in FastMCP. Neither has a public name for it.
-INNER = ("_lowlevel_server", "_mcp_server")
-# FastMCP itself refuses `ctx.elicit` at 2026-07-28, before anything reaches the channel.
-BY_FASTMCP = "elicitation via server-initiated requests is unavailable"
+REVISION_WITH_QUESTIONS = "2025-11-25"  # the last revision in which a server may send requests to its client
+# The private attributes in which MCPServer and FastMCP keep their low-level server.
+LOW_LEVEL_ATTRIBUTES = ("_lowlevel_server", "_mcp_server")
+# Part of the error with which FastMCP itself refuses `ctx.elicit` at 2026-07-28: the channel gets no question then.
+FASTMCP_REFUSAL = "elicitation via server-initiated requests is unavailable"
 # The `_meta` of a request that this toolkit itself makes.
 OWN_META: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
-ROUND_PARAMS = ("requestState", "inputResponses")  # the params that the toolkit's seal has opened and checked
+ROUND_PARAMS = ("requestState", "inputResponses")  # the params that this toolkit reads itself; see `_answers_and_state`
 
 
 class AdoptedError(McpError):
@@ -78,23 +81,24 @@ class AdoptedServer:
         Raises:
             TypeError: `server` is none of the three kinds.
         """
-        self.original = server  # FastMCP's low-level server refers to it weakly
+        # FastMCP's low-level server has only a weak reference to its FastMCP. This attribute keeps the FastMCP alive.
+        self.original = server
         self.low_level = copy(find_low_level(server))
-        # The library's own seal has a key that only this process knows, and another one may run the next round.
+        # The library's own seal has a key that only this process knows, and another process may run the next round.
         self.low_level.middleware = [
             each for each in self.low_level.middleware if not isinstance(each, RequestStateBoundary)
         ]
         self.enter_lifespan = lazy_value(lambda: event_loop.enter(self.low_level.lifespan(self.low_level)))
 
     def list(self, method: str, params: Mapping[str, Any], state: object) -> dict[str, Any]:
-        """Read one page of a list, with every entry: whether a caller may use it is decided at each call.
+        """Read one page of a list, with every entry: the server decides at each call whether a caller may use an entry.
 
         Args:
             method: the method of the list.
             params: the params of the request, without `_meta`.
             state: what the lifespan yielded; {} before it is entered.
         """
-        with _transport("stdio"):  # FastMCP hides nothing from it
+        with _transport("stdio"):  # over other transports, FastMCP leaves out what the caller may not use
             sent = {**params, "_meta": OWN_META}
             return event_loop.run(self._answer(method, sent, SilentChannel(), PROTOCOL_VERSION, state))
 
@@ -104,35 +108,30 @@ class AdoptedServer:
         state = self.enter_lifespan()
         return event_loop.run(self._answer("completion/complete", sent, SilentChannel(), PROTOCOL_VERSION, state))
 
-    async def call(  # noqa: PLR0913 - one more than the request itself has
-        self, method: str, params: Mapping[str, Any], round_: Round, *, state: object, name: str, replays: bool
-    ) -> object:
+    def call(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run one round of a tool, prompt or resource; return its result, which may be an InputRequiredResult.
-
-        Args:
-            method: the method of the request.
-            params: the params of the request.
-            round_: the round that runs.
-            state: what the lifespan yielded.
-            name: the name of the handler, for error messages.
-            replays: whether the handler may ask in the middle of its work.
 
         Raises:
             InputRequired: the round ends with a question.
             AdoptedError: the server answered with a JSON-RPC error.
         """
-        interview = Interview(name, round_, accepted=replays)
+        self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
+        return event_loop.run(self._run_round(handler, params, round_), round_)
+
+    async def _run_round(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        interview = Interview(handler.name_in_errors, round_, accepted=handler.replays)
         sent = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
-        if replays:
-            version = WITH_BACK_CHANNEL
+        if handler.replays:
+            version = REVISION_WITH_QUESTIONS
             current_round.set(round_)
         else:
             version = PROTOCOL_VERSION
             current_round.set(None)
             sent |= _answers_and_state(round_)
         with _transport(KIND), _as_caller(round_):
-            result = await self._answer(method, sent, Channel(round_, interview), version, state)
-        if result.get("isError") and BY_FASTMCP in str(result["content"]):
+            state = self.enter_lifespan()  # entered before, so this only returns what the lifespan yielded
+            result = await self._answer(handler.method, sent, Channel(round_, interview), version, state)
+        if result.get("isError") and FASTMCP_REFUSAL in str(result["content"]):
             interview.refuse()
         interview.check_complete()
         return result
@@ -158,7 +157,7 @@ def find_low_level(server: object) -> Server[Any]:
         TypeError: `server` is none of the three kinds.
     """
     found = server
-    for attribute in INNER:
+    for attribute in LOW_LEVEL_ATTRIBUTES:
         found = getattr(found, attribute, found)
     if not isinstance(found, Server):
         kinds = "mcp.server.mcpserver.MCPServer, mcp.server.Server or fastmcp.FastMCP (4 or newer)"
@@ -170,7 +169,7 @@ def find_low_level(server: object) -> Server[Any]:
 def _answers_and_state(round_: Round) -> dict[str, Any]:
     """Return the params for a handler that returns its questions: the user's answers, and the server's own state.
 
-    The sealed state holds that state, and names the questions that were asked. Other answers are dropped.
+    The record of the round holds the server's state. Only answers to questions that were asked are passed on.
     """
     asked_before = round_.questions.asked_before
     responses = {key: response for key, response in round_.request.responses.items() if key in asked_before}
@@ -198,7 +197,7 @@ def _transport(kind: str) -> Iterator[None]:
 
 @contextmanager
 def _as_caller(round_: Round) -> Iterator[None]:
-    """Tell the server who calls: who API Gateway says it is. The token itself is not passed on."""
+    """Tell the server who the caller is, as API Gateway says. The caller's access token is not passed on."""
     principal = round_.request.principal
     user = None
     if principal:

@@ -1,13 +1,11 @@
-"""Asks anywhere: what happens to a question of a tool whose client declares no elicitation.
+"""Asks the users of clients without elicitation: through a form of the host (MCP Apps), or through the model.
 
-The first way to ask is elicitation. A client without it may have one of two channels: a form of its host, or its model,
-which asks in words.
-
-    channels     chooses the channel for each request
-    asking       writes the complete result that carries the question, with a sealed state
-    companions   the tools `<tool>-form` and `<tool>-answer`, through which the answer and the state come back
-    listings     changes the lists for such clients: companions, forms
+    channels     the two ways, and the choice for each request
+    asking       the result that has the question and a sealed state
+    companions   the tools `<tool>-form` and `<tool>-answer`, which take the answer and the state
+    listings     the lists for such clients: with companions and the form
     form         the page with the form
+    hosts        clients that stop at a round without a question
 
 A function whose client declares elicitation imports nothing of this package.
 """

@@ -1,11 +1,11 @@
-"""Asks the questions of a round whose client has no elicitation: with a form, or with words for the model.
+"""Asks the questions of a call whose client has no elicitation: in a form of the host, or through the model.
 
-A round is one request of a call. A client with elicitation gets an InputRequiredResult, and repeats its request with
-the answers. Other clients know only complete results, so here a complete result has the question, and a sealed state. A
-companion tool (`apps.companions`) takes the answers and the state.
+A client with elicitation gets an InputRequiredResult, and repeats its request with the answers. Other clients know only
+complete results. They get one with the questions and a sealed state, and call a second tool with the answers and the
+state: the companion (`apps.companions`).
 
-    channel `APP`     the `_meta` of the result has questions and state, because hosts keep `_meta` from the model
-    channel `WORDS`   the result's text tells the model what to ask, and how to pass on answers and state
+    channel `APP`     the `_meta` of the result has questions and state, because hosts hide `_meta` from the model
+    channel `MODEL`   the text of the result tells the model what to ask, and how to pass on answers and state
 """
 
 from __future__ import annotations
@@ -50,13 +50,12 @@ def choose_channel(
         ToolError: the user cannot be asked, and the text tells the model what to do.
         MissingRequiredClientCapability: the handler cannot do without what the client lacks.
     """
-    chosen = None
-    if not channels.is_required(handler, lacking):
-        declared = dict(request.capabilities)
-        if channel:  # a call keeps the channel on which it began, even if its client declares elicitation by now
-            declared.pop("elicitation", None)
-        chosen = channels.choose(handler, questions, declared)
-    if chosen is None or channel not in {None, chosen}:
+    declared = dict(request.capabilities)
+    if channel:  # the client has no elicitation for this call, even if it declares elicitation by now
+        declared.pop("elicitation", None)
+    chosen = channels.choose(handler, questions, declared)
+    is_other_channel = channel is not None and chosen is not channel  # a call keeps the channel on which it began
+    if chosen is None or is_other_channel or channels.is_required(handler, lacking):
         earlier = META_CLIENT_REVISION in request.params["_meta"]
         raise ToolError(channels.not_asked(handler, questions, lacking, earlier=earlier))
     return chosen
@@ -91,7 +90,7 @@ def open_result() -> dict[str, Any]:
 def _for_app(
     handler: channels.AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
 ) -> dict[str, Any]:
-    """Write the result that the form shows. It is no error: the list for apps promises no structured content."""
+    """Write the result that the form shows. It is no error: `listings` removes the `outputSchema`."""
     asked_ms = int(now * 1000)
     form = {
         "tool": f"{handler.name}{channels.APP.suffix}",
@@ -100,23 +99,26 @@ def _for_app(
         "asked": asked_ms,
         "expires": asked_ms + handler.answer_within * 1000,
     }
-    asks = " / ".join(map(channels.describe_request, questions.values()))
-    text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
-    if not asks:
+    if questions:
+        asks = " / ".join(map(channels.describe_request, questions.values()))
+        text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
+    else:
         text = f"{AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
 def _for_model(handler: channels.AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
-    call = f'call {handler.name}{channels.WORDS.suffix} with "state": "{state}"'
-    asks = " / ".join(f"{key}: {channels.describe_request(question)}" for key, question in questions.items())
-    text = (
-        f"Not finished yet: this tool asks the user: {asks}. {ONLY_THE_USER} "
-        f'When the user has answered, {call} and "answers": for each key its "action" ("accept", "decline" or '
-        '"cancel") and, if accepted, its "content", an object of the fields.'
-    )
-    if not asks:
+    call = f'call {handler.name}{channels.MODEL.suffix} with "state": "{state}"'
+    if questions:
+        asks = " / ".join(f"{key}: {channels.describe_request(question)}" for key, question in questions.items())
+        text = (
+            f"Not finished yet: this tool asks the user: {asks}. {ONLY_THE_USER} "
+            f'When the user has answered, {call} and "answers": for each key its "action" ("accept", "decline" or '
+            '"cancel") and, if accepted, its "content", an object of the fields.'
+        )
+    else:
         text = f"{AT_WORK} To continue it, {call}."
     # Official clients accept a result without the structured content of an `outputSchema` only as an error.
-    return {"content": [{"type": "text", "text": text}], "isError": "outputSchema" in handler.describe()}
+    must_be_error = "outputSchema" in handler.describe()
+    return {"content": [{"type": "text", "text": text}], "isError": must_be_error}

@@ -1,20 +1,22 @@
-"""How a question of a tool reaches its user. What the client declares in a request chooses the way.
+"""How a question of a tool reaches the user of a client without elicitation: by a channel, `APP` or `MODEL`.
 
-    elicitation, in the mode of the question  ->  an InputRequiredResult; this room is not needed
-    io.modelcontextprotocol/ui                ->  APP: a form that the host shows
-    neither, and `ask_in_words` has the key   ->  WORDS: the model asks, and relays the answer
-    neither                                   ->  a result in words: the user was not asked (`not_asked`)
+The capabilities that the client declares in a request decide:
 
-The two ways below elicitation, APP and WORDS, are channels. A client's name never chooses a channel. A tool with
-`requires=["elicitation"]` has none: its call ends with error -32021.
+    elicitation                      ->  no channel is needed, and this module is not imported
+    MCP Apps                         ->  `APP`: the host shows a form
+    neither of them                  ->  `MODEL`: the model asks the user, and passes on the answer
+                                         if the author allows that for each question: @tool(ask_in_words=["seat"])
+    neither, and it is not allowed   ->  the result says that the user was not asked (`not_asked`)
+
+A tool with `requires=["elicitation"]` gets no channel: its call ends with error -32021.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import MissingRequiredClientCapability
-from mcp_functions.protocol.messages import is_asked_in_app
+from mcp_functions.protocol.messages import is_asked_in_app, value_at
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -24,14 +26,14 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject
 
     class AskingHandler(Protocol):
-        """What a question below elicitation needs of a handler."""
+        """What a channel must know about a handler that asks."""
 
-        kind: str
+        kind: str  # "tool", "prompt" or "resource"
         name: str
-        answer_within: int
+        answer_within: int  # how long an answer is accepted, in seconds
         may_show_form: bool
-        ask_in_words: Sequence[str]
-        requires: Sequence[str]
+        ask_in_words: Sequence[str]  # keys of the questions whose answers the model may pass on
+        requires: Sequence[str]  # capabilities that it cannot do without, such as "elicitation.url"
 
         def describe(self) -> dict[str, Any]:
             """Write its entry in a list."""
@@ -47,25 +49,19 @@ ADVICE = (
 
 
 class Channel(NamedTuple):
-    """A way to ask through a complete result, and to take the answer through a companion tool.
+    """A way to ask through a complete result, and to take the answers through a second tool, the companion."""
 
-    Attributes:
-        answered_by: who gives the answers, for the audit and the log: "app" or "model".
-        label: the label under which its states are sealed, so that the other channel cannot open them.
-        method: the method in the claims of its states. It tells the channels apart where an author's own codec, which
-            has no labels, seals the states.
-        suffix: the end of the companion's name, after the name of the tool.
-    """
-
-    answered_by: str
+    answered_by: str  # who gives the answers, for the audit and the log
+    suffix: str  # the companion is named after its tool, with this suffix
+    # A state of one channel does not open in the other. Its seal has this label, and its claims have this method,
+    # because an author's own codec, which may replace the seal, knows no labels.
     label: bytes
     method: str
-    suffix: str
 
 
-APP = Channel("app", b"ks1/app", "apps/answer", "-form")
-WORDS = Channel("model", b"ks1/words", "words/answer", "-answer")
-CHANNELS = {channel.suffix: channel for channel in (APP, WORDS)}
+APP = Channel(answered_by="app", suffix="-form", label=b"ks1/app", method="apps/answer")
+MODEL = Channel(answered_by="model", suffix="-answer", label=b"ks1/words", method="words/answer")
+CHANNELS = {APP.suffix: APP, MODEL.suffix: MODEL}
 
 
 def choose(handler: AskingHandler, questions: Mapping[str, JSONObject], declared: Mapping[str, Any]) -> Channel | None:
@@ -76,15 +72,18 @@ def choose(handler: AskingHandler, questions: Mapping[str, JSONObject], declared
         questions: the questions, by key; empty for a round that ended only because its time was up.
         declared: the client's capabilities on this request.
     """
-    if any(question["method"] != "elicitation/create" for question in questions.values()):
+    asks_the_user = all(question["method"] == "elicitation/create" for question in questions.values())
+    if not asks_the_user:
         return None  # the client itself or its model must answer
     if handler.may_show_form and is_asked_in_app(declared):
         return APP
-    # The model relays the answers that the author allows it to relay, but never a consent of the user.
-    may_relay = handler.kind == "tool" and questions.keys() <= set(handler.ask_in_words)
-    if may_relay and not any(_is_consent(question) for question in questions.values()):
-        return WORDS
-    return None
+    if handler.kind != "tool":
+        return None
+    for key, question in questions.items():
+        # The user gives a consent in person. The author cannot allow the model to pass it on.
+        if key not in handler.ask_in_words or _is_consent(question):
+            return None
+    return MODEL  # also without a question: the model may continue the call of each tool
 
 
 def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
@@ -96,7 +95,9 @@ def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
     """
     for required in handler.requires:
         capability, _dot, member = required.partition(".")
-        if capability in lacking and (not member or member in lacking[capability]):
+        if capability not in lacking:
+            continue
+        if not member or member in lacking[capability]:
             return True
     return False
 
@@ -113,30 +114,30 @@ def refusal(
     """
     if not questions:
         return MissingRequiredClientCapability(lacking)
-    asks = {key: describe_request(question) for key, question in questions.items()}
-    text = f". The server would have asked: {' / '.join(asks.values())}"
+    described = {key: describe_request(question) for key, question in questions.items()}
+    text = f". The server would have asked: {' / '.join(described.values())}"
     if earlier:
-        return MissingRequiredClientCapability(lacking, text, asks=asks)
+        return MissingRequiredClientCapability(lacking, text, asks=described)
     return MissingRequiredClientCapability(lacking, text)
 
 
 def not_asked(
     handler: AskingHandler, questions: Mapping[str, JSONObject], lacking: Mapping[str, Any], *, earlier: bool = False
 ) -> str:
-    """Return the text of a call whose user cannot be asked.
+    """Return the text of the result of a call whose user cannot be asked.
 
     Args:
         handler: the handler that asks.
         questions: the questions, by key; empty if the round ended only because its time was up.
         lacking: the capabilities that the client would need, as ClientCapabilities.
-        earlier: whether the client is of 2025, for which `legacy` finds the words.
+        earlier: whether the client is of 2025: then `legacy` makes the result from the error.
 
     Raises:
-        MissingRequiredClientCapability: the tool requires the capability, or a prompt or a resource has no result that
-            could say so, or the client is of 2025.
+        MissingRequiredClientCapability: only an error can say so. The tool requires the capability, the handler is a
+            prompt or a resource, or the client is of 2025.
     """
-    is_refused = earlier or handler.kind != "tool" or is_required(handler, lacking)
-    if lacking and is_refused:
+    needs_error = earlier or handler.kind != "tool" or is_required(handler, lacking)
+    if lacking and needs_error:
         raise refusal(lacking, questions, earlier=earlier)
     because = NO_WAY if questions else NO_TIME
     return unfinished(because, map(describe_request, questions.values()))
@@ -150,15 +151,16 @@ def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> 
         questions: the questions in words (`describe_request`).
         advice: what the model should do.
     """
-    asks = [f"It asks: {each}." for each in questions if each]
+    asks = [f"It asks: {question}." for question in questions]
     return " ".join([f"Not finished: {because}.", *asks, EFFECTS, advice])
 
 
 def _is_consent(question: JSONObject) -> bool:
     """Tell whether a question asks for a permission: a page, or a form with a yes-or-no field or no field at all."""
-    params = cast("dict[str, Any]", question["params"])
-    properties: dict[str, Any] = params.get("requestedSchema", {}).get("properties", {})
-    return not properties or any(field.get("type") == "boolean" for field in properties.values())
+    fields = value_at(question, "params", "requestedSchema", "properties")
+    if not fields:
+        return True
+    return any(field.get("type") == "boolean" for field in fields.values())
 
 
 def describe_request(request: JSONObject) -> str:

@@ -1,11 +1,11 @@
-"""The companion tools of a tool that asks: `<tool>-form` for its form, `<tool>-answer` for a model that relays.
+"""The companions of a tool that asks: second tools, which take the answers for clients without elicitation.
 
-    tools/call book {"city": "Rome"}                            ->  a result with a question, and a state
-    tools/call book-answer {"state": "ks1.…", "answers": {…}}   ->  `open_call` makes of it the next round of `book`
+    tools/call book {"city": "Rome"}                           ->  a result with a question and a state
+    tools/call book-answer {"state": "ks1.…", "answers": {…}}  ->  `open_call` turns it into the next round of `book`
 
-A channel is one of these two ways to ask (`Channel`). The state is sealed under the label of its channel, so that
-the other channel cannot open it. It contains the original arguments, and is bound to the tool and the principal
-(envelope.md §9.6).
+The form in the host calls `book-form`, and the model calls `book-answer`. Each of these two ways is a `Channel`. A
+state opens only in its own channel, and only for its tool and its principal (envelope.md §9.6). The state holds the
+arguments of the first call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
-ARGUMENTS = "call"  # the member of the sealed record with the original arguments
+ARGUMENTS = "call"  # the member of the sealed record with the arguments of the first call
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -55,18 +55,18 @@ FORM_SCHEMA: dict[str, Any] = {
 
 
 class CompanionCall(NamedTuple):
-    """A call of a companion, as the call that it continues."""
+    """A call of a companion, turned into a call of its tool."""
 
-    request: Request  # a request to the original tool, with its arguments, the state and the answers
+    request: Request  # calls the tool, with the arguments of the first call, the state and the answers
     start: RoundStart  # what the round knows of earlier rounds
-    is_check: bool  # whether the form only asks whether the state can still be used
+    is_check: bool  # True if the form only asks whether the state can still be used
 
 
 def describe(channel: Channel, tool: Mapping[str, Any]) -> dict[str, Any]:
     """Write the entry of a companion in `tools/list`.
 
     Args:
-        channel: the way on which the companion's answers come.
+        channel: the companion's channel.
         tool: the entry of the tool that asks.
     """
     name = f"{tool['name']}{channel.suffix}"
@@ -81,32 +81,33 @@ def describe(channel: Channel, tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def channel_of(name: str, declared: Mapping[str, Any]) -> Channel:
-    """Return the channel of a companion, by the last part of its name.
+    """Return the channel of a companion, by the suffix of its name.
 
     Raises:
         UnknownName: the client does not declare MCP Apps, so its list does not have the form's companion.
     """
-    channel = CHANNELS[f"-{name.rpartition('-')[2]}"]
+    _tool, _dash, suffix = name.rpartition("-")
+    channel = CHANNELS[f"-{suffix}"]
     if channel is APP and not shows_apps(declared):
         raise UnknownName(message="Unknown tool")
     return channel
 
 
 def bind(channel: Channel, audience: str, tool: str, principal: Principal | None) -> Binding:
-    """Return the binding of a channel's states: the tool and the principal, and no arguments, which are inside."""
+    """Return the binding of a channel's states: the tool and the principal. The arguments are in the states."""
     return bind_request(audience, "tools/call", {"name": tool}, principal)._replace(method=channel.method)
 
 
 def open_call(
     channel: Channel, tool: str, request: Request, audience: str, states: RequestStates | None
 ) -> CompanionCall:
-    """Open the state in a call of a companion, and write the call that it continues.
+    """Open the state in a call of a companion, and turn it into a call of the tool.
 
     Args:
         channel: the channel of the companion.
         tool: the name of the tool that asked.
         request: the request that calls the companion.
-        audience: the audience of the states: the functions that open them.
+        audience: the functions that open the states.
         states: opens the states of the channel; None if the function has no keys.
 
     Raises:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mcp_functions.protocol.constants import APP_FORM, APP_MIME_TYPE
+from mcp_functions.protocol.constants import APP_FORM_URI, APP_MIME_TYPE
 
 FILE = Path(__file__).with_name("form.html")
 DAY_MS = 24 * 3600 * 1000
@@ -20,12 +20,18 @@ UI: dict[str, Any] = {"ui": {"prefersBorder": True}}
 def entry() -> dict[str, Any]:
     """Write the entry of the form in `resources/list`, so that a host can review it before it shows it."""
     text = "The form in which a person answers the questions of this server's tools"
-    return {"uri": APP_FORM, "name": "mcp-functions-form", "description": text, "mimeType": APP_MIME_TYPE, "_meta": UI}
+    return {
+        "uri": APP_FORM_URI,
+        "name": "mcp-functions-form",
+        "description": text,
+        "mimeType": APP_MIME_TYPE,
+        "_meta": UI,
+    }
 
 
 def contents() -> dict[str, Any]:
     """Write the result of `resources/read`."""
-    page = {"uri": APP_FORM, "mimeType": APP_MIME_TYPE, "text": _page(), "_meta": UI}
+    page = {"uri": APP_FORM_URI, "mimeType": APP_MIME_TYPE, "text": _page(), "_meta": UI}
     return {"contents": [page], "ttlMs": DAY_MS, "cacheScope": "public"}
 
 

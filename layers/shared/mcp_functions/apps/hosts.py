@@ -1,8 +1,8 @@
-"""Hosts that stop at a round without a question: they show it as an error, as the issues of their projects say.
+"""Clients that do not continue a call whose time was up: they show it as an error, as issues of their projects say.
 
-A round is one request of a call. It ends without a question if its time was up, and the client should repeat its
-request. A row of the table counts up to its version. A newer version is expected to repeat, and so is a client that
-declares elicitation.
+A call may need several requests. If the time of one is up, its result has a state and no question, and the client
+should repeat the request. Newer versions than those in the table are expected to do so, and so are all clients that
+declare elicitation.
 """
 
 from __future__ import annotations
@@ -19,21 +19,26 @@ if TYPE_CHECKING:
 
 
 class Host(NamedTuple):
-    """A row of the table."""
+    """A client that does not continue such a call."""
 
     name: str  # the client's name, as in its `clientInfo`
-    until: str  # the last version that is known to stop
+    last_version: str  # the last version that is known to stop
     seen: str  # when this was seen, as an ISO 8601 date
     source: str  # the URL of the issue
 
 
 STOPPING_HOSTS = (
-    Host("Anthropic/ClaudeAI", "1.0.0", "2026-09-13", "https://github.com/anthropics/claude-ai-mcp/issues/1027"),
+    Host(
+        name="Anthropic/ClaudeAI",
+        last_version="1.0.0",
+        seen="2026-09-13",
+        source="https://github.com/anthropics/claude-ai-mcp/issues/1027",
+    ),
 )
 
 
 def carries_empty_rounds(meta: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
-    """Tell whether a client repeats a request whose round ended without a question.
+    """Tell whether a client repeats a request whose result has no question.
 
     Args:
         meta: the `_meta` of the request, with the client's name and version.
@@ -43,10 +48,14 @@ def carries_empty_rounds(meta: Mapping[str, Any], declared: Mapping[str, Any]) -
     if shows_forms(declared) or not isinstance(info, dict):
         return True
     version = _read_version(info.get("version"))
-    stopping = [host for host in STOPPING_HOSTS if host.name == info.get("name")]
-    return not any(version <= _read_version(host.until) for host in stopping)
+    for host in STOPPING_HOSTS:
+        if host.name == info.get("name") and version <= _read_version(host.last_version):
+            return False
+    return True
 
 
 def _read_version(text: object) -> tuple[int, ...]:
-    """Read the numbers of a version; one without numbers counts as the oldest."""
-    return tuple(int(number) for number in re.findall(r"\d{1,9}", text)) if isinstance(text, str) else ()
+    """Read the numbers of a version: "1.10.2" is (1, 10, 2). A version without numbers counts as the oldest."""
+    if not isinstance(text, str):
+        return ()
+    return tuple(int(number) for number in re.findall(r"\d{1,9}", text))

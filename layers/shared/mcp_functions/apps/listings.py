@@ -1,16 +1,16 @@
-"""The lists as one client sees them: the forms, companions and apps that its capabilities allow.
+"""The lists as one client sees them, by the capabilities that it declares.
 
-A catalog has the same entries for everybody (`handlers.catalog`). A view of it adds the companions of the tools that
-ask (`<tool>-form` or `<tool>-answer`, which take the answers), links these tools to the form, and leaves out what only
-apps may call. An answer from a view is private, because it depends on the client.
+A catalog has the same entries for everybody (`handlers.catalog`). A view adds entries to it, and leaves entries out:
 
-    the client declares             its view
-    elicitation                     no companions
-    MCP Apps                        the form, with the companion `<tool>-form`; it sees what only apps may call
-    both                            no companions; it sees what only apps may call
-    neither                         `<tool>-answer` of each tool that lets the model relay answers
-    neither, and its host stops     `<tool>-answer` of each tool that asks, because the model has to continue the call
-    at a round without a question
+    the client declares      tools that ask users             tools that only apps may call
+    elicitation              are unchanged                    are left out
+    MCP Apps                 get the form and `<tool>-form`   stay
+    both                     are unchanged                    stay
+    neither                  may get `<tool>-answer`          are left out
+
+`<tool>-form` and `<tool>-answer` are companions: second tools that take the answers. A tool gets `<tool>-answer` if its
+author lets the model pass on answers. If the client does not continue a call whose time was up (`apps.hosts`), each
+tool that asks gets it, so that the model can continue the call.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import companions, form
-from mcp_functions.apps.channels import APP, WORDS
+from mcp_functions.apps.channels import APP, MODEL
 from mcp_functions.apps.hosts import carries_empty_rounds
-from mcp_functions.protocol.constants import APP_FORM, META_CLIENT_CAPABILITIES
+from mcp_functions.protocol.constants import APP_FORM_URI, META_CLIENT_CAPABILITIES
 from mcp_functions.protocol.messages import shows_apps, shows_forms
 from mcp_functions.tuples import NamedTuple
 
@@ -33,16 +33,16 @@ class View(NamedTuple):
 
     has_elicitation: bool
     has_apps: bool  # MCP Apps
-    continues_calls: bool  # whether it repeats a request whose round ended without a question
+    continues_calls: bool  # whether it repeats a request whose time was up
 
     @property
     def has_form(self) -> bool:
-        """Whether an app, which is the form, asks the questions."""
+        """Whether the form asks the questions."""
         return self.has_apps and not self.has_elicitation
 
 
 def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View | None:
-    """Return which view a client gets, by the `_meta` of its request; None if it shows the catalog as it is."""
+    """Return a client's view, by the `_meta` of its request; None if the client sees the catalog unchanged."""
     declared = meta.get(META_CLIENT_CAPABILITIES)
     if not isinstance(declared, dict):
         declared = {}
@@ -52,42 +52,54 @@ def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View | None:
         has_apps=has_apps,
         continues_calls=has_apps or carries_empty_rounds(meta, declared),
     )
-    leaves_out_tools = bool(catalog.get("apps"))
-    adds_companions = view.has_form or bool(_relays(catalog, view))
-    return view if adds_companions or leaves_out_tools else None
+    has_app_tools = bool(catalog.get("apps"))
+    adds_companions = view.has_form or bool(_tools_answered_by_model(catalog, view))
+    if has_app_tools or adds_companions:
+        return view
+    return None
 
 
 def show(catalog: Mapping[str, Any], view: View) -> dict[str, Any]:
     """Return a catalog as the clients of a view see it."""
-    asks = catalog.get("asks", ())
-    with_form = set(asks) - set(catalog.get("formless", ())) if view.has_form else set()
-    relays = _relays(catalog, view)
+    answered_by_form = _tools_answered_by_form(catalog, view)
+    answered_by_model = _tools_answered_by_model(catalog, view)
     tools = []
     for entry in catalog["tools"]:
         if is_app_only(entry) and not view.has_apps:
             continue
-        if entry["name"] in with_form:
+        if entry["name"] in answered_by_form:
             tools += [_with_form(entry), companions.describe(APP, entry)]
-        elif entry["name"] in relays:
-            tools += [entry, companions.describe(WORDS, entry)]
+        elif entry["name"] in answered_by_model:
+            tools += [entry, companions.describe(MODEL, entry)]
         else:
             tools.append(entry)
-    has_form = view.has_form and bool(asks)
-    resources = [*catalog["resources"], form.entry()] if has_form else catalog["resources"]
+    resources = list(catalog["resources"])
+    has_form = view.has_form and bool(catalog.get("asks"))
+    if has_form:
+        resources.append(form.entry())
     return {**catalog, "tools": _by_name(tools), "resources": _by_name(resources), "has_form": has_form}
 
 
 def is_app_only(entry: Mapping[str, Any]) -> bool:
     """Tell whether only apps may call a tool."""
-    return "visibility" in _ui(entry) and "model" not in _ui(entry)["visibility"]
+    ui = _ui(entry)
+    return "visibility" in ui and "model" not in ui["visibility"]
 
 
-def _relays(catalog: Mapping[str, Any], view: View) -> list[str]:
-    """Return the names of the tools whose answers the model relays for a client."""
+def _tools_answered_by_form(catalog: Mapping[str, Any], view: View) -> set[str]:
+    """Return the names of the tools whose questions the form asks. A tool with an author's own app has no form."""
+    if not view.has_form:
+        return set()
+    return set(catalog.get("asks", ())) - set(catalog.get("formless", ()))
+
+
+def _tools_answered_by_model(catalog: Mapping[str, Any], view: View) -> set[str]:
+    """Return the names of the tools whose calls the model may continue for a client."""
     if view.has_elicitation:
-        return []
-    names: list[str] = catalog.get("relays" if view.continues_calls else "asks", [])
-    return names
+        return set()
+    if view.continues_calls:
+        return set(catalog.get("relays", ()))  # their authors let the model pass on answers
+    return set(catalog.get("asks", ()))
 
 
 def _by_name(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -100,7 +112,7 @@ def _ui(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_form(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Link a tool to the form. It promises no structured content, because a pending result has none."""
-    meta = entry.get("_meta", {})
-    linked = {**meta, "ui": {**_ui(entry), "resourceUri": APP_FORM}}
-    return {**{name: value for name, value in entry.items() if name != "outputSchema"}, "_meta": linked}
+    """Link a tool to the form. It promises no structured content, because a result that asks has none."""
+    linked = {name: value for name, value in entry.items() if name != "outputSchema"}
+    linked["_meta"] = {**entry.get("_meta", {}), "ui": {**_ui(entry), "resourceUri": APP_FORM_URI}}
+    return linked

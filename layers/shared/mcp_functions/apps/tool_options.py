@@ -1,9 +1,9 @@
-"""Reads the options of `@tool` about asking and about an author's own app.
+"""Checks the options of `@tool` about asking and about an author's own app.
 
     requires=["elicitation"]      the client's capabilities that the tool cannot do without
-    ask_in_words=["seat"]         keys of the questions whose answers the model may relay
+    ask_in_words=["seat"]         keys of the questions whose answers the model may pass on
     app="ui://shop/cart"          the page of the author's own app (MCP Apps)
-    visibility=["app"]            who may call the tool: the model, the app, or (left out) both
+    visibility=["app"]            who may call the tool: the model or the app; without this option, both
 
 A TypeError says what is wrong with an option.
 """
@@ -32,16 +32,16 @@ def read_requires(requires: Sequence[str]) -> tuple[str, ...]:
     """Read the names of the client's capabilities that a tool cannot do without.
 
     Raises:
-        TypeError: one is no capability that a question may need.
+        TypeError: a name is not a capability that a question may need.
     """
-    return _words(requires, CAPABILITIES, 'requires is a list of capabilities, as in requires=["elicitation"]')
+    return _known_names(requires, CAPABILITIES, 'requires is a list of capabilities, as in requires=["elicitation"]')
 
 
 def read_keys(keys: Sequence[str]) -> tuple[str, ...]:
-    """Read the keys of the questions whose answers the model may relay.
+    """Read the keys of the questions whose answers the model may pass on.
 
     Raises:
-        TypeError: it is no list of texts.
+        TypeError: the option is not a list of texts.
     """
     if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
         message = 'ask_in_words is a list of keys of questions, as in ask_in_words=["seat"]'
@@ -62,12 +62,16 @@ def add_app(meta: Mapping[str, Any] | None, app: str, visibility: Sequence[str])
     if app:
         ui["resourceUri"] = app
     if visibility:
-        ui["visibility"] = list(_words(visibility, ("model", "app"), 'visibility is a list of "model" and "app"'))
-    return {**(meta or {}), "ui": ui} if ui else meta
+        rule = 'visibility is a list of "model" and "app"'
+        ui["visibility"] = list(_known_names(visibility, ("model", "app"), rule))
+    if not ui:
+        return meta
+    return {**(meta or {}), "ui": ui}
 
 
-def _words(words: Sequence[str], known: Sequence[str], rule: str) -> tuple[str, ...]:
-    if isinstance(words, str) or not all(word in known for word in words):
+def _known_names(names: Sequence[str], known: Sequence[str], rule: str) -> tuple[str, ...]:
+    """Return the names of a list, or raise a TypeError with the rule."""
+    if isinstance(names, str) or not all(name in known for name in names):
         message = f"{rule}; known are: {', '.join(known)}"
         raise TypeError(message)
-    return tuple(words)
+    return tuple(names)

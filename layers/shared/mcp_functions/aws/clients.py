@@ -1,8 +1,8 @@
 """Clients of KMS, Lambda, DynamoDB and Secrets Manager with the methods of boto3's clients that this package calls.
 
-They retry the errors that botocore's "standard" mode retries (`Failure.is_transient`). One deadline covers all
-attempts of a call and the waits between them: attempts x (connect + read seconds). It holds even if a response arrives
-byte by byte.
+The clients repeat a request after the errors after which botocore's "standard" mode does (`Failure.is_transient`). One
+deadline covers all attempts of a call and the waits between them: attempts x (connect + read seconds). A call ends at
+its deadline even if the response arrives byte by byte.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ BINARY_FIELDS = ("CiphertextBlob", "Mac", "Plaintext")  # members of KMS's respo
 
 
 def random_fraction() -> float:
-    """Return a number from [0, 1).
+    """Return a number from [0, 1), made by the system.
 
-    The system makes it. A generator of Python would repeat its numbers in each environment that starts from a snapshot.
+    A generator of Python would repeat its numbers in each environment that starts from the same snapshot.
     """
     return int.from_bytes(os.urandom(6), "big") / (1 << 48)
 
@@ -65,7 +65,7 @@ class AwsClient:
     """Signs requests to one endpoint, and sends them again after transient errors."""
 
     def __init__(self, endpoint: Endpoint, limits: CallLimits, timing: Timing | None = None) -> None:
-        """Keep the limits; nothing is sent."""
+        """Keep the endpoint and the limits; nothing is sent. `timing` is another clock, for tests."""
         self._endpoint = endpoint
         self._limits = limits
         self._timing = timing or Timing(time.sleep)
@@ -84,7 +84,7 @@ class AwsClient:
         limits = self._limits
         seconds = limits.attempts * (limits.connect_seconds + limits.read_seconds)
         deadline = Deadline.after(seconds, self._timing.clock)
-        for attempt in range(1, limits.attempts):  # all attempts but the last
+        for attempt in range(1, limits.attempts):  # all attempts but the last one, which follows the loop
             try:
                 return self._send_once(path, headers, body, deadline)
             except (errors.ClientError, errors.HTTPClientError) as error:
@@ -92,10 +92,10 @@ class AwsClient:
                 if not failure.is_transient:
                     raise
                 wait = self._random_wait(failure, attempt)
-                if self._timing.clock() + wait >= deadline.ends:
+                if self._timing.clock() + wait >= deadline.ends:  # no time is left for another attempt
                     raise
             self._timing.sleep(wait)
-        return self._send_once(path, headers, body, deadline)  # the last attempt: its error is the caller's
+        return self._send_once(path, headers, body, deadline)
 
     def _random_wait(self, failure: errors.Failure, attempt: int) -> float:
         """Return the seconds to wait after an attempt; attempts count from 1.
@@ -152,7 +152,7 @@ class LambdaClient(AwsClient):
 
 
 class JsonClient(AwsClient):
-    """A service whose operations take and return JSON; bytes travel as base64."""
+    """A service whose operations take and return JSON. Bytes are base64 in this JSON."""
 
     prefix = ""  # the service's name before an operation, in the header `x-amz-target`
     media_type = "application/x-amz-json-1.1"
@@ -203,23 +203,24 @@ CLIENTS: dict[str, type[AwsClient]] = {
 
 
 def _client_error(response: Response) -> errors.ClientError:
-    """Read an error, whose code is in a header or in the body."""
+    """Read an error, whose code is in a header or in the JSON of the body. The status replaces a missing code."""
     try:
         body = json.loads(response.body)
     except ValueError:
         body = None
     details = body if isinstance(body, dict) else {}
     code = response.headers.get("x-amzn-errortype") or details.get("__type") or response.status
-    # A code with all its parts is "prefix#Name:address"; botocore keeps the name.
-    name = str(code).partition(":")[0].rpartition("#")[2]
+    # The code may be "prefix#Name:address". botocore keeps only the name.
+    without_address, _colon, _address = str(code).partition(":")
+    _prefix, _hash, name = without_address.rpartition("#")
     return errors.ClientError(name, response.status)
 
 
 def _trace_header() -> dict[str, str]:
     """Pass Lambda's trace on: Lambda detects recursive invocations by it, and X-Ray joins the calls of a request."""
     trace = os.environ.get("_X_AMZN_TRACE_ID", "")  # Lambda sets it for each invocation
-    is_header_value = trace.isascii() and trace.isprintable()
-    return {"x-amzn-trace-id": trace} if trace and is_header_value else {}
+    may_be_header = trace.isascii() and trace.isprintable()
+    return {"x-amzn-trace-id": trace} if trace and may_be_header else {}
 
 
 def _base64(value: bytes) -> str:

@@ -159,7 +159,7 @@ class ConnectionPool:
         """
         connection = self._take_idle() or self._open(deadline)
         connection.sock.deadline = deadline.within(self._limits.read_seconds)
-        # The class of the new error says all that a caller needs, so the cause is hidden: it may quote the response.
+        # The class of the new error says all that a caller needs. `from None`: the cause may quote the response.
         try:
             connection.request("POST", path, body, dict(headers))
             response = read_response(connection)
@@ -186,7 +186,7 @@ class ConnectionPool:
         """Return an idle connection, or None if there is none that the server has kept open."""
         try:
             connection = self._idle.pop()
-        except IndexError:
+        except IndexError:  # an `if` before would not be safe: another thread may take the last connection after it
             return None
         # A server sends nothing on an idle connection. So a readable socket means that the server has closed it.
         readable, _writable, _failed = select([connection.sock], [], [], 0)
@@ -196,7 +196,7 @@ class ConnectionPool:
         return connection
 
     def _open(self, deadline: Deadline) -> Connection:
-        """Open a connection. The causes of errors are hidden, as in `post`."""
+        """Open a connection, and turn errors into those of `errors`."""
         endpoint = self._endpoint
         seconds = self._limits.connect_seconds
         try:
@@ -232,12 +232,16 @@ def open_connection(scheme: str, host: str, port: int, connect_seconds: float, d
 
 
 def _connect(host: str, port: int, connect_seconds: float, deadline: Deadline) -> socket.socket:
-    """Connect to the first address of the host that accepts."""
+    """Connect to the first address of the host that accepts.
+
+    `socket.create_connection` tries all addresses, too. But it would give each one the same seconds, past the deadline.
+    """
     failure: OSError = ConnectionRefusedError()  # if the host has no address
-    for *_rest, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    for _family, _type, _protocol, _name, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         ip_address = str(address[0])
+        seconds = deadline.within(connect_seconds).remaining()
         try:
-            return socket.create_connection((ip_address, port), deadline.within(connect_seconds).remaining())
+            return socket.create_connection((ip_address, port), timeout=seconds)
         except OSError as error:
             failure = error
     raise failure

@@ -1,7 +1,8 @@
-"""The endpoint and the credentials of a service, read from environment variables, if these alone decide them.
+"""The endpoint and the credentials of an AWS service, read from environment variables.
 
-If any other configuration could change what boto3 does, boto3 makes the calls: profiles, files, proxies, certificate
-authorities, FIPS or dual-stack endpoints, unknown partitions. So boto3 and our clients always call the same endpoint.
+boto3 also reads other configuration: profiles, files, proxies, certificate authorities, FIPS or dual-stack endpoints,
+unknown partitions. If there is any of it, `find_endpoint` returns None, and boto3 makes the calls. So our clients call
+the endpoint that boto3 would call.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ BOTO3_VARIABLES = (
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
     "AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE", "all_proxy", "ALL_PROXY",
 )  # fmt: skip
-TLS_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "https_proxy", "HTTPS_PROXY")  # for https
-PLAIN_VARIABLES = ("http_proxy", "HTTP_PROXY")  # for http
+TLS_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "https_proxy", "HTTPS_PROXY")  # only for https
+PLAIN_VARIABLES = ("http_proxy", "HTTP_PROXY")  # only for http
 # The files that boto3 reads -> the variable that names another file in its place.
 BOTO3_FILES = {
     "~/.aws/config": "AWS_CONFIG_FILE",
@@ -76,9 +77,9 @@ def find_endpoint(environ: Mapping[str, str], service: str) -> Endpoint | None:
     """Read the endpoint of a service from the environment; None if boto3 has to make the calls."""
     if environ.get(CLIENT_VARIABLE, "lean") != "lean":
         return None
-    # boto3 reads AWS_DEFAULT_REGION only, so that is first. Lambda sets both.
+    # boto3 reads AWS_DEFAULT_REGION, and not AWS_REGION. Lambda sets both.
     region = environ.get("AWS_DEFAULT_REGION") or environ.get("AWS_REGION")
-    # With SnapStart there is no access key in the environment, and boto3 fetches keys that expire.
+    # With SnapStart, Lambda sets no access key: boto3 has to fetch keys, which expire.
     key_id = environ.get("AWS_ACCESS_KEY_ID")
     secret = environ.get("AWS_SECRET_ACCESS_KEY")
     if not region or not key_id or not secret:
@@ -106,9 +107,13 @@ def _read_url(environ: Mapping[str, str], service: str, region: str) -> str:
 
 def _needs_boto3(environ: Mapping[str, str], scheme: str) -> bool:
     """Return whether a variable or a file configures what only boto3 understands."""
-    for name in BOTO3_VARIABLES + (TLS_VARIABLES if scheme == "https" else PLAIN_VARIABLES):
+    scheme_variables = TLS_VARIABLES if scheme == "https" else PLAIN_VARIABLES
+    for name in BOTO3_VARIABLES + scheme_variables:
         if environ.get(name, "") not in {"", os.devnull}:  # /dev/null is an empty file, which configures nothing
             return True
-    paths = [path for path, variable in BOTO3_FILES.items() if not environ.get(variable)]
-    # A cold start does not import pathlib, so this is os.path.
-    return any(os.path.exists(os.path.expanduser(path)) for path in paths)  # noqa: PTH110, PTH111
+    for path, variable in BOTO3_FILES.items():
+        is_replaced = environ.get(variable)  # by os.devnull: any other value has returned True above
+        # A cold start does not import pathlib, so this is os.path.
+        if not is_replaced and os.path.exists(os.path.expanduser(path)):  # noqa: PTH110, PTH111
+            return True
+    return False

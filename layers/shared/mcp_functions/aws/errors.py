@@ -1,13 +1,22 @@
-"""Errors of AWS calls, with botocore's names. `read_failure` reads the errors of our clients and of botocore's.
+"""Errors of AWS calls: what our own clients raise, and what an error of these or of boto3's clients means.
 
-An error keeps the code of an answer but not its message, because a message may quote the request.
+    error                                                     repeat the request    it is
+    no response; a status of TRANSIENT_STATUSES               a moment later        an outage
+    a code of THROTTLED_CODES or TRANSIENT_CODES              a moment later        an outage
+    another code of OUTAGE_CODES; another status from 500     no                    an outage
+    a code of OPERATOR_CODES; anything else                   no                    for the operator
+
+Our clients repeat requests themselves (`clients.py`). In an outage the caller's client may try again later.
+
+The classes have botocore's names. An error keeps the code of a response, and not its message, which may quote the
+request.
 """
 
 from __future__ import annotations
 
 from mcp_functions.tuples import NamedTuple
 
-# botocore repeats a request after these errors (its ThrottledRetryableChecker and TransientRetryableChecker).
+# The same as in botocore's ThrottledRetryableChecker and TransientRetryableChecker.
 THROTTLED_CODES = {
     "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
     "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
@@ -17,51 +26,60 @@ THROTTLED_CODES = {
 TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
 TRANSIENT_STATUSES = {500, 502, 503, 504}
 # Codes of DynamoDB, KMS and S3 for an outage, whatever the HTTP status is.
-OUTAGE = THROTTLED_CODES | {
+OUTAGE_CODES = THROTTLED_CODES | TRANSIENT_CODES | {
     "ReplicatedWriteConflictException", "TransactionConflictException", "KMSInternalException",
     "DependencyTimeoutException", "KeyUnavailableException", "InternalError", "InternalFailure", "InternalServerError",
-    "ServiceUnavailable", "ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException",
-    "RequestTimeTooSkewed", "OperationAborted", "BadDigest", "IncompleteBody", "ExpiredToken", "ExpiredTokenException",
-    "RequestExpired",
+    "ServiceUnavailable", "ServiceUnavailableException", "RequestTimeTooSkewed", "OperationAborted", "BadDigest",
+    "IncompleteBody", "ExpiredToken", "ExpiredTokenException", "RequestExpired",
 }  # fmt: skip
-# botocore sent no request, or the KMS key is in a state that only the operator can change.
-NO_OUTAGE = {
+# Errors that look like an outage and are none: boto3 could not send a request, or the KMS key is disabled or deleted.
+OPERATOR_CODES = {
     "NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError",
     "KMSInvalidStateException",
 }  # fmt: skip
 NO_RESPONSE = 0  # in place of an HTTP status, if no response arrived
-BAD_REQUEST = 400  # the status of an error that names none: only the operator can mend it
-SERVER_FAULT = 500  # the least status that blames the server
+BAD_REQUEST = 400  # in place of an HTTP status, if an error has none and is not known: it counts as the operator's
+SERVER_FAULT = 500  # from this status on, the fault is the server's
 
 
 class Failure(NamedTuple):
-    """A failed call."""
+    """What is known of a failed call."""
 
     code: str  # the code from AWS, or the name of the exception
-    status: int  # the HTTP status; NO_RESPONSE without one
+    status: int  # the HTTP status; NO_RESPONSE without a response
 
     @property
     def is_transient(self) -> bool:
         """Whether the same request may succeed a moment later."""
-        has_transient_code = self.code in THROTTLED_CODES or self.code in TRANSIENT_CODES
-        return has_transient_code or self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES
+        if self.code in OPERATOR_CODES:
+            return False
+        if self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES:
+            return True
+        return self.code in THROTTLED_CODES or self.code in TRANSIENT_CODES
 
     @property
     def is_outage(self) -> bool:
         """Whether the call may succeed later; otherwise the operator has to act."""
-        if self.code in NO_OUTAGE:
+        if self.code in OPERATOR_CODES:
             return False
-        return self.code in OUTAGE or self.status == NO_RESPONSE or self.status >= SERVER_FAULT
+        if self.status == NO_RESPONSE or self.status >= SERVER_FAULT:
+            return True
+        return self.code in OUTAGE_CODES
 
 
 def read_failure(error: Exception) -> Failure:
-    """Read an exception of either client; botocore makes its exceptions at run time."""
+    """Read an error of one of our clients, or of boto3's.
+
+    boto3's classes are known by their attributes and packages, because importing botocore is slow.
+    """
     name = type(error).__name__
     response = getattr(error, "response", None)
-    if isinstance(response, dict):
+    if isinstance(response, dict):  # a ClientError of either
+        code = response.get("Error", {}).get("Code") or name
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", BAD_REQUEST)
-        return Failure(str(response.get("Error", {}).get("Code") or name), status)
+        return Failure(str(code), status)
     package = type(error).__module__.partition(".")[0]
+    # While a call runs, the only use of the system is its connection. So each OSError means that no response arrived.
     if isinstance(error, OSError) or package in ("botocore", "urllib3"):
         return Failure(name, NO_RESPONSE)
     return Failure(name, BAD_REQUEST)
@@ -71,11 +89,11 @@ class ClientError(Exception):
     """The service answered with an error.
 
     Attributes:
-        response: code and status in botocore's shape.
+        response: the code and the status, where botocore's ClientError has them.
     """
 
     def __init__(self, code: str, status: int) -> None:
-        """Write `response` from the service's error code and the HTTP status."""
+        """Keep the service's error code and the HTTP status."""
         super().__init__(code)
         self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
 

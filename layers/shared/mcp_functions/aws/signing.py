@@ -1,4 +1,4 @@
-"""AWS Signature Version 4 for a POST without a query string. The tests compare it with botocore's signer.
+"""AWS Signature Version 4 (SigV4) for a POST without a query string. The tests compare it with botocore's signer.
 
 canonical request   method, path, query, headers with values, names of the headers, SHA-256 of the body
 string to sign      algorithm, time, scope, SHA-256 of the canonical request
@@ -36,12 +36,15 @@ def sign(path: str, headers: Mapping[str, str], body: bytes, endpoint: Endpoint,
     credentials = endpoint.credentials
     timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
     scope = (timestamp[:8], endpoint.region, endpoint.service, "aws4_request")
-    sent = {**headers, "x-amz-date": timestamp}
+    all_headers = {**headers, "x-amz-date": timestamp}
     if credentials.token:
-        sent["x-amz-security-token"] = credentials.token
-    signed = sorted(sent.keys() - UNSIGNED)
+        all_headers["x-amz-security-token"] = credentials.token
+    signed = sorted(all_headers.keys() - UNSIGNED)
     names = ";".join(signed)
-    lines = "".join(f"{name}:{' '.join(sent[name].split())}\n" for name in signed)
+    lines = ""
+    for name in signed:
+        value = " ".join(all_headers[name].split())  # SigV4: one space in the place of several
+        lines += f"{name}:{value}\n"
     # SigV4 encodes the path once more: in an encoded path only the percent signs change.
     encoded_path = path.replace("%", "%25")
     canonical_request = "\n".join(("POST", encoded_path, "", lines, names, _sha256(body)))
@@ -51,8 +54,8 @@ def sign(path: str, headers: Mapping[str, str], body: bytes, endpoint: Endpoint,
         key = hmac.digest(key, part.encode(), "sha256")
     signature = hmac.digest(key, string_to_sign.encode(), "sha256").hex()
     credential = f"{credentials.key_id}/{'/'.join(scope)}"
-    sent["authorization"] = f"{ALGORITHM} Credential={credential}, SignedHeaders={names}, Signature={signature}"
-    return sent
+    all_headers["authorization"] = f"{ALGORITHM} Credential={credential}, SignedHeaders={names}, Signature={signature}"
+    return all_headers
 
 
 def _sha256(content: bytes) -> str:

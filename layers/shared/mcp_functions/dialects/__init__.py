@@ -1,16 +1,13 @@
-"""Proposals that were not released, for clients that ask for them: an experimental capability in each request.
+"""Proposals to MCP that were not released, for clients that ask for one with an experimental capability.
 
-    dialect      one proposal, in a module `sep_<number>.py`; MCP_DIALECTS enables it, and deleting the file removes it
-    turn         a response with questions to the client, and the request in which the client answers them
-    token        connects the two: the folder of a function, a dot, and sealed data that only this function opens
-    front door   the endpoint that forwards requests to the functions; it reads only the folder of a token
+A dialect is one proposal ("SEP"), in a module `sep_<number>.py`. The setting MCP_DIALECTS enables it. It translates:
 
-A dialect translates in two places:
+    a request                    `Dialect.answer`: translated, answered in the released revision, and translated back
+    answers without a request    `Dialect.continue_turn`: becomes a call of the released revision, which continues
 
-    a request              `Dialect.answer` translates it, lets the released revision answer, and translates the result
-    the answers of a turn  a body without a method: `Dialect.continue_turn` returns the call that continues
-
-A number is that of a SEP, a "Specification Enhancement Proposal". All other requests get the released revision.
+Such answers come with a token: the folder of the function that asked, a dot, and sealed data that only this function
+opens. A front door, which forwards requests to the functions, reads the folder. A request in which the client asks for
+no dialect is answered in the released revision.
 """
 
 from __future__ import annotations
@@ -23,7 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import DialectContext, declaration
 from mcp_functions.handlers import lookup
-from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
+from mcp_functions.protocol.constants import (
+    META_CLIENT_CAPABILITIES,
+    META_PROTOCOL_VERSION,
+    PROTOCOL_VERSION,
+    RESUME_METHOD,
+)
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
 
 if TYPE_CHECKING:
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DialectContext", "add_to_front_door", "add_to_function"]
 
-NAME = re.compile(r"sep-\d+(-[a-z]+)*")
-UNKNOWN_FUNCTION = "unknown_function"
+NAME = re.compile(r"sep-\d+(-[a-z]+)*")  # "sep-1685" or "sep-2322-tasks"
+UNKNOWN_FUNCTION = "unknown_function"  # a reason in the log
 
 
 def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
@@ -102,7 +104,7 @@ class FrontDoorDialects(NamedTuple):
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
-        if request.message["id"] is None:  # no request of a client has this id: `_message_to_forward` made it
+        if request.message["id"] is None:  # made by `_message_to_forward`: a client's request never has this id
             return self.forward(request.params["function"], request)
         for dialect in self.dialects:
             task_id = dialect.read_task_id(request)
@@ -125,23 +127,29 @@ class FrontDoorDialects(NamedTuple):
 
     def _message_to_forward(self, http: HttpRequest, token: str) -> Continuation:
         """Return a message with the id null, which `answer` forwards to the function that made a token."""
-        folder = token.partition(".")[0]
-        folders_by_kind = self.catalog["functions"].values()  # each maps the names of tools, for example, to folders
-        if not any(folder in folders.values() for folders in folders_by_kind):
+        folder, _dot, _sealed = token.partition(".")
+        # catalog["functions"] is {"tools": {name: folder, …}, "prompts": {name: folder, …}, …}.
+        known_folders = {known for folders in self.catalog["functions"].values() for known in folders.values()}
+        if folder not in known_folders:
             raise InvalidRequestState(UNKNOWN_FUNCTION)
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
-        message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": folder, "_meta": meta}}
-        return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
+        message: Any = {
+            "jsonrpc": "2.0",
+            "id": None,
+            "method": RESUME_METHOD,
+            "params": {"function": folder, "_meta": meta},
+        }
+        return http._replace(headers={**http.headers, "mcp-method": RESUME_METHOD}), message
 
 
 def _load(names: Iterable[str]) -> list[Dialect]:
-    """Return the dialects of these names."""
-    known = {found.name for found in iter_modules(__path__) if found.name.startswith("sep_")}
+    """Return the dialects of these names; Misconfigured if there is no such dialect."""
+    modules = sorted(found.name for found in iter_modules(__path__) if found.name.startswith("sep_"))
     dialects: list[Dialect] = []
     for name in names:
         module = name.replace("-", "_")
-        if not NAME.fullmatch(name) or module not in known:
-            listed = ", ".join(sorted(one.replace("_", "-") for one in known))
-            raise Misconfigured(reason=f"MCP_DIALECTS names {name!r}: there are {listed}")
+        if not NAME.fullmatch(name) or module not in modules:
+            known_names = ", ".join(known.replace("_", "-") for known in modules)
+            raise Misconfigured(reason=f"MCP_DIALECTS names {name!r}: there are {known_names}")
         dialects.append(import_module(f"{__name__}.{module}").DIALECT)
     return dialects

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.protocol.constants import CALLS, META_CLIENT_REVISION
+from mcp_functions.protocol.constants import CALL_METHODS, META_CLIENT_REVISION
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class DialectContext(NamedTuple):
-    """The function that answers in a dialect."""
+    """The function that answers in a dialect, and what its dialects use."""
 
     answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
-    folder: str  # the function's folder, which precedes every token in clear text
+    folder: str  # the function's folder, with which each of its tokens begins
     settings: Settings
     audience: str  # the function and its stage; tokens of another audience do not open
-    states: Callable[[int, bytes], RequestStates]  # returns the seal for a lifetime in seconds and a label
-    answer_within: int  # seconds; the longest time that a handler of the function waits for an answer
+    states: Callable[[int, bytes], RequestStates]  # (lifetime in seconds, label) -> what seals and opens tokens
+    answer_within: int  # the longest time that a handler of the function waits for an answer, in seconds
     now: Callable[[], float]  # unix seconds
 
 
-def _none(*_arguments: object) -> None:
-    """Take the place of a function that a proposal does not need."""
+def _return_none(*_arguments: object) -> None:
+    """Stand in for a function that a proposal does not need."""
 
 
 class Dialect(NamedTuple):
@@ -42,11 +42,11 @@ class Dialect(NamedTuple):
     # `answer` answers a request of a client that asks for the dialect.
     answer: Callable[[DialectContext, Request], AnyResult]
     # `read_token` returns the token in a body that is not a request; None if the body has no token of this dialect.
-    read_token: Callable[[HttpRequest, Any], str | None] = _none
+    read_token: Callable[[HttpRequest, Any], str | None] = _return_none
     # `continue_turn` opens that token, and returns the request that the body continues.
-    continue_turn: Callable[[DialectContext, HttpRequest, Any, str], Continuation | None] = _none
+    continue_turn: Callable[[DialectContext, HttpRequest, Any, str], Continuation | None] = _return_none
     # `read_task_id` returns the id of the task that a request of this dialect names; None for other requests.
-    read_task_id: Callable[[Request], str | None] = _none
+    read_task_id: Callable[[Request], str | None] = _return_none
 
 
 def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
@@ -65,13 +65,13 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
 
 def is_unfinished(result: AnyResult, request: Request) -> TypeGuard[Result]:
     """Return whether a result says that a call needs another round, with or without questions."""
-    if not isinstance(result, Result) or request.method not in CALLS:
+    if not isinstance(result, Result) or request.method not in CALL_METHODS:
         return False
     return result.result.get("resultType") == "input_required"
 
 
 def is_response(body: object) -> TypeGuard[Mapping[str, Any]]:
-    """Return whether a JSON value is a JSON-RPC response with an id, to a question of a turn."""
+    """Return whether a JSON value is a JSON-RPC response: a client answers a question with one."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or "method" in body:
         return False
     return isinstance(body.get("id"), str | int) and ("result" in body or "error" in body)

@@ -51,7 +51,7 @@ ONE_STATE = f"{NAME}/1"
 STATE_EACH = f"{NAME}/2"
 FORMATS = {0: ONE_REQUEST, 1: ONE_STATE, 2: STATE_EACH}  # by the client's option; 0 means none
 SEALED = "sealed"  # the only member of a state that is an object
-# A call that only ran out of time has no question. A ping takes its place, to carry the state.
+# A call whose time was up has no question. A ping is sent in its place, to carry the state.
 PING: Mapping[str, Any] = {"ping": {"method": "ping"}}
 INVALID_OPTIONS = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
 INVALID_RESPONSES = (
@@ -63,7 +63,7 @@ class Options(NamedTuple):
     """The client's choices."""
 
     format: str  # ONE_REQUEST, ONE_STATE or STATE_EACH
-    state_is_object: bool  # False: a string
+    state_is_object: bool  # True: {"sealed": token}; False: the token
 
 
 def answer(context: DialectContext, request: Request) -> AnyResult:
@@ -95,7 +95,9 @@ def read_token(_http: HttpRequest, body: object) -> str | None:
         return None
     if not isinstance(body["id"], str):
         return None
-    return _read_state(body["state"]) if "state" in body else body["id"]
+    if "state" in body:
+        return _read_state(body["state"])
+    return body["id"]
 
 
 def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
@@ -129,7 +131,7 @@ def _write_all_questions(context: DialectContext, request: Request, result: Resu
     dependent: dict[str, Any] = {"requests": []}
     if options.format == ONE_STATE:
         token = _seal(context, request, result, options, questions)
-        dependent = {"state": _write_state(token, options), "requests": [dict(each) for each in questions.values()]}
+        dependent = {"state": _write_state(token, options), "requests": list(questions.values())}
     else:
         for key, question in (questions or PING).items():
             token = _seal(context, request, result, options, {key: question})
@@ -172,19 +174,22 @@ def _with_answers(context: DialectContext, request: Request, format_name: str) -
 def _read_dependent(
     context: DialectContext, request: Request, dependent: JSONValue, format_name: str
 ) -> dict[str, Any]:
-    """Return `inputResponses` and `requestState`; neither, if no state came back and the questions are asked again."""
+    """Return the params `inputResponses` and `requestState`; {} if no state came back.
+
+    "servers that need state can detect its absence in the response and fall back gracefully": without a state, the
+    server does not know which questions the responses answer. The call begins again, and so it asks them again.
+    """
     responses = dependent.get("responses") if isinstance(dependent, dict) else None
     if not isinstance(responses, list) or not all(isinstance(response, dict) for response in responses):
         raise InvalidParams(INVALID_RESPONSES)
-    # Each pair: the object that has a state, and the responses that belong to this state.
-    pairs = [(dependent, responses)]
-    if format_name == STATE_EACH:
-        pairs = [(response, [response]) for response in responses]
+    # For each object that may have a state: the responses to which the state belongs.
+    if format_name == ONE_STATE:
+        holders = [(dependent, responses)]
+    else:
+        holders = [(response, [response]) for response in responses]
     request_states: set[str] = set()
     answers: dict[str, Any] = {}
-    for holder, belonging in pairs:
-        # "servers that need state can detect its absence in the response and fall back gracefully": without a state,
-        # nothing tells which questions these responses answer. So the questions are asked again.
+    for holder, belonging in holders:
         if "state" not in holder:
             continue
         token = _read_state(holder["state"])
@@ -209,16 +214,19 @@ def _read_answers(turn: Turn, responses: Iterable[Mapping[str, Any]]) -> dict[st
 
 
 def _write_state(token: str, options: Options) -> str | dict[str, str]:
-    return {SEALED: token} if options.state_is_object else token
+    if options.state_is_object:
+        return {SEALED: token}
+    return token
 
 
 def _read_state(state: object) -> str:
     """Return the token in a state.
 
-    "Clients MUST echo back the exact `state` value". So an object with more members is not one that this
-    server sent.
+    "Clients MUST echo back the exact `state` value": an object with other members is refused.
     """
-    token = state[SEALED] if isinstance(state, dict) and state.keys() == {SEALED} else state
+    token = state
+    if isinstance(state, dict) and state.keys() == {SEALED}:
+        token = state[SEALED]
     if not isinstance(token, str):
         raise InvalidRequestState(reason="shape")
     return token
@@ -228,7 +236,9 @@ def _read_options(request: Request) -> Options:
     declared = declaration(request, NAME) or {}
     option = declared.get("option", 0)
     state_type = declared.get("state", "string")
-    if type(option) is not int or option not in FORMATS or state_type not in ("string", "object"):
+    if type(option) is not int or option not in FORMATS:
+        raise InvalidParams(INVALID_OPTIONS)
+    if state_type not in ("string", "object"):
         raise InvalidParams(INVALID_OPTIONS)
     return Options(FORMATS[option], state_is_object=state_type == "object")
 

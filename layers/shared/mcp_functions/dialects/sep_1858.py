@@ -1,10 +1,11 @@
-"""SEP-1858, multi-turn SSE: a turn ends with events, and the client sends its answers as one array.
+"""SEP-1858, multi-turn SSE: the server asks in an event stream, and the client sends its answers as one array.
 
+    client   POST of the call
     server   event `buffer_input`, without data
              one event for each question, with a request of the server
              event `input_required`, without data; the stream ends
     client   POST of the array of its responses, with the id of the last event in `Last-Event-ID`
-    server   the result of the call, or the next turn
+    server   the result of the call, or the next questions
 
 The proposal stores state in the server. Here the id of the last event holds it: a token, that is a sealed (encrypted
 and authenticated) text. The quotations in this file are from SEP-1858.
@@ -79,9 +80,10 @@ def read_token(http: HttpRequest, body: object) -> str | None:
     """
     if not isinstance(body, list) or not all(map(is_response, body)):
         return None
-    if body and not http.headers.get(HEADER):
+    event_id = http.headers.get(HEADER)
+    if body and not event_id:
         raise InvalidRequest(MISSING_HEADER)
-    return http.headers.get(HEADER)
+    return event_id
 
 
 def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:

@@ -40,29 +40,30 @@ if TYPE_CHECKING:
 
 NAME = "sep-2322-tasks"
 RELATED = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
-# All capabilities for questions. With them `tasks/get` refuses no client, whatever the task asks.
-ANYTHING: dict[str, Any] = {
+# All capabilities that a question may need. A `tasks/get` that declares them succeeds whatever the task asks.
+ALL_CAPABILITIES: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
 
-# `statusMessage` of a function that reports no progress; the sentences are the proposal's
-CREATED = "Task has been created for {} tool invocation."
+# The `statusMessage` of a task that reports no progress. The sentences are the proposal's.
+CREATED_MESSAGE = "Task has been created for {} tool invocation."
 STATUS_MESSAGES = {
     "input_required": "Input Required to Proceed call tasks/result",
     "completed": "Task has been completed successfully, call tasks/result",
 }
+# Messages of errors.
 INVALID_TASK = 'params.task must be {"ttl": …}, in milliseconds, a whole number from 1 on, or {}'
 TASK_REQUIRED = 'This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
 INVALID_RELATED = f'params._meta must hold "{RELATED}": {{"taskId": …}}'
 INVALID_ANSWERS = "params.inputResponses must be an object of objects"
-WORKING = "The task is still working: poll tasks/get until its status is input_required or completed"
+STILL_WORKING = "The task is still working: poll tasks/get until its status is input_required or completed"
 CANCELLED = "The task was cancelled, so it has no result"
 
 
 class TaskFailed(McpError):
-    """The error that a task ended with, as the call itself would have been answered."""
+    """A task has failed: `tasks/result` responds with the error that the call itself would have had."""
 
     status = 200
 
@@ -82,18 +83,13 @@ class TaskRequest(NamedTuple):
     def send(
         self, method: str, capabilities: Mapping[str, Any], params: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
-        """Send a request of the extension about the task, and return its result.
-
-        Args:
-            method: the method of the extension.
-            capabilities: the capabilities that the request declares.
-            params: further params.
-        """
+        """Send a request of the extension about the task, as a client with these capabilities; return its result."""
         request = _with_extension(self.request, capabilities)
         params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
         message: Any = {**request.message, "method": method, "params": params}
-        # This client need not send the headers of the released revision, but they must not contradict the body.
+        # This client need not send the header `mcp-name`. If it does, the header must not contradict the body.
         headers.check_task_id(message, {"mcp-name": self.task_id, **request.headers})
+        # The headers must name the method of the extension in place of the dialect's.
         modern_headers = {**request.headers, "mcp-method": method, "mcp-name": self.task_id}
         result = self.context.answer_modern(request._replace(message=message, headers=modern_headers))
         assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
@@ -101,11 +97,7 @@ class TaskRequest(NamedTuple):
 
 
 def answer(context: DialectContext, request: Request) -> AnyResult:
-    """Answer a request of a client that declares this dialect.
-
-    Raises:
-        McpError: the error of the extension.
-    """
+    """Answer a request of a client that declares this dialect; an McpError is the error of the extension."""
     method = request.method
     if method == "tools/call":
         return _call(context, request)
@@ -128,25 +120,30 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
     before the task.
     """
     if "task" not in request.params:
-        try:
-            return context.answer_modern(request)
-        except MissingRequiredClientCapability as error:
-            if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
-                raise
-            raise InvalidParams(TASK_REQUIRED) from None  # the cause names the extension, which this client lacks
+        return _call_without_task(context, request)
     extended = _with_extension(request, request.capabilities)
     result = context.answer_modern(extended._replace(task_ttl=_ttl(request.params["task"])))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
     status = _status(result.result)
-    status.setdefault("statusMessage", CREATED.format(request.params["name"]))
+    status.setdefault("statusMessage", CREATED_MESSAGE.format(request.params["name"]))
     return Result({"task": status, "_meta": dict(result.result["_meta"])})
+
+
+def _call_without_task(context: DialectContext, request: Request) -> AnyResult:
+    """Call a tool; if the tool needs a task, the error says how this client asks for one."""
+    try:
+        return context.answer_modern(request)
+    except MissingRequiredClientCapability as error:
+        if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
+            raise  # the tool needs another capability
+        raise InvalidParams(TASK_REQUIRED) from None
 
 
 def _get(task: TaskRequest) -> Result:
     """Return a task's status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
-    # The result shows no question, so the client's capabilities do not matter.
-    found = task.send("tasks/get", ANYTHING)
+    # The result has no question, so the client needs no capability.
+    found = task.send("tasks/get", ALL_CAPABILITIES)
     return Result({**_status(found), "_meta": dict(found["_meta"])})
 
 
@@ -159,23 +156,31 @@ def _cancel(task: TaskRequest) -> Result:
 def _result(task: TaskRequest) -> Result:
     """Return the questions or the result of a task. It never waits, because a Lambda cannot wait that long."""
     found = task.send("tasks/get", task.request.capabilities)
-    match found["status"]:
-        case "input_required":
-            # "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
-            # `input_required`."; "Servers MAY include a requestState field". With this one, the client returns the
-            # questions that it was shown, and its answers count for no others.
-            questions = found["inputRequests"]
-            token = _states(task).seal(_binding(task), None, asked=dict.fromkeys(questions, ""), record={})
-            asked = {"inputRequests": questions, "requestState": token}
-            return Result({"resultType": "input_required", **asked, "_meta": _about(task, found)})
-        case "completed":
-            result = found["result"]
-            return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task, found)}})
-        case "failed":
-            raise TaskFailed(found["error"])
-        case "cancelled":
-            raise UnknownName(CANCELLED)
-    raise UnknownName(WORKING, {"task": _status(found)})
+    status = found["status"]
+    if status == "input_required":
+        return _questions(task, found)
+    if status == "completed":
+        result = found["result"]
+        return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task, found)}})
+    if status == "failed":
+        raise TaskFailed(found["error"])
+    if status == "cancelled":
+        raise UnknownName(CANCELLED)
+    raise UnknownName(STILL_WORKING, {"task": _status(found)})
+
+
+def _questions(task: TaskRequest, found: Mapping[str, Any]) -> Result:
+    """Return the questions of a task, with a requestState that holds their keys.
+
+    "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
+    `input_required`."; "Servers MAY include a requestState field". Answers that come back with the requestState count
+    only for these questions.
+    """
+    questions = found["inputRequests"]
+    asked = dict.fromkeys(questions, "")  # only the keys are needed later, so their fingerprints are empty
+    token = _states(task).seal(_binding(task), None, asked=asked, record={})
+    result = {"resultType": "input_required", "inputRequests": questions, "requestState": token}
+    return Result({**result, "_meta": _about(task, found)})
 
 
 def _input_response(task: TaskRequest) -> Result:
@@ -189,28 +194,30 @@ def _input_response(task: TaskRequest) -> Result:
     if not is_dict_of(dict, responses):
         raise InvalidParams(INVALID_ANSWERS)
     shown = _shown_questions(task)
-    found = task.send("tasks/get", ANYTHING)
-    # "it SHOULD ignore any unexpected information"
+    found = task.send("tasks/get", ALL_CAPABILITIES)
+    questions = found.get("inputRequests", {})
     accepted: dict[str, Any] = {}
-    for key, question in found.get("inputRequests", {}).items():
+    for key, response in responses.items():
         was_shown = shown is None or key in shown
-        if was_shown and key in responses and _fits(question, responses[key]):
-            accepted[key] = responses[key]
+        if key in questions and was_shown and _fits(questions[key], response):
+            accepted[key] = response  # the others: "it SHOULD ignore any unexpected information"
     if accepted:
         task.send("tasks/update", task.request.capabilities, {"inputResponses": accepted})
     return Result({"_meta": _about(task, found)})
 
 
 def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Request:
-    """Return the request with the extension declared, which the client of this dialect supports under another name."""
-    declared = capabilities.get("extensions")
-    extensions = {**(declared if isinstance(declared, dict) else {}), EXTENSION_TASKS: {}}
-    meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: {**capabilities, "extensions": extensions}}
+    """Return the request of a client that declares these capabilities and the extension."""
+    extensions = capabilities.get("extensions")
+    if not isinstance(extensions, dict):
+        extensions = {}
+    declared = {**capabilities, "extensions": {**extensions, EXTENSION_TASKS: {}}}
+    meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: declared}
     return request.with_params({**request.params, "_meta": meta})
 
 
 def _ttl(task: object) -> int:
-    """Return the time for which a client wants its task to be kept, in milliseconds; 0 if it names none."""
+    """Read `params.task`: the milliseconds for which the client wants its task to be kept; 0 if it names none."""
     if not isinstance(task, dict):
         raise InvalidParams(INVALID_TASK)
     ttl = task.get("ttl")
@@ -222,7 +229,7 @@ def _ttl(task: object) -> int:
 
 
 def _task_id(request: Request) -> str:
-    """Return the id of the named task: "`tasks/input_response` request that includes … `Task` metadata field"."""
+    """Return the id of the named task: in `params.taskId`, in `_meta` as `tasks/input_response` has it, or in both."""
     params = request.params
     ids: list[object] = []
     if "taskId" in params:
@@ -256,14 +263,14 @@ def _about(task: TaskRequest, found: Mapping[str, Any]) -> dict[str, Any]:
     return {RELATED: {"taskId": task.task_id}, META_SERVER_INFO: found["_meta"][META_SERVER_INFO]}
 
 
-def _fits(asked: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
-    """Return whether an answer fits its form."""
-    match asked, response:
-        case {"params": {"requestedSchema": dict(schema)}}, {"action": "accept", **more}:
-            from jsonschema import Draft202012Validator  # noqa: PLC0415 - only answers in this dialect need it
+def _fits(question: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
+    """Return whether an answer fits the form of its question. A declined answer, or one to no form, always fits."""
+    schema = value_at(question, "params", "requestedSchema")
+    if schema is None or response.get("action") != "accept":
+        return True
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only answers in this dialect need it
 
-            return bool(Draft202012Validator(schema).is_valid(more.get("content", {})))
-    return True
+    return bool(Draft202012Validator(schema).is_valid(response.get("content", {})))
 
 
 def _shown_questions(task: TaskRequest) -> list[str] | None:
@@ -274,7 +281,9 @@ def _shown_questions(task: TaskRequest) -> list[str] | None:
     token = request.params["requestState"]
     if not isinstance(token, str):
         raise InvalidRequestState(reason="shape")
-    return list(_states(task).open(token, _binding(task), caller=caller_id(request.principal, request.address)).asked)
+    caller = caller_id(request.principal, request.address)
+    state = _states(task).open(token, _binding(task), caller=caller)
+    return list(state.asked)
 
 
 def _states(task: TaskRequest) -> RequestStates:

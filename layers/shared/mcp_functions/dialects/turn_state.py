@@ -1,13 +1,13 @@
 """A turn is a response with questions, and the request in which the client answers them. A token connects the two.
 
-    1. `seal_turn`        the response takes the token to the client
-    2. `open_turn`        the answers come back with the token
-    3. `repeat_call`      the answers become a call of the released revision, which continues
+    1. `seal_turn`        makes the token, which the response takes to the client
+    2. `open_turn`        opens the token, with which the client returns its answers
+    3. `repeat_call`      makes a call of the released revision from the answers
 
     token = folder of the function + "." + sealed {requestState of the released revision, questions, call}
 
-The token is sealed (encrypted and authenticated) for one dialect and one principal. The requestState inside is still
-bound to the call and still expires, so opening the token alone grants nothing.
+The token is sealed (encrypted and authenticated) for one dialect and one principal. The requestState inside is bound to
+the call and expires, so a client that holds a token can do nothing else with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.http import identity
 from mcp_functions.protocol import headers, results
-from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
+from mcp_functions.protocol.constants import (
+    CALL_METHODS,
+    META_CLIENT_CAPABILITIES,
+    META_LOG_LEVEL,
+    META_PROTOCOL_VERSION,
+)
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
@@ -33,11 +38,11 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONRPCRequest
 
 KEPT_META = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")  # a call needs these
-PARAMETER_HEADERS = "mcp-param-"  # the headers that repeat arguments of a call
+PARAMETER_HEADER = "mcp-param-"  # headers that repeat an argument of a call begin with this
 ROUND_PARAMS = ("_meta", "inputResponses", "requestState")  # the params that differ in each turn
 TOO_LARGE = "This conversation has more to remember than it can carry. Call and answer more briefly."
 CLIENT_ERROR = "The client answered {} with an error, so this call cannot go on"
-NOT_A_RESPONSE = "A response holds a result or an error, which is an object"
+INVALID_RESPONSE = "A response holds a result or an error, which is an object"
 
 
 class TurnQuestion(NamedTuple):
@@ -52,7 +57,7 @@ class Turn(NamedTuple):
 
     request_state: str  # the requestState of the released revision
     asked: Mapping[str, TurnQuestion]  # the questions, by their id in the dialect
-    call: Mapping[str, Any]  # from `call_parts`, if the client does not send the call again
+    call: Mapping[str, Any]  # from `call_parts`; empty if the client itself sends the call again
 
 
 def seal_turn(context: DialectContext, format_name: str, request: Request, turn: Turn) -> str:
@@ -72,7 +77,7 @@ def seal_turn(context: DialectContext, format_name: str, request: Request, turn:
 
 def open_turn(context: DialectContext, format_name: str, token: str, http: HttpRequest) -> Turn:
     """Return the turn in a token; see `open_turn_for`."""
-    principal = identity.identify(http, context.settings, context.now()).principal
+    principal = identity.admit(http, context.settings, context.now()).principal
     return open_turn_for(context, format_name, token, principal, http.address)
 
 
@@ -95,8 +100,9 @@ def open_turn_for(
 
 
 def label(format_name: str) -> bytes:
-    """Return the label of a dialect's seal."""
-    return f"ks1/{format_name.partition('/')[0]}".encode()
+    """Return the label of a dialect's seal: b"ks1/sep-1685" for all formats of SEP-1685."""
+    dialect, _slash, _option = format_name.partition("/")
+    return f"ks1/{dialect}".encode()
 
 
 def call_parts(request: Request) -> dict[str, Any]:
@@ -107,23 +113,25 @@ def call_parts(request: Request) -> dict[str, Any]:
         "method": request.method,
         "params": {name: value for name, value in request.params.items() if name not in ROUND_PARAMS},
         "meta": {name: meta[name] for name in KEPT_META if name in meta},
-        "headers": {name: value for name, value in request.headers.items() if name.startswith(PARAMETER_HEADERS)},
+        "headers": {name: value for name, value in request.headers.items() if name.startswith(PARAMETER_HEADER)},
     }
 
 
 def repeat_call(http: HttpRequest, turn: Turn, answers: Mapping[str, Any]) -> Continuation:
-    """Return the original call with answers and state, as a client of the released revision sends it.
-
-    A header of the answering request is kept, so a header that contradicts the call is refused.
-    """
+    """Return the original call with answers and state, as a client of the released revision sends it."""
     call = turn.call
     method = call["method"]
-    answered = {"inputResponses": dict(answers), "requestState": turn.request_state}
-    params = {**call["params"], **answered, "_meta": call["meta"]}
+    params = {
+        **call["params"],
+        "inputResponses": dict(answers),
+        "requestState": turn.request_state,
+        "_meta": call["meta"],
+    }
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params}
-    name = call["params"][CALLS[method]]  # the tool, prompt or resource
-    repeated = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name), **http.headers}
-    return http._replace(headers=repeated), message
+    name = call["params"][CALL_METHODS[method]]  # the tool, prompt or resource
+    expected_headers = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name)}
+    # The received headers win. If one contradicts the call, the released revision refuses the request.
+    return http._replace(headers={**expected_headers, **http.headers}), message
 
 
 def too_large(context: DialectContext, request: Request, error: StateTooLarge) -> Result:
@@ -146,13 +154,13 @@ def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict
         HandlerError: the client could not ask its user.
     """
     if "result" in response and "error" in response:
-        raise InvalidRequest(NOT_A_RESPONSE)
+        raise InvalidRequest(INVALID_RESPONSE)
     result = response.get("result")
     if isinstance(result, dict):
         return result
     if isinstance(response.get("error"), dict):
         raise HandlerError(CLIENT_ERROR.format(question.method))
-    raise InvalidRequest(NOT_A_RESPONSE)
+    raise InvalidRequest(INVALID_RESPONSE)
 
 
 def _binding(context: DialectContext, format_name: str, principal: Principal | None) -> Binding:

@@ -1,19 +1,19 @@
-"""Runs one round of a conversation, from the request to its result.
+"""Runs one request of a call that may ask its user.
 
-    1. open the state      `start_round` verifies it before anything else of the request is used
-    2. prepare the round   with the record of the rounds before, and the answers of this request
-    3. run the function    it starts from its first line in every round; with `single_use`, each round runs only once
-    4. answer              with the function's result, or with its questions and a sealed state
+    request 1     call book {"city": "Rome"}
+    response 1    inputRequests {"seat": "Which seat?"}, requestState "ks1.a…"
+    request 2     call book {"city": "Rome"}, inputResponses {"seat": "aisle"}, requestState "ks1.a…"
+    response 2    the result of book
 
-Words:
+The requests of one call are a conversation, and each request is one round of it. A round has these parts:
 
-    conversation   a call that may ask its user, so it may take several requests
-    round          one of these requests
-    record         what the next round must know: the answers so far, and the results of steps
-    state          `requestState`: the sealed record, which the client sends back with its next request
-    channel        how a client without elicitation is asked: by a form of its host, or by its model in words
-    companion      a second tool beside a tool that asks; a call of it brings the answers of a channel
-    claims         what a verified state says: the conversation, the round, and the record
+    open the state        `requestState` is the sealed (encrypted) record of the earlier rounds: answers and steps
+    run the function      from its first line, in every round; a question that has an answer by now returns it
+    write the response    the function's result, or its questions with a new sealed state
+
+A client without elicitation cannot ask its user. It gets the questions in a complete result, and a call of a second
+tool, the companion, brings the answers: `book-form` from a form of its host, or `book-answer` from its model. Each of
+these two ways is a channel (`apps.channels`).
 """
 
 from __future__ import annotations
@@ -36,34 +36,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.apps.channels import Channel
+    from mcp_functions.dispatch.single_use import RoundClaim
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.binding import Binding
-    from mcp_functions.seal.claims import Claims
     from mcp_functions.seal.request_state import RequestStates, RoundStart
     from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
-# Results for the model.
-NOT_KEPT = "This was done before, and its answer was not kept."
-TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
+# What the model reads when there is no result.
+RESULT_NOT_KEPT = "This was done before, and its answer was not kept."
+STATE_TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
 
 
 class _Call(NamedTuple):
-    """A call in its present round."""
+    """A call of a handler, and the round of it that this request runs."""
 
-    request: Request  # a call of the tool that asks; for a call of a companion, `companions` has written this one
+    request: Request  # a call of the handler; a call of a companion was rewritten as one (`companions.open_call`)
     handler: Handler[..., Any]
-    states: RequestStates | None  # seals and opens states; None if the function has no keys
-    start: RoundStart  # the verified state of the request, and what binds it to this request
+    start: RoundStart  # the verified state of the request, and what binds a state to this call
     round: Round
-    channel: Channel | None  # how the answers arrived; None if the client itself asked its user
+    channel: Channel | None  # how the answers of this request arrived; None if the client asked its user
 
     @property
     def answered_by(self) -> str:
-        """Who gave the answers of this request."""
+        """Who gave the answers of this request, for the audit and the log."""
         return self.channel.answered_by if self.channel else "client"
 
 
@@ -84,10 +83,10 @@ class Conversations:
 
         Args:
             audience: the server for which states are sealed: "<service>/<stage>".
-            make_states: `make_states(lifetime=…, label=…)` returns what seals states, for a lifetime in seconds and the
-                label of a channel; None if the function has no keys.
-            make_table: makes the table of single-use rounds, from the lifetime of its items in seconds.
-            now: the clock, unix seconds.
+            make_states: `SealFactory.states`, called as `make_states(lifetime=600)` for a client that asks its user,
+                and with the `label` of a channel for others; None if the function has no keys.
+            make_table: `SealFactory.table`, for rounds that may run only once.
+            now: the clock, in unix seconds.
             audit: the author's function that gets a record of each round.
             tasks: the tasks of the function; None if no call may become one.
         """
@@ -99,49 +98,43 @@ class Conversations:
         self._tasks = tasks
 
     def run_round(self, request: Request, handler: Handler[..., Any]) -> Result:
-        """Run the round that a request asks for."""
-        states = None
-        # A handler that never asks opens a state too: then a forged one is refused by every handler.
-        if self._make_states and (handler.needs_state or "requestState" in request.params):
-            states = self._make_states(lifetime=handler.answer_within)
+        """Run one round of a handler, for a request that calls the handler itself."""
+        # A handler that never asks gets no honest state. It opens states too, so every handler refuses a forged one.
+        needs_states = handler.needs_state or "requestState" in request.params
+        states = self._states_of(handler) if needs_states else None
         start = start_round(self._audience, request, states)
-        return self._run(self._prepare(request, handler, states, start))
+        return self._run(self._prepare(request, handler, start))
 
     def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
-        """Run the round that a companion continues, or tell its form whether the question is still open.
+        """Run one round of a tool, for a request that calls its companion of this name.
 
-        Args:
-            request: the call of the companion.
-            handler: the tool that asks.
-            name: the name of the companion.
+        A reopened chat shows old forms. So a form first sends a check: is its question still open? Then nothing runs.
         """
         from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
 
         channel = companions.channel_of(name, request.capabilities)
-        states = self._channel_states(handler, channel)
+        states = self._states_of(handler, channel)
         continued = companions.open_call(channel, handler.name, request, self._audience, states)
-        start = continued.start
+        call = self._prepare(continued.request, handler, continued.start, channel)
         if not continued.is_check:
-            return self._run(self._prepare(continued.request, handler, states, start, channel))
-        if handler.needs_table and start.claims:
-            from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
-
-            single_use.RoundClaim(continued.request, handler, start.claims, self._make_table).check_unused()
+            return self._run(call)
+        claim = self._make_claim(call)
+        if claim:
+            claim.check_unused()
         return Result(asking.open_result())
 
-    def _channel_states(self, handler: Handler[..., Any], channel: Channel) -> RequestStates | None:
-        """Return the object that seals the states of a channel; None if the function has no keys."""
-        return self._make_states(lifetime=handler.answer_within, label=channel.label) if self._make_states else None
+    def _states_of(self, handler: Handler[..., Any], channel: Channel | None = None) -> RequestStates | None:
+        """Return the object that opens and seals the states of a handler; None if the function has no keys."""
+        if self._make_states is None:
+            return None
+        if channel:
+            return self._make_states(lifetime=handler.answer_within, label=channel.label)
+        return self._make_states(lifetime=handler.answer_within)
 
     def _prepare(
-        self,
-        request: Request,
-        handler: Handler[..., Any],
-        states: RequestStates | None,
-        start: RoundStart,
-        channel: Channel | None = None,
+        self, request: Request, handler: Handler[..., Any], start: RoundStart, channel: Channel | None = None
     ) -> _Call:
-        """Prepare the round. Its state was verified before, because an author's function may change the arguments."""
+        """Combine the request with what its state says about the earlier rounds."""
         notes = observability.current()
         notes.round = start.number
         notes.flow = start.flow or None
@@ -162,45 +155,52 @@ class Conversations:
         )
         record = start.claims.record if start.claims else {}
         asked = start.claims.asked if start.claims else {}
-        return _Call(request, handler, states, start, Round(round_request, record, asked), channel)
+        return _Call(request, handler, start, Round(round_request, record, asked), channel)
 
     def _run(self, call: _Call) -> Result:
-        """Run the round, once if it must not be repeated; a crash becomes a result."""
+        """Run the round. If the author's function raises an unexpected exception, the result says that it failed."""
         if call.round.questions.actions:
             observability.current().answered_by = call.answered_by
-        # The answers of a form count once wherever there is a table: a reopened chat shows an old form again.
-        must_run_once = call.handler.single_use or (call.channel and call.handler.needs_table)
-        state = call.start.claims  # a first round has none, and needs no claim: it ends before its first step
+        claim = self._make_claim(call)
         try:
-            result = self._run_once(call, state) if must_run_once and state else self._run_function(call)
+            result = self._run_once(call, claim) if claim else self._run_function(call)
         except Crash as crash:  # nothing was recorded for this round, so the same request may run again
             result = runner.crash_result(call.handler, crash)
         return Result(result, tuple(call.round.notifications))
 
-    def _run_once(self, call: _Call, state: Claims) -> dict[str, Any]:
-        """Run a round that must not run twice, or return its recorded result."""
-        from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
+    def _make_claim(self, call: _Call) -> RoundClaim | None:
+        """Return the claim of a round that must run only once; None if the round may run again."""
+        claims = call.start.claims
+        if claims is None:
+            return None  # nothing recognizes a first round when the client repeats it
+        # A reopened chat shows an old form again. So the answers of a form count once, if the function has a table.
+        must_run_once = call.handler.single_use or (call.channel and call.handler.needs_table)
+        if not must_run_once:
+            return None
+        from mcp_functions.dispatch.single_use import RoundClaim  # noqa: PLC0415 - imported at init, where needed
 
-        handler = call.handler
-        claim = single_use.RoundClaim(call.request, handler, state, self._make_table)
-        result = claim.run(lambda: self._run_function(call), self._now())
+        return RoundClaim(call.request, call.handler, claims, self._make_table)
+
+    def _run_once(self, call: _Call, claim: RoundClaim) -> dict[str, Any]:
+        """Run a round that must not run twice. If it ran before, return the result that the table has."""
+        result = claim.run(partial(self._run_function, call), self._now())
         if result is None:
-            return handler.error_result(NOT_KEPT)
-        # The client may have restarted with other capabilities since the result was recorded.
+            return call.handler.error_result(RESULT_NOT_KEPT)
+        # The client may have restarted since the result was recorded, and may lack what its questions need.
         questions = result.get("inputRequests", {})
-        lacking = missing_capabilities(questions.values(), call.request.capabilities)
-        if not lacking:
+        missing = missing_capabilities(questions.values(), call.request.capabilities)
+        if not missing:
             return result
         from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-        earlier = META_CLIENT_REVISION in call.request.params["_meta"]
-        return handler.error_result(channels.not_asked(handler, questions, lacking, earlier=earlier))
+        is_of_2025 = META_CLIENT_REVISION in call.request.params["_meta"]
+        return call.handler.error_result(channels.not_asked(call.handler, questions, missing, earlier=is_of_2025))
 
     def _run_function(self, call: _Call) -> dict[str, Any]:
-        """Run the function. Return its result, or a result that asks its questions; the audit gets a record of both."""
+        """Run the author's function. Return its result, or a result with its questions."""
         handler = call.handler
         call_as_task = None
-        if self._tasks and handler.task and not call.channel:  # a form cannot follow a task
+        if self._tasks and handler.task and not call.channel:  # forms and companions cannot ask for a task's result
             call_as_task = partial(self._tasks.call, call.request)
         is_asked = False
         try:
@@ -210,7 +210,7 @@ class Conversations:
                 is_asked = True
         except ToolError as error:
             result = handler.error_result(str(error))
-        finally:  # a round that fails has a record too
+        finally:  # `serve(audit=…)` gets a record of a round that fails, too
             if self._audit and handler.needs_state:
                 from mcp_functions.rounds.audit import audit_record  # noqa: PLC0415 - only for serve(audit=…)
 
@@ -218,24 +218,25 @@ class Conversations:
         return result
 
     def _ask(self, call: _Call) -> dict[str, Any]:
-        """Return the result that carries the questions of a round.
+        """Return the result with the questions of a round, and the sealed state for the next one.
 
         Raises:
             ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
-
         """
         questions = call.round.requests  # empty if the round ended only because its time was up
-        lacking = missing_capabilities(questions.values(), call.request.capabilities)
-        if call.channel or lacking or not _client_continues(call.request, questions):
-            return self._ask_by_channel(call, questions, lacking)
-        token = self._seal(call, call.states, call.start.binding, call.round.next_record())
+        missing = missing_capabilities(questions.values(), call.request.capabilities)
+        is_asked_by_client = call.channel is None and not missing and _client_continues(call.request, questions)
+        if not is_asked_by_client:
+            return self._ask_by_channel(call, questions, missing)
+        states = self._states_of(call.handler)
+        token = self._seal(call, states, call.start.binding, call.round.next_record())
         # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
     def _ask_by_channel(
-        self, call: _Call, questions: Mapping[str, JSONObject], lacking: Mapping[str, Any]
+        self, call: _Call, questions: Mapping[str, JSONObject], missing: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return a complete result that asks the questions: the client does not know `input_required` results.
+        """Return a complete result with the questions, for a client that cannot use an `input_required` result.
 
         Raises:
             ToolError: the user cannot be asked this way either; the text is for the model.
@@ -245,52 +246,48 @@ class Conversations:
 
         handler = call.handler
         request = call.request
-        channel = asking.choose_channel(handler, request, call.channel, questions, lacking)
-        states = self._channel_states(handler, channel)
+        channel = asking.choose_channel(handler, request, call.channel, questions, missing)
+        states = self._states_of(handler, channel)
         binding = companions.bind(channel, self._audience, handler.name, request.principal)
+        record = call.round.next_record()
         # A call of the companion does not repeat the arguments of the tool, so the state has them.
-        arguments = request.params.get("arguments") or {}
-        token = self._seal(call, states, binding, {**call.round.next_record(), companions.ARGUMENTS: arguments})
+        record[companions.ARGUMENTS] = request.params.get("arguments") or {}
+        token = self._seal(call, states, binding, record)
         return asking.write_result(channel, handler, questions, token, self._now())
 
     def _seal(self, call: _Call, states: RequestStates | None, binding: Binding, record: Mapping[str, Any]) -> str:
-        """Seal the state for the next round.
-
-        Args:
-            call: the call and its round.
-            states: seals the state; None if the function has no keys.
-            binding: the request to which the state will belong.
-            record: what the next round must know.
+        """Seal the record of this round as the state for the next one, which belongs to the request of the binding.
 
         Raises:
             ToolError: the conversation cannot continue; the text is for the model.
             Crash: the author's function keeps a value that is not JSON.
-            Misconfigured: the function has no keys.
+            Misconfigured: the function has no keys (`states` is None).
         """
-        handler = call.handler
-        start = call.start
         if states is None:
-            reason = f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
+            reason = f"{call.handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
+        start = call.start
         asked = call.round.questions.open_fingerprints()
         try:
             return states.seal(binding, start.claims, asked=asked, record=record, flow=start.flow)
-        # Both errors are hidden: the crash has its cause as an attribute, and the log has the limit.
         except DeveloperError as error:
-            raise Crash(runner.crash_message(handler), error) from None
+            raise Crash(runner.crash_message(call.handler), error) from None  # `Crash.cause` has the error
         except StateTooLarge as error:
-            observability.current().reason = error.reason  # for the author, because the model cannot raise a limit
-            raise ToolError(TOO_LARGE) from None
+            observability.current().reason = error.reason  # the author reads the size and the limit in the log
+            raise ToolError(STATE_TOO_LARGE) from None
 
 
 def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> bool:
-    """Tell whether a client that can ask these questions sends the next request by itself.
+    """Tell whether the client sends the next request after an `input_required` result.
 
-    Without a question, it only has to repeat the request. Some clients that show no forms do not know that.
+    A client that can ask the questions sends their answers. If there is no question, the client only has to repeat its
+    request with the new state. Some clients that show no forms do not know that.
     """
+    if questions:
+        return True
     meta = request.params["_meta"]
-    is_of_2025 = META_CLIENT_REVISION in meta  # `legacy` asks and continues for it
-    if questions or is_of_2025 or shows_forms(request.capabilities):
+    is_of_2025 = META_CLIENT_REVISION in meta  # then `legacy` repeats the request in the client's place
+    if is_of_2025 or shows_forms(request.capabilities):
         return True
     from mcp_functions.apps import hosts  # noqa: PLC0415 - only for clients without elicitation
 

@@ -1,16 +1,15 @@
-"""Dispatches a request: the method and the name in its params choose a handler, and the handler's result is the answer.
+"""Chooses what answers a request, by its method and by the name in its params.
 
     tools/call, prompts/get, resources/read    the handler of that name
-    completion/complete                        the completion of a handler's argument
+    completion/complete                        the handler whose argument the user types
     tasks/…                                    `tasks`, if a tool of this function may become a task
     every other method                         `Lists`: discovery and lists
 
-A handler that can only return runs here. Every other handler may ask its user, so it runs as a round of a conversation
-(`conversations`).
+A handler that never asks its user runs here. Every other handler runs as one round of a conversation: its call may take
+several requests (`conversations`).
 
-A client without elicitation gets a question in one of two other ways: its host reads the resource APP_FORM, which is a
-form, or the model asks in words. The answers arrive in a call of a companion, a second tool beside the tool that asks
-(`apps.companions`).
+A client that cannot ask its user gets the questions as the form APP_FORM_URI, or in words for its model. A second
+tool, the companion `<tool>-form` or `<tool>-answer`, brings the answers (`apps.companions`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.handlers.lookup import form_result
 from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
+from mcp_functions.protocol.constants import APP_FORM_URI, CALL_METHODS, LOG_LEVELS, META_LOG_LEVEL, TASK_METHODS
 from mcp_functions.protocol.errors import Crash, InvalidParams
 from mcp_functions.protocol.messages import MAX_ID_CHARS, Result, complete, is_dict_of, is_id, value_at
 
@@ -59,7 +58,7 @@ class Dispatcher:
             conversations: makes the conversations, before their first round.
             tasks: the tasks of the Lambda; None if no call may become one.
         """
-        # Handlers by the name of their list, such as "tools", and by their own name, URI or URI template.
+        # By the name of their list, such as "tools", and by their own name, URI or URI template.
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
         self._settings = settings
@@ -70,11 +69,11 @@ class Dispatcher:
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked."""
         method = request.method
-        if method in CALLS:
+        if method in CALL_METHODS:
             return self._call(request)
         if method == "completion/complete":
             return self._result(self._complete_argument(request))
-        if method in TASKS and self._tasks:
+        if method in TASK_METHODS and self._tasks:
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self._result(self._tasks.answer(request))
@@ -84,23 +83,20 @@ class Dispatcher:
         """Find the handler that a call names, check the call, and run the handler."""
         method = request.method
         params = request.params
-        is_form = method == "resources/read" and params.get("uri") == APP_FORM
-        if is_form and self.catalog.get("asks"):  # a handler of this Lambda asks its user
+        asks_for_form = method == "resources/read" and params.get("uri") == APP_FORM_URI
+        if asks_for_form and self.catalog.get("asks"):  # `asks`: the tools of this function that ask their user
             return form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
-        handler = self._admit(request, target)
+        handler = self._handler_of(target)
+        self._check_scopes(handler, request)
         if not target.companion:  # the arguments of a companion are a state and answers, which no header repeats
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         outcome = self._run(request, handler, target.companion)
-        result = outcome.result
-        if "cacheScope" in result and ("requestState" in params or "inputResponses" in params):
-            # "results of requests that carry inputResponses or requestState MUST NOT be cached"
-            result = {**result, "ttlMs": 0, "cacheScope": "private"}
-        return self._result(result, outcome.notifications)
+        return self._result(_limit_caching(outcome.result, params), outcome.notifications)
 
     def _run(self, request: Request, handler: Handler[..., Any], companion: str) -> Result:
-        """Run a handler, or the round that a call of a companion continues."""
+        """Run a handler. If the request calls a companion, run the tool whose questions the companion answers."""
         if companion:
             return self._conversations().run_companion(request, handler, companion)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
@@ -108,23 +104,31 @@ class Dispatcher:
             return Result(_run_alone(request, handler))
         return self._conversations().run_round(request, handler)
 
-    def _admit(self, request: Request, target: Target) -> Handler[..., Any]:
-        """Return the handler of a target, and note its name for the log.
-
-        Raises:
-            InsufficientScope: the caller's access token lacks a scope that the handler needs.
-        """
+    def _handler_of(self, target: Target) -> Handler[..., Any]:
+        """Return the handler of a target, and note its name for the log."""
         handler = self._handlers[target.list_name, target.key]
         observability.current().handler = handler.name
+        return handler
+
+    def _check_scopes(self, handler: Handler[..., Any], request: Request) -> None:
+        """Check that the caller's access token grants the scopes of a handler.
+
+        Raises:
+            InsufficientScope: the token lacks one of them.
+        """
         if handler.scopes:
             from mcp_functions.http import access_tokens  # noqa: PLC0415 - most handlers need no scope
 
             access_tokens.require_scopes(handler.name, handler.scopes, request, self._settings)
-        return handler
 
     def _complete_argument(self, request: Request) -> dict[str, Any]:
-        """Complete the value of an argument, for which the client may also send the values of other arguments."""
-        handler = self._admit(request, lookup.find_reference(self.catalog, request.params))
+        """Suggest values for an argument that a user types, perhaps from the values of other arguments.
+
+        Raises:
+            InvalidParams: the params do not have the shape of the specification (server/utilities/completion).
+        """
+        handler = self._handler_of(lookup.find_reference(self.catalog, request.params))
+        self._check_scopes(handler, request)
         name = value_at(request.params, "argument", "name")
         value = value_at(request.params, "argument", "value")
         if not isinstance(name, str) or not isinstance(value, str):
@@ -147,12 +151,23 @@ class Dispatcher:
 
 
 def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
-    """Run a handler that can only return."""
+    """Run a handler that never asks, without a round."""
     observability.current().round = 1
     try:
         return run_round(handler, request.params, None) or {}
     except Crash as crash:
         return crash_result(handler, crash)
+
+
+def _limit_caching(result: Mapping[str, Any], params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Forbid clients to cache a result that depends on more than the URI.
+
+    "results of requests that carry inputResponses or requestState MUST NOT be cached" (server/utilities/caching).
+    """
+    is_of_conversation = "requestState" in params or "inputResponses" in params
+    if is_of_conversation and "cacheScope" in result:
+        return {**result, "ttlMs": 0, "cacheScope": "private"}
+    return result
 
 
 def _check_params(method: str, params: Mapping[str, Any]) -> None:
@@ -164,16 +179,14 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
     meta = params["_meta"]
     arguments = params.get("arguments")
     if arguments is not None and not isinstance(arguments, dict):
-        text = "params.arguments must be an object"
-    elif method == "prompts/get" and arguments and not is_dict_of(str, arguments):
-        text = "The arguments of a prompt must be strings"
-    elif "inputResponses" in params and not is_dict_of(dict, params["inputResponses"]):
-        # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
-        text = "params.inputResponses must be an object of objects"
-    elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
-        text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
-    elif "progressToken" in meta and not is_id(meta["progressToken"]):
+        raise InvalidParams(message="params.arguments must be an object")
+    if method == "prompts/get" and arguments and not is_dict_of(str, arguments):
+        raise InvalidParams(message="The arguments of a prompt must be strings")
+    # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
+    if "inputResponses" in params and not is_dict_of(dict, params["inputResponses"]):
+        raise InvalidParams(message="params.inputResponses must be an object of objects")
+    if META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
+        raise InvalidParams(message=f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
+    if "progressToken" in meta and not is_id(meta["progressToken"]):
         text = f"_meta.progressToken must be a string of at most {MAX_ID_CHARS} characters, or an integer"
-    else:
-        return
-    raise InvalidParams(text)
+        raise InvalidParams(text)

@@ -1,12 +1,17 @@
-"""Makes the seals and the tables of one function; each is made when it is first used.
+"""Makes the objects of one function that encrypt: for states, which clients carry, and for items of a table.
 
-A seal encrypts what a client or a table carries for the server (`seal.envelope`). Its data keys come from KMS, so a
-function that seals nothing must not make one.
+    seals = SealFactory(settings, service="shop/book", now=time.time)
+    states = seals.states(600)      each state is valid for 600 seconds
+    token = states.seal(…)          the encrypted state of a conversation, which the client sends back
+    table = seals.table(86_400)     each item is stored encrypted, for at most a day
+
+A seal encrypts bytes into a token of text, and opens it again (`seal.envelope`). Its data keys come from KMS. Many
+functions encrypt nothing, so nothing here is made or imported before its first use.
 """
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,20 +22,13 @@ if TYPE_CHECKING:
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import SealedTable
+    from mcp_functions.store import BlobStore, SealedTable
 
-STATES = b"ks1/request-state"  # the label of a requestState
+STATES = b"ks1/request-state"  # the label of the state of a conversation
 
 
 class SealFactory:
-    """Makes the seals of states and the sealed tables of one function. They share their data keys.
-
-        states(lifetime)          seals states that are valid for `lifetime` seconds
-        states(lifetime, label)   seals the data of a dialect, which must not open as a requestState
-        table(max_age)            stores items for at most `max_age` seconds
-
-    Called again with the same arguments, each returns the same object.
-    """
+    """Makes the seals, the states and the tables of one function. All of them share the same data keys."""
 
     def __init__(
         self,
@@ -41,25 +39,90 @@ class SealFactory:
         *,
         now: Callable[[], float],
     ) -> None:
-        """Store the parts of a seal; nothing is made before it is used.
+        """Store what the seals need, without a call to KMS.
 
         Args:
             settings: the settings of the deployment.
             service: the name of the server, to which data keys are bound.
-            wrapping: the keys that encrypt data keys, as given to `serve`. Without it, the settings list them.
-            codec: the author's own codec, as given to `serve`. Without it, an `Envelope` seals.
-            now: the clock, unix seconds.
+            wrapping: the services that encrypt data keys, as given to `serve`. None: the KMS keys in the settings.
+            codec: the author's own codec, as given to `serve`. None: an `Envelope` seals.
+            now: the clock, in unix seconds.
         """
         self._settings = settings
         self._service = service
         self._wrapping = wrapping
         self._codec = codec
         self._now = now
-        self.states = cache(self._make_states)
-        self.table = cache(self._make_table)
+        self._states: dict[tuple[int, bytes], RequestStates] = {}  # by lifetime and label
+        self._tables: dict[int, SealedTable] = {}  # by the longest lifetime of an item
+
+    def states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
+        """Return the object that seals and opens states. It is made once for the same arguments.
+
+        Args:
+            lifetime: how long each state is valid, in seconds.
+            label: the kind of states: a state that was sealed under one label does not open under another.
+        """
+        states = self._states.get((lifetime, label))
+        if states is None:
+            states = self._states[lifetime, label] = self._make_states(lifetime, label)
+        return states
+
+    def table(self, max_age: int) -> SealedTable:
+        """Return the table whose items live for at most `max_age` seconds. It is made once for each `max_age`."""
+        table = self._tables.get(max_age)
+        if table is None:
+            table = self._tables[max_age] = self._make_table(max_age)
+        return table
+
+    def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Seal:
+        """Make a seal for one kind of token.
+
+        An author's codec has limits of its own, and knows no labels. So with a codec `max_age` and `max_chars` have no
+        effect, and the caller must write the kind of token into the bytes, and check it after opening.
+
+        Args:
+            label: the kind of token: a token that was sealed under one label does not open under another.
+            max_age: how long a token is valid, in seconds.
+            max_chars: the most characters of a token. None: as many as an envelope allows.
+        """
+        if self._codec:
+            from mcp_functions.seal.codec_adapter import CodecAdapter  # noqa: PLC0415 - most functions have an envelope
+
+            return CodecAdapter(self._codec, label)
+        from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
+        from mcp_functions.seal.token_format import MAX_TOKEN_CHARS  # noqa: PLC0415
+
+        limit = MAX_TOKEN_CHARS if max_chars is None else max_chars
+        return Envelope(self._data_keys, label=label, max_age=max_age, max_chars=limit)
+
+    def _make_states(self, lifetime: int, label: bytes) -> RequestStates:
+        from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415
+
+        seal = self.seal(label, max_age=lifetime, max_chars=self._settings.max_state_chars)
+        anonymous = self._settings.auth_mode == "none"  # without authentication, a state belongs to no user
+        return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
+
+    def _make_table(self, max_age: int) -> SealedTable:
+        from mcp_functions import store  # noqa: PLC0415 - few functions have a table
+
+        rows = store.DynamoDbTable(self._settings.table, store.make_call)
+        seal = self.seal(store.LABEL, max_age=max_age)
+        blobs = self._make_blob_store(max_age)
+        return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
+
+    def _make_blob_store(self, max_age: int) -> BlobStore | None:
+        """Make the store for values that are too large for an item; None if the deployment has no S3 bucket for it."""
+        bucket = self._settings.blobs
+        if not bucket:
+            return None
+        from mcp_functions import store  # noqa: PLC0415
+        from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
+
+        return store.BlobStore(S3(bucket), self.seal(store.BLOB_LABEL, max_age=max_age), self._service)
 
     @cached_property
-    def _keys(self) -> Keyring:
+    def _data_keys(self) -> Keyring:
         from mcp_functions.seal.data_keys import Keyring  # noqa: PLC0415 - many functions seal nothing
         from mcp_functions.seal.keys import Scope  # noqa: PLC0415
         from mcp_functions.seal.kms import KmsKey  # noqa: PLC0415
@@ -67,39 +130,3 @@ class SealFactory:
         wrapping = self._wrapping or [KmsKey(arn) for arn in self._settings.kms_keys]
         scope = Scope(self._service, self._settings.stage, self._settings.generation)
         return Keyring(wrapping, scope, now=self._now)
-
-    def _make_states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
-        from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415
-
-        seal = self.seal(label, max_age=lifetime, max_chars=self._settings.max_state_chars)
-        anonymous = self._settings.auth_mode == "none"
-        return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
-
-    def _make_table(self, max_age: int) -> SealedTable:
-        from mcp_functions import store  # noqa: PLC0415 - few functions have a table
-
-        seal = self.seal(store.LABEL, max_age=max_age)
-        rows = store.DynamoDbTable(self._settings.table, store.make_call)
-        blobs = None
-        if self._settings.blobs:
-            from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
-
-            blob_seal = self.seal(store.BLOB_LABEL, max_age=max_age)
-            blobs = store.BlobStore(S3(self._settings.blobs), blob_seal, self._service)
-        return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
-
-    def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Seal:
-        """Make a seal. A token is valid for `max_age` seconds, and may be as long as an envelope allows by default.
-
-        A token sealed under one label does not open under another. An author's codec ignores the label, so with it the
-        caller writes the kind into the bytes.
-        """
-        if self._codec:
-            from mcp_functions.seal.codec_adapter import CodecAdapter  # noqa: PLC0415 - most functions have an envelope
-
-            return CodecAdapter(self._codec, label)
-        from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
-        from mcp_functions.seal.token_format import CEILING  # noqa: PLC0415
-
-        limit = CEILING if max_chars is None else max_chars
-        return Envelope(self._keys, label=label, max_age=max_age, max_chars=limit)

@@ -1,27 +1,30 @@
-"""Runs each round of a conversation once (envelope.md §13). A seal cannot detect a repeated request, so a table does.
+"""Runs each round of a conversation only once, for handlers with `single_use` (envelope.md §13).
 
-The table has one item for each conversation. A request claims its round there before the function runs, and writes the
-result there before the client gets it:
+A round is one request of a conversation. A client may send the same request again, for example because it lost the
+response. So a table has an item for each conversation. A request claims its round in the item before the function runs,
+and writes the result into the item before the client gets it:
 
-    during round 2    {"round": 2, "print": fingerprint of the request, "lease": unix seconds}
-    after round 2     {"round": 2, "print": fingerprint of the request, "answer": the result, or null if it is not kept}
+    while round 2 runs    {"round": 2, "print": …, "lease": 1785000030}
+    after round 2         {"round": 2, "print": …, "answer": the result, or null if it was too large to keep}
 
-The fingerprint is a digest of the request's state and answers. Its name in the item is short, because the size of an
-item is limited, and may not change, because stored items have it. The lease is the time until which no other request
-may run the round: by then Lambda has ended the invocation. For a request that would run round 2, the item decides:
+    print    the fingerprint: a digest of the state and the answers in the request; stored items need the short name
+    lease    in unix seconds: until then Lambda has ended the invocation, and no other request may run the round
 
-    no item, or round 1              it runs round 2
-    round 3                          it is refused: its state is an old one
-    round 2, other fingerprint       it is refused: the round belongs to other answers
-    round 2, with an answer          it gets this answer; with the mode "reject", it is refused
-    round 2, before the lease ends   it must try again later: the round is running
-    round 2, after the lease ended   it runs round 2 again: the invocation died; steps keep their idempotency keys
+A request that would run round 2 reads the item:
+
+    no item, or round 1               it runs round 2
+    round 3                           it is refused: its state is an old one
+    round 2, another fingerprint      it is refused: the round belongs to other answers
+    round 2, with a result            it gets this result; with `single_use="reject"` it is refused
+    round 2, before the lease ends    the client must try again later: another invocation runs the round
+    round 2, after the lease ended    it runs round 2 again: the other invocation died
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
@@ -46,21 +49,24 @@ NO_TABLE = (
 )
 SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
 ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
-LEASE_MARGIN = 2  # seconds after Lambda ends an invocation until another one may run its round
+LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
 FINGERPRINT_LABEL = b"ks1/used\0"  # begins the digest, so that it equals no digest of another purpose
-ATTEMPTS = 3  # how often a claim is tried: each failure means that another request has changed the item
+MAX_ATTEMPTS = 3  # how often a claim is written: each failure means that another request has changed the item
 
-# Why a request was refused. Only the log has these words, and docs/security.md explains them: an operator counts and
-# searches them, so they do not change. The client gets the same error for every state that it may not use.
-OLD_STATE = "used_rewound"  # the conversation is past this round
-OTHER_ANSWERS = "used_forked"  # another request claimed this round, with other answers
-REPEATED = "used_again"  # the round has run, and the mode is "reject"
-UNREADABLE = "used_unreadable"  # the item does not open, so it is unknown which rounds have run
 
-# Why a request must be repeated later, for the log.
-RUNNING = "used_busy"  # another invocation runs this round
-CONTENDED = "used_contended"  # other requests changed the item at each attempt to claim it
-OVERTAKEN = "used_overtaken"  # the lease ended before the round, and another invocation has claimed it
+class SingleUseReason(StrEnum):
+    """Why a request did not run its round, for the log. An operator counts these words, so they do not change."""
+
+    # The request is refused. The client gets the same error for every state that it may not use.
+    OLD_STATE = "used_rewound"  # the conversation is past this round
+    OTHER_ANSWERS = "used_forked"  # another request claimed this round, with other answers
+    REPEATED = "used_again"  # the round has run, and repeated requests are refused: `single_use="reject"`
+    UNREADABLE = "used_unreadable"  # the item does not open, so it is unknown which rounds have run
+
+    # The client must repeat the request later.
+    RUNNING = "used_busy"  # another invocation runs this round
+    CONTENDED = "used_contended"  # other requests changed the item at each attempt to claim it
+    OVERTAKEN = "used_overtaken"  # the lease ended before the round, and another invocation has claimed it
 
 
 class RoundClaim:
@@ -74,20 +80,20 @@ class RoundClaim:
         Args:
             request: the request, which continues the conversation.
             handler: the handler of the conversation.
-            state: the state of the request, which was verified before.
+            state: the verified state in the request.
             make_table: makes the table, from the longest lifetime of an item in seconds.
         """
-        longest_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000 + SPARE_SECONDS
-        self._table = make_table(longest_seconds + ROUNDING_SECONDS)
+        conversation_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000
+        self._table = make_table(conversation_seconds + SPARE_SECONDS + ROUNDING_SECONDS)
         # In unix seconds. After this time every state of the conversation has expired, so nobody needs the item.
         self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
-        self._rejects_repeated = handler.single_use == "reject"  # otherwise they get the recorded result
+        self._rejects_repeated = handler.single_use == "reject"  # otherwise a repeated request gets the recorded result
         self._key = Key(KIND, state.flow, state.binding.principal)
         self._round = state.round + 1  # the round to run; the state is from the round before
         token: str = request.params["requestState"]
         answers = dict(request.params.get("inputResponses", {}))
         self._fingerprint = base64url(canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers))
-        self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN
+        self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS  # in unix seconds
 
     def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
         """Run a round, or return its recorded result; None if that was not kept because it was too large.
@@ -102,21 +108,19 @@ class RoundClaim:
                 no result, and may repeat the request.
         """
         item = self._claim(now)
-        if "answer" in item.payload:
+        if self._has_result(item):
             recorded: dict[str, Any] | None = item.payload["answer"]
             return recorded
         try:
             result = run_round()
-        except BaseException:
-            # End the lease, so that the same request may run at once. If the table fails, the lease ends by itself.
-            with suppress(Conflict, McpError):
-                self._table.replace(item, {**item.payload, "lease": 0})
+        except BaseException:  # also if the process is told to stop: the round has no result, so it may run again
+            self._end_lease(item)
             raise
         self._record(item, result)
         return result
 
     def check_unused(self) -> None:
-        """Refuse a state whose round a request has claimed; nothing is claimed.
+        """Check that no request has claimed this round or a later one. This request does not claim it either.
 
         Raises:
             InvalidRequestState: another request continued the conversation from this state, or went past it.
@@ -124,49 +128,60 @@ class RoundClaim:
         """
         item = self._read()
         if item and item.payload["round"] >= self._round:
-            raise InvalidRequestState(OLD_STATE)
+            raise InvalidRequestState(SingleUseReason.OLD_STATE)
 
     def _claim(self, now: float) -> Item:
-        """Return the item of the conversation: claimed for this round, or with the answer of this round."""
-        payload = {"round": self._round, "print": self._fingerprint, "lease": self._lease}
-        for _ in range(ATTEMPTS):
+        """Return the item of the conversation: with the result of this round, or else claimed for this round."""
+        claimed = {"round": self._round, "print": self._fingerprint, "lease": self._lease}
+        for _attempt in range(MAX_ATTEMPTS):
             item = self._read()
             if item:
                 self._check_may_run(item.payload, now)
-                if item.payload["round"] == self._round and "answer" in item.payload:
+                if self._has_result(item):
                     return item
             try:
                 if item is None:
-                    return self._table.create(self._key, payload, expires=self._expires)
-                return self._table.replace(item, payload, expires=self._expires)
+                    return self._table.create(self._key, claimed, expires=self._expires)
+                return self._table.replace(item, claimed, expires=self._expires)
             except Conflict:  # another request has changed the item since it was read
                 continue
-        raise Busy(CONTENDED, retry_after=1)
+        raise Busy(SingleUseReason.CONTENDED, retry_after=1)
 
     def _read(self) -> Item | None:
+        """Read the item of the conversation; None if there is none yet."""
         try:
             return self._table.get(self._key)
-        except UnreadableItem:  # hidden, because a client gets the same error for every bad state
-            raise InvalidRequestState(UNREADABLE) from None
+        except UnreadableItem:
+            raise InvalidRequestState(
+                SingleUseReason.UNREADABLE
+            ) from None  # the client gets the error of every bad state
 
     def _check_may_run(self, recorded: Mapping[str, Any], now: float) -> None:
-        """Check that the request may run its round, or get the recorded answer: the table at the top, line by line."""
+        """Check that the request may run its round, or get its result: the table at the top, line by line."""
         if recorded["round"] < self._round:
             return
         if recorded["round"] > self._round:
-            raise InvalidRequestState(OLD_STATE)
+            raise InvalidRequestState(SingleUseReason.OLD_STATE)
         if recorded["print"] != self._fingerprint:
-            raise InvalidRequestState(OTHER_ANSWERS)
-        if "answer" in recorded:
-            if self._rejects_repeated:
-                raise InvalidRequestState(REPEATED)
-        elif now < recorded["lease"]:
-            raise Busy(RUNNING, retry_after=1)
+            raise InvalidRequestState(SingleUseReason.OTHER_ANSWERS)
+        has_result = "answer" in recorded
+        if has_result and self._rejects_repeated:
+            raise InvalidRequestState(SingleUseReason.REPEATED)
+        if not has_result and now < recorded["lease"]:
+            raise Busy(SingleUseReason.RUNNING, retry_after=1)
+
+    def _has_result(self, item: Item) -> bool:
+        """Tell whether an item has the result of this round."""
+        return item.payload["round"] == self._round and "answer" in item.payload
+
+    def _end_lease(self, item: Item) -> None:
+        """Let the same request run at once. If the table fails, the lease ends by itself."""
+        with suppress(Conflict, McpError):
+            self._table.replace(item, {**item.payload, "lease": 0})
 
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
-        # With "reject", `_check_may_run` refuses a repeated request, so the answer is not kept.
-        answer = None if self._rejects_repeated else result
+        answer = None if self._rejects_repeated else result  # nobody reads the result again if repeats are refused
         try:
             self._write_answer(item, answer)
         except ItemTooLarge as error:
@@ -176,5 +191,5 @@ class RoundClaim:
     def _write_answer(self, item: Item, answer: dict[str, Any] | None) -> None:
         try:
             self._table.replace(item, {"round": self._round, "print": self._fingerprint, "answer": answer})
-        except Conflict:  # the result of the invocation that took over counts, and not this one
-            raise TemporarilyUnavailable(OVERTAKEN, retry_after=1) from None
+        except Conflict:  # another invocation has claimed the round, and its result counts
+            raise TemporarilyUnavailable(SingleUseReason.OVERTAKEN, retry_after=1) from None

@@ -1,10 +1,12 @@
-"""The base classes of what a client can call: `Handler`, and `FunctionHandler` for a function of the author.
+"""What a client can call: `Handler` is the base class, and a `FunctionHandler` runs an author's function.
 
-A call may take several requests, and a round is one of them:
+A function may ask its user a question in the middle of its work. A call of it then takes several requests:
 
-    a round asks       it ends with a question for the user; the client repeats its request with the answer
-    a round is shed    it ends without a question, because its time is up; the client just repeats its request
-    the next round     runs the function again from its first line, with all that the rounds before it recorded
+    1. The function runs until it asks. The result of the request is the question, and a sealed (encrypted) state.
+    2. The client repeats the request with the state and the user's answer. The function runs again from its first line.
+       From the state, it gets the answers to its earlier questions.
+
+A round is one of these requests.
 """
 
 from __future__ import annotations
@@ -37,61 +39,60 @@ R = TypeVar("R")
 # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
-# The answer to a repeated request, if each round runs once: the same answer again, or an error.
-Mode: TypeAlias = Literal["replay", "reject"]
+# What a client gets if it sends the request of a round a second time:
+#   "replay"   the result that it got the first time
+#   "reject"   an error
+RepeatPolicy: TypeAlias = Literal["replay", "reject"]
 
 
 class Handler(Generic[P, R]):
-    """What a client can call: a tool, a prompt or a resource.
+    """A tool, a prompt or a resource. `describe` writes its entry for the lists, and `call` runs one round.
 
-    It is a function of the author, or a part of an adopted server, which was written with another library. `describe`
-    writes its entry for the lists, and `call` runs one round of a request.
-
-    Every handler sets the attributes that have no value here. A handler that does not need one of the others keeps its
-    value. Most of them are for tools; a prompt has them too, so that code which reads them need not know the kind.
+    It has a function of the author, or passes its requests to a server of another library (`adopt`). Most attributes
+    are options of `@tool`. Every handler has them with a default, so that no code must ask which kind of handler it is.
     """
 
-    # What it is.
+    # Identity: every handler sets these.
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
-    key: str  # the value by which a request chooses it: its name, URI or URI template
+    key: str  # what a request names it by: its name, its URI or its URI template
     function: Callable[P, R]  # the author's function
 
-    # What the lists say about it. `handlers.catalog` reads these.
+    # For the lists (`handlers.catalog`).
     server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
-    is_adopted = False  # whether it is a part of an adopted server, which writes its questions itself
-    is_app_only = False  # whether only the app of a host may call it, and not the model
+    is_adopted = False  # whether a server of another library answers its requests
+    is_app_only = False  # whether the model cannot call it, but only the app (MCP Apps) that its host shows
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
 
-    # What a call must bring. `dispatch.dispatcher` checks it before the first line of the function.
-    scopes: Sequence[str] = ()  # the scopes that the caller's access token must grant, all of them
+    # Checked before the function runs (`dispatch.dispatcher`).
+    scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all of them
     # The arguments that clients repeat in `Mcp-Param-*` headers.
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
 
-    # How its rounds run. `dispatch.conversations` and `handlers.runner` read these.
-    needs_state = False  # whether a round may end before the function does: the next one continues from a sealed state
-    max_sheds: int = 2  # how many rounds in a row may be shed; with 2, the third one must ask or return
-    single_use: Mode | None = None  # the answer to a repeated request; None if its round simply runs again
+    # For its rounds (`dispatch.conversations`, `handlers.runner`).
+    needs_state = False  # whether a call may take more than one round
+    max_sheds: int = 2  # how many rounds in a row may end without a question, because their time was up
+    single_use: RepeatPolicy | None = None  # None: the round runs a second time
     task: object = None  # not None if a call may become a task: the client then polls for the result
-    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
+    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text the model reads; no subclasses of these
 
-    # How it asks its user. The last three are for a client that cannot show a question itself, because it lacks the
-    # capability `elicitation`: `apps` then looks for another way to the user.
+    # For its questions (`dispatch.conversations`, `apps`).
     camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
     answer_within: int  # seconds that the user has for one answer
-    requires: Sequence[str] = ()  # capabilities of the client: a question to a client without them is error -32021
-    may_show_form = False  # whether a host may show the toolkit's form, an app, for the questions
-    ask_in_words: Sequence[str] = ()  # keys of the questions that the model may ask, and whose answers it may relay
+    requires: Sequence[str] = ()  # the capabilities that a client must have to be asked; otherwise it gets error -32021
+    # A client without the capability `elicitation` cannot ask its user. These allow another way:
+    may_show_form = False  # its host may show the toolkit's form, which is an app
+    ask_in_words: Sequence[str] = ()  # keys of questions that the model may ask in the chat, and whose answers it sends
 
     @property
     def only_returns(self) -> bool:
-        """Whether it can do nothing but return, so that it needs no round."""
+        """Whether every call is one request, which needs no `Round` object."""
         return False
 
     @property
     def needs_table(self) -> bool:
-        """Whether its Lambda needs the table."""
+        """Whether its Lambda needs the DynamoDB table, which records rounds that ran, and tasks."""
         return bool(self.single_use or self.task)
 
     def describe(self) -> dict[str, Any]:
@@ -99,17 +100,25 @@ class Handler(Generic[P, R]):
         raise NotImplementedError
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round of a request; a handler that only returns needs no `Round` object.
+        """Run one round, and return the result of its request.
+
+        Args:
+            params: the params of the request.
+            round_: the round; None if the handler `only_returns`.
 
         Raises:
-            InputRequired: the round ends with a question. It is a signal: `dispatch` writes the result.
+            InputRequired: the round ends with a question. `dispatch` catches it, and writes the question as the result.
             McpError: the request has no result.
         """
         raise NotImplementedError
 
     def error_result(self, text: str) -> dict[str, Any]:
-        """Write the result that reports an error. A prompt or a resource has none: it raises HandlerError."""
-        raise HandlerError(text) from None  # the text is all that the client may learn of the author's exception
+        """Write a result that reports an error to the model. Only tools have one; here, the error is raised.
+
+        Raises:
+            HandlerError: this is a prompt or a resource.
+        """
+        raise HandlerError(text) from None  # the client may learn the text, and nothing else of the author's exception
 
 
 class FunctionHandler(Handler[P, R]):
@@ -128,8 +137,8 @@ class FunctionHandler(Handler[P, R]):
     Each kind of handler has its own `bind` and `result`, and adds fields to the entry.
     """
 
-    asks = False  # whether the function may ask its user; one that has only steps needs a state and never asks
-    around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve`; None without one
+    asks = False  # whether the function may ask its user; a function with steps needs a state, but may never ask
+    around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve(around=…)`
 
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
@@ -169,15 +178,9 @@ class FunctionHandler(Handler[P, R]):
         self._entry: dict[str, Any] = {
             "name": self.name,
             "title": title,
-            "icons": None,
-            "_meta": None,
+            **_read_icons_and_meta(icons, meta, tags),
             "description": self.description,
         }
-        if icons is not None or meta is not None or tags:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
-
-            self._entry["icons"] = hints.read_icons(icons)
-            self._entry["_meta"] = hints.add_tags(hints.read_meta(meta), tags)
         self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._signature.injection
         if injection:
@@ -217,7 +220,7 @@ class FunctionHandler(Handler[P, R]):
 
     @property
     def only_returns(self) -> bool:
-        """Whether the function takes nothing after `*` and has no hook, so that a call is one request."""
+        """Whether the function has no parameters after `*`, no tasks and no hook: then nothing needs a round."""
         return self._signature.injection is None and not self.task and self.around is None
 
     def describe(self) -> dict[str, Any]:
@@ -233,8 +236,8 @@ class FunctionHandler(Handler[P, R]):
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
         """
         arguments = self.bind(params)
-        if self.around and round_:  # a handler with a hook always gets a round
-            from mcp_functions.handlers import hooks  # noqa: PLC0415 - imported at init, where a function has a hook
+        if self.around and round_:  # with a hook there is always a round, because `only_returns` is False
+            from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
 
             value = hooks.run_inside(self, arguments, round_)
         else:
@@ -250,22 +253,25 @@ class FunctionHandler(Handler[P, R]):
         raise NotImplementedError
 
     def run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
-        """Call the author's function, and return its value; it may end the round with questions.
+        """Call the author's function, and return its value.
 
         Args:
             arguments: the arguments before `*`.
             round_: the current round, for the values of the parameters after `*`; None without such parameters.
+
+        Raises:
+            InputRequired: the function asked, and the round ends with its questions.
         """
         function: Callable[..., object] = self.function
         injection = self._signature.injection
         if injection and round_:
             arguments = injection.inject(arguments, round_)
         value = function(**arguments)
-        if isinstance(value, CoroutineType):
-            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function never pays for asyncio
+        if isinstance(value, CoroutineType):  # the function is async
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function needs no asyncio
 
             value = event_loop.run(value, round_)
-        if is_input_required(value):
+        if is_input_required(value):  # the function asks by what it returns, and not by a parameter after `*`
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
@@ -273,10 +279,25 @@ class FunctionHandler(Handler[P, R]):
         return value
 
     def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
-        """Ask the questions that the signature declares; raise InputRequired if an answer is missing."""
-        arguments = self.bind(params)  # also if nothing is declared, because wrong arguments begin no task
+        """Ask the questions of the signature before a task begins: `seat: Annotated[Seat, Ask("Which seat?")]`.
+
+        Raises:
+            InputRequired: an answer is missing.
+        """
+        arguments = self.bind(params)  # a function without questions needs this too: wrong arguments begin no task
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
+
+
+def _read_icons_and_meta(
+    icons: Sequence[Icon | Model] | None, meta: Mapping[str, Any] | None, tags: Collection[str]
+) -> dict[str, Any]:
+    """Read the options that become the fields `icons` and `_meta` of the entry; None for a field without an option."""
+    if icons is None and meta is None and not tags:
+        return {"icons": None, "_meta": None}
+    from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
+
+    return {"icons": hints.read_icons(icons), "_meta": hints.add_tags(hints.read_meta(meta), tags)}
 
 
 def to_seconds(duration: int | timedelta) -> int:

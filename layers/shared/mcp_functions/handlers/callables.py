@@ -1,6 +1,10 @@
-"""Makes a plain function of a bound method, a callable object or a `functools.partial`.
+"""Makes a plain function of another callable, because a handler reads a function's code, annotations and docstring.
 
-A handler reads the code, the annotations and the docstring of a function. The other callables lack some of these.
+    tool(shop.count)                a bound method
+    tool(Greeter("Hello"))          an object whose class has `__call__`
+    tool(partial(convert, 0.5))     a partial of one of these, or of a function
+
+A class, and a function written in C, are refused.
 """
 
 from __future__ import annotations
@@ -23,8 +27,8 @@ def to_function(given: object) -> FunctionType:
     Raises:
         TypeError: it is a class, or not callable, or not written in Python.
     """
-    source = _source(given)
-    if source is None:
+    written = _find_def(given)
+    if written is None:
         message = f"{given!r}: a handler is a function written with def, a method of an object, or a callable object"
         raise TypeError(message)
     call: Any = given
@@ -32,30 +36,33 @@ def to_function(given: object) -> FunctionType:
     def function(*args: object, **kwargs: object) -> object:
         return call(*args, **kwargs)
 
-    update_wrapper(function, source)
-    if source.__name__ == "__call__":
+    update_wrapper(function, written)
+    if written.__name__ == "__call__":  # the class has a better name, and may have the docstring
         function.__name__ = type(given).__name__
-        function.__doc__ = source.__doc__ or given.__doc__
+        function.__doc__ = written.__doc__ or given.__doc__
     signature: Any = inspect.Signature(_parameters(call))
     vars(function)["__signature__"] = signature  # mypy knows no such attribute of a function
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 
-def _source(given: object) -> FunctionType | None:
+def _find_def(given: object) -> FunctionType | None:
     """Return the function that the author wrote with `def`; None if there is none."""
     while isinstance(given, partial):
         given = given.func
     if inspect.isclass(given) or not callable(given):
         return None
-    if not inspect.isroutine(given):
+    if not inspect.isroutine(given):  # an object
         given = type(given).__call__
-    source = getattr(given, "__func__", given)
-    return source if inspect.isfunction(source) else None
+    written = getattr(given, "__func__", given)  # a bound method has its function there
+    return written if inspect.isfunction(written) else None
 
 
 def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
-    """List the parameters that a call still needs; `inspect` would keep those that a partial names."""
+    """List the parameters of a callable, without those that a partial sets.
+
+    `inspect.signature` of a partial would also list the parameters that the partial sets by keyword.
+    """
     if not isinstance(call, partial):
         return list(inspect.signature(call).parameters.values())
-    left = _parameters(call.func)[len(call.args) :]
-    return [parameter for parameter in left if parameter.name not in call.keywords]
+    remaining = _parameters(call.func)[len(call.args) :]
+    return [parameter for parameter in remaining if parameter.name not in call.keywords]

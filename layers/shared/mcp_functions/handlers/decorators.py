@@ -1,7 +1,12 @@
 """The three decorators: `@tool`, `@prompt`, `@resource("uri")`.
 
-Each makes a handler of the function below it: an object that `serve` takes, and that a test can call as the function. A
-wrong signature or option raises a TypeError while the module loads. Its text begins with the file and the line.
+    @tool(title="Add two numbers")
+    def add(a: int, b: int) -> int: ...
+
+    handler = serve(add)      # `add` is now a Tool, of which `serve` makes a Lambda function
+    assert add(2, 3) == 5     # a test calls it like the function
+
+A wrong signature or option raises a TypeError while the module loads. Its text begins with the file and the line.
 """
 
 from __future__ import annotations
@@ -16,14 +21,14 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import TypedDict, Unpack
 
-    from mcp_functions.handlers.base import Mode
+    from mcp_functions.handlers.base import RepeatPolicy
     from mcp_functions.handlers.prompts import Prompt
     from mcp_functions.handlers.resources import CacheScope, Resource
     from mcp_functions.handlers.tools import TaskSupport, Tool
     from mcp_functions.protocol.wire_types import Annotations, Icon, Model, ToolAnnotations
 
-    # The options and their types. The constructors of the handlers repeat them with defaults, because a type checker
-    # cannot read the options of `@tool(…)` from a constructor.
+    # The types of the options, for type checkers. The constructors of the handlers list the same options with their
+    # defaults: a type checker cannot find the options of `@tool(…)` there.
 
     class HandlerOptions(TypedDict, total=False):
         """The options that every decorator takes."""
@@ -45,9 +50,9 @@ if TYPE_CHECKING:
         annotations: ToolAnnotations | Model | None
         input_schema: Mapping[str, Any] | None
         output_schema: Mapping[str, Any] | None
-        task: TaskSupport | Callable[..., TaskSupport]
+        task: TaskSupport | Callable[..., TaskSupport | None] | None
         task_ttl: int | timedelta
-        single_use: Mode | None
+        single_use: RepeatPolicy | None
         errors: Sequence[type[Exception]]
         requires: Sequence[str]
         ask_in_words: Sequence[str]
@@ -78,7 +83,7 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """Make a function a tool (server/tools).
 
     Args:
-        function: the model calls it. Its docstring becomes the description, and its parameters before `*` become the
+        function: what the model calls. Its docstring becomes the description, and its parameters before `*` become the
             input schema. It may be a method of an object, or a callable object.
         options:
             `name`: its name for clients; without it, the function's.
@@ -87,30 +92,30 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
             `annotations`: hints about its effects, as in {"readOnlyHint": True}.
             `icons`: its icons.
             `meta`: the `_meta` of its entry.
-            `tags`: words that clients may filter by, in its `_meta` as FastMCP writes them.
+            `tags`: words that clients may filter by. They are written into `_meta` as FastMCP writes them.
             `input_schema`: a JSON Schema, for a function with one parameter that takes all arguments.
-            `output_schema`: a JSON Schema of the structured content, in the place of the return annotation's.
+            `output_schema`: a JSON Schema of the structured content; without it, the return annotation's.
             `camel_case`: if true, the names of parameters and of forms are in camelCase on the wire.
-            `answer_within`: a timedelta or seconds for one answer.
-            `max_sheds`: how many requests of a call in a row may be shed. A request is shed when its time is up after
-                a `step`: it ends without a result, and the client repeats it. With 2, the third request must ask the
-                user or finish, or the call fails.
+            `answer_within`: the time that the user has for one answer, as a timedelta or seconds.
+            `max_sheds`: how many requests of a call in a row may end without a question, because their time is up after
+                a `step`. The client repeats such a request. With 2, the third request must ask the user or finish, or
+                the call fails.
             `scopes`: the scopes that a caller's access token must grant, all of them.
-            `task`: "allowed" or "required" where a call may or must become a task, or a function of the arguments
-                that returns one of them.
-            `task_ttl`: a timedelta or seconds for which a task is kept.
-            `single_use`: each round runs once. A repeated request gets the same answer with "replay", and an error
-                with "reject". It needs the table (MCP_TABLE), as `task` does.
+            `task`: "allowed" if a call may become a task, "required" if it must; or a function of the arguments that
+                returns one of them, or None.
+            `task_ttl`: how long a task is kept, as a timedelta or seconds.
+            `single_use`: each request of a call runs the function once. If the client sends it again, it gets the same
+                answer with "replay", and an error with "reject". It needs the table (MCP_TABLE), as `task` does.
             `requires`: the capabilities that a client must have for the tool's questions, as in ["elicitation"]. A
-                client that lacks one gets error -32021 in the place of a question.
-            `ask_in_words`: keys of the questions that the model may put to the user in words, and whose answers it
-                may relay, where a client shows no form.
-            `form`: if false, no form of a host asks for this tool, because the model needs the result in the same
-                call.
+                client without one of them gets error -32021 instead of a question.
+            `ask_in_words`: keys of the questions that the model may ask in the chat, and whose answers it may send, if
+                the client cannot show questions.
+            `form`: whether the host of a client that cannot show questions may show them in an app, the toolkit's form.
+                It is false for a tool whose result the model needs in the same call.
             `app`: the URI of the author's own app, a resource like "ui://shop/cart".
-            `visibility`: ["app"] where only the app may call the tool.
-            `errors`: exceptions whose text is meant for the model, by exact type. Any other exception is logged, and
-                the model reads only that the tool failed.
+            `visibility`: ["app"] if only the app may call the tool, and not the model.
+            `errors`: exceptions whose text the model may read; their subclasses are not included. For any other
+                exception, the model reads only that the tool failed, and the log says more.
 
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
@@ -118,7 +123,7 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
 
     decorate = partial(_make, "@tool", Tool, options)
-    return decorate(function) if function else decorate
+    return decorate(function) if function else decorate  # it is None in `@tool(…)`, with options
 
 
 @overload
@@ -148,10 +153,10 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
         uri: the URI or URI template; its variables are the function's parameters before `*`.
         options: the same as for `prompt`, and:
             `mime_type`: the media type of its contents.
-            `size`: in bytes, if it is known; a template has none.
+            `size`: the number of bytes, if it is known; a template has none.
             `annotations`: hints about who should use it.
             `ttl_ms`: milliseconds for which a client may cache the contents.
-            `cache_scope`: "private", or "public" where every caller reads the same.
+            `cache_scope`: "private", or "public" if every caller reads the same.
 
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
@@ -170,11 +175,15 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
 def _make(
     decorator: str, handler_class: Callable[..., T], options: Mapping[str, Any], function: Callable[..., Any]
 ) -> T:
-    """Make a handler. An error in its signature or its options names the function's file, line and name."""
+    """Make a handler.
+
+    Raises:
+        TypeError: the signature or an option is wrong; the message begins with the function's file, line and name.
+    """
     try:
         return handler_class(function, **options)
     except (TypeError, ValueError, NameError, DeveloperError) as error:
-        # Python says which constructor has no such option; an author knows the decorator.
+        # For an unknown option, Python's text names the constructor. An author knows only the decorator.
         reason = str(error).replace("FunctionHandler.__init__()", decorator)
         message = f"{_place(function)}: {reason}"
         raise TypeError(message) from error
@@ -182,8 +191,8 @@ def _make(
 
 def _place(function: Callable[..., Any]) -> str:
     """Return the file, the line and the name of a function."""
-    written: Any = getattr(function, "__wrapped__", function)  # the author's own, behind other decorators
-    if not hasattr(written, "__code__"):
+    written: Any = getattr(function, "__wrapped__", function)  # without other decorators
+    if not hasattr(written, "__code__"):  # it is no function: a class, for example
         return repr(function)
     code = written.__code__
     return f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}()"

@@ -1,13 +1,13 @@
-"""The event loop of this process, in which every async handler runs. The loop has its own thread.
+"""The event loop in which all async functions of authors run. A process has one loop, in a thread of its own.
 
-    1. `run` gives the coroutine of a call to the loop's thread. The calling thread waits.
-    2. `_run_call` runs in the loop's thread. It awaits the coroutine, and notes its value or its exception.
-    3. Then it ends what the coroutine left behind: it waits for steps, and cancels the other asyncio tasks of the call.
-    4. `run` returns the value, or raises the exception, in the calling thread.
+    calling thread                    thread of the loop
+    run(coroutine)                ->  _run_call: await the coroutine
+    (waits)                                      wait for the steps that it began
+                                                 cancel the other asyncio tasks that it began
+    return the value, or raise    <-             give back the value or the exception
 
-An asyncio client, of HTTP or of a database, works only in the loop in which it was first used. With one loop for all
-calls, a client that a module creates serves every call of the process. Because the loop has its own thread, the local
-harness can make several calls at once.
+Why one loop: an HTTP or database client of asyncio works only in the loop in which it was first used. An author can
+create it once in a module, and use it in every call. Why a thread: a local server makes several calls at once.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 NO_NESTED_CALL = "an async handler cannot be called from another one: await its function instead"
-# The time that a cancelled task has to clean up. It must be shorter than the time that a round keeps for its response
-# (`MARGIN_SECONDS` in rounds/round.py).
+# Seconds that cancelled tasks have to clean up: fewer than a round keeps for its response (`MARGIN_SECONDS` in
+# rounds/round.py).
 GRACE_SECONDS = 1.0
-LEAVE_SECONDS = 2.0  # the time that a context manager has to clean up at the end of a local process
+LEAVE_SECONDS = 2.0  # seconds that a context manager has to clean up at the end of a local process
 
 # The unfinished asyncio tasks of the current call; None outside a call. asyncio copies the context variables into each
-# new task, so all tasks of a call find the same set.
+# new task, so that all tasks of a call find the same set.
 _tasks_of_call: ContextVar[set[asyncio.Task[Any]] | None] = ContextVar("tasks_of_call", default=None)
 
 
@@ -49,16 +49,16 @@ def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
     """Run the coroutine of one call, and end the asyncio tasks that it left running.
 
     Args:
-        coroutine: what the async function returned. It sees the context variables of the calling thread.
-        round_: the current round, which is one request of a call, if the call may take several; None otherwise. The
-            steps of the round that have begun are finished, and their results recorded.
+        coroutine: the coroutine of an async function. It sees the context variables of the calling thread.
+        round_: the current request of a call that may take several; None for any other call. Its steps (`step.wait`)
+            that have begun are finished, because their results are recorded for the next request.
 
     Raises:
-        DeveloperError: the calling function runs in this loop, so that it would wait for itself.
+        DeveloperError: the caller runs in this loop itself, which would wait for itself for ever.
         BaseException: the exception that the coroutine raised.
     """
     if is_current():
-        coroutine.close()  # Python warns of a coroutine that nobody awaits
+        coroutine.close()  # without it, Python warns that the coroutine was never awaited
         raise DeveloperError(NO_NESTED_CALL)
     call = asyncio.run_coroutine_threadsafe(_run_call(coroutine, round_), _loop())
     value: R
@@ -73,10 +73,10 @@ def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
 
 
 async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> tuple[Any, BaseException | None]:
-    """Run the coroutine of a call, and end what it left behind. Return its value and its exception; one is None.
+    """Run the coroutine of a call, and end its tasks. Return the value or the exception of the coroutine.
 
-    The exception is returned, because it cannot be raised here: a SystemExit would stop the loop, and asyncio would
-    replace a CancelledError by a new one, without the traceback.
+    The exception is not raised here, because this function is a task of the loop: a SystemExit would stop the loop, and
+    asyncio would replace a CancelledError by a new one, without the traceback.
     """
     tasks: set[asyncio.Task[Any]] = set()
     _tasks_of_call.set(tasks)
@@ -95,52 +95,57 @@ async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> 
 async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
     """Cancel the tasks that a call left running, and wait until they have cleaned up.
 
-    A task that still runs after `GRACE_SECONDS` is left alone, and the log names it.
+    After `GRACE_SECONDS`, the tasks that still run are left alone, and the log names them.
     """
-    await asyncio.sleep(0)  # one turn of the loop: asyncio starts to close the async generators that the call dropped
+    # The call may have left async generators unfinished. asyncio starts a task that closes each of them, but only when
+    # the loop goes on; the sleep lets it.
+    await asyncio.sleep(0)
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE_SECONDS):
             while tasks:  # a cancelled task may create others while it cleans up
                 for task in tasks:
                     if not _closes_generator(task):
                         task.cancel()
-                await asyncio.wait(tasks)
+                await asyncio.wait(tasks)  # each task that ends leaves the set (`_make_task`)
     if tasks:
         names = sorted({getattr(task.get_coro(), "__qualname__", "") for task in tasks})
         log.warning("tasks go on, though they were cancelled when their call ended: %s", ", ".join(names))
 
 
 def _closes_generator(task: asyncio.Task[Any]) -> bool:
-    """Tell whether a task is one of asyncio's own, which closes an async generator."""
+    """Tell whether asyncio made a task to close an async generator. Python has no public name for this class."""
     return type(task.get_coro()).__name__ == "async_generator_athrow"
 
 
 def enter(manager: AbstractAsyncContextManager[R]) -> R:
-    """Enter a context manager in the loop, and return its value.
+    """Enter an async context manager in the loop, and return its value.
 
-    A local process leaves the context manager at its end; Lambda ends a process without notice.
+    A local process leaves the context manager when it ends; Lambda ends a process without notice.
 
     Raises:
-        DeveloperError: the calling function runs in this loop, so that it would wait for itself.
+        DeveloperError: the caller runs in this loop itself, which would wait for itself for ever.
         BaseException: the exception that the context manager raised on entering.
     """
     if is_current():
         raise DeveloperError(NO_NESTED_CALL)
-    value: Future[R] = Future()
+    entered: Future[R] = Future()
     process_ends = asyncio.Event()
-    # In an empty context: the tasks of the context manager belong to no call, and go on after this one.
-    holder = Context().run(asyncio.run_coroutine_threadsafe, _hold(manager, value, process_ends), _loop())
-    entered = value.result()
+    # In an empty context, `_tasks_of_call` is None: the tasks of the context manager do not end with the current call.
+    holder = Context().run(asyncio.run_coroutine_threadsafe, _hold(manager, entered, process_ends), _loop())
+    value = entered.result()
     atexit.register(_leave, holder, process_ends)
-    return entered
+    return value
 
 
-async def _hold(manager: AbstractAsyncContextManager[R], value: Future[R], process_ends: asyncio.Event) -> None:
-    """Enter a context manager and leave it in the same task, as asyncio's libraries require."""
+async def _hold(manager: AbstractAsyncContextManager[R], entered: Future[R], process_ends: asyncio.Event) -> None:
+    """Enter a context manager, and leave it when the process ends.
+
+    One task does both, because a context manager may refuse to be left in another task, as those of anyio do.
+    """
     try:
-        value.set_result(await manager.__aenter__())
+        entered.set_result(await manager.__aenter__())
     except BaseException as error:  # noqa: BLE001 - `enter` raises it
-        value.set_exception(error)
+        entered.set_exception(error)
         return
     await process_ends.wait()
     await manager.__aexit__(None, None, None)
@@ -162,11 +167,11 @@ def is_current() -> bool:
 
 @lazy_value
 def _loop() -> AbstractEventLoop:
-    """Return the loop, which the first call of the process starts."""
+    """Return the loop. The first call starts it."""
     loop = asyncio.new_event_loop()
     loop.set_task_factory(_make_task)
     loop.set_exception_handler(_report)
-    # A daemon thread does not keep the process alive.
+    # The thread is a daemon, so that the process can end while the loop runs.
     Thread(target=_run_for_ever, args=(loop,), name="mcp-functions-async", daemon=True).start()
     return loop
 
@@ -179,10 +184,9 @@ def _run_for_ever(loop: AbstractEventLoop) -> None:
 
 
 def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - asyncio's
-    """Make a task, as asyncio asks a task factory to, and add it to the tasks of the call that creates it."""
+    """Make a task, and add it to the tasks of its call. asyncio calls this for every new task (`set_task_factory`)."""
     task = asyncio.Task(coroutine, loop=loop, **options)
-    # The author may pass a context; otherwise asyncio copies the current one.
-    context: Context | None = options.get("context")
+    context: Context | None = options.get("context")  # of `create_task(…, context=…)`; without it, the current one
     tasks = _tasks_of_call.get() if context is None else context.get(_tasks_of_call)
     if tasks is not None:
         tasks.add(task)
@@ -191,8 +195,8 @@ def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> async
 
 
 def _report(_loop: AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an exception that no code handled. The text is not asyncio's, which quotes exceptions and arguments."""
+    """Log an exception that no code handled. asyncio's own text would quote the exception and its arguments."""
     error = context.get("exception")
-    # InputRequired is no fault: it is the signal that a round has ended with a question.
+    # InputRequired is no fault: it ends a round with a question.
     if error and not isinstance(error, InputRequired):
         log.error("not handled in the event loop: %s at %s", type(error).__name__, observability.frames(error))

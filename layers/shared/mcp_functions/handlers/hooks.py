@@ -1,4 +1,4 @@
-"""The hook around calls: `serve(…, around=hook)`, in the place of other libraries' middleware.
+"""A hook that runs around the functions of handlers: `serve(…, around=hook)`. Other libraries call it middleware.
 
     @contextmanager
     def timed(call: Call) -> Iterator[None]:
@@ -8,12 +8,13 @@
         finally:
             print(call.name, time.monotonic() - began)
 
-The function of the handler runs at the `yield`. A call that asks its user takes several rounds, each in another
-request. The hook runs in each round.
+The function of the handler runs at the `yield`. If the function asks its user, the call takes several requests, and the
+function runs again in each of them. Such a run is a round. The hook runs in every round.
 """
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
@@ -47,7 +48,11 @@ class Call(NamedTuple):
 
 
 def check(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
-    """Refuse a hook that cannot be called, or that would run around an adopted server, with a TypeError."""
+    """Check the hook of `serve`.
+
+    Raises:
+        TypeError: it cannot be called, or a handler belongs to a server of another library (`adopt`).
+    """
     if not callable(around):
         message = "around is a function that takes a Call and returns a context manager"
         raise TypeError(message)
@@ -60,12 +65,12 @@ def run_inside(handler: FunctionHandler[..., Any], arguments: Mapping[str, Any],
     """Run the function of a handler inside the context manager that the handler's hook returns.
 
     Args:
-        handler: the handler, with its hook.
+        handler: the handler, whose `around` is the hook.
         arguments: the arguments of the function.
-        round_: the round that runs.
+        round_: the current round.
 
     Raises:
-        DeveloperError: the hook returned something else, or its context manager swallowed an exception.
+        DeveloperError: the hook returned no context manager, or its context manager swallowed an exception.
     """
     around: Any = handler.around
     call = Call(
@@ -76,11 +81,11 @@ def run_inside(handler: FunctionHandler[..., Any], arguments: Mapping[str, Any],
         round=round_.request.number,
     )
     manager = around(call)
-    if not hasattr(type(manager), "__enter__"):
+    if not isinstance(manager, AbstractContextManager):  # it has `__enter__` and `__exit__`
         rule = "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
         raise DeveloperError(rule)
     with manager:
         return handler.run(arguments, round_)
-    # The program comes here only if the function raised, and the context manager swallowed the exception.
+    # Not dead code: a context manager whose `__exit__` returns True swallows the exception of `handler.run`.
     rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
     raise DeveloperError(rule)

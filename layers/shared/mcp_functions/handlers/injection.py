@@ -1,30 +1,29 @@
-"""The parameters after `*` in a signature, whose values the toolkit makes.
+"""Makes the values of the parameters after `*` in an author's function.
 
     def book(
         city: str,                                                # before `*`: an argument, which the client sends
         *,
-        step: Step,                                               # a capability: an object that acts in one request
+        step: Step,                                               # a capability: an object with methods for this call
         seat: Annotated[Seat, Ask("Which seat in {city}?")],      # a question: the value is the user's answer
         database: Annotated[Database, Shared(open_database)],     # a shared value: opened once for all calls
     ) -> str: ...
 
-`read_injection` reads these parameters once, when the author's module loads. A call may take several requests, and each
-of them runs one round. In each round `Injection.inject` makes the values:
+`read_injection` reads these parameters once, when the author's module loads. The function runs once for each request of
+a call, which is a round. Before each run, `Injection.inject` does this:
 
     1. It copies the arguments.
-    2. It asks all the questions. If an answer is missing, the round ends here; the next one begins again at step 1.
+    2. It asks all questions. If an answer is missing, the round ends, and the questions are the result of the request.
+       The client sends the answers with its next request, which begins at step 1.
     3. It creates the capabilities.
     4. It gets the shared values.
-
-A function without parameters after `*` does not load this module.
 """
 
 from __future__ import annotations
 
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from mcp_functions.handlers.return_types import union_members
+from mcp_functions.handlers.return_types import make_union, union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.capabilities import Ask, Capability, Shared
@@ -39,26 +38,25 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
-# For error messages: the classes of capabilities, and the words for an `Ask` and a `Shared`.
-CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
-NOUNS = {Ask: "a question to the user", Shared: "a shared value"}
+# For error messages.
+CAPABILITY_NAMES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 
 
 class DeclaredCapability(NamedTuple):
-    """A capability in a signature: `state: RequestState[int]` has this class, and the types `(int,)`."""
+    """A capability in a signature, as in `state: RequestState[int]`."""
 
-    capability: type[Capability]
-    types: tuple[Any, ...]  # the types in the brackets
+    capability: type[Capability]  # RequestState
+    types: tuple[Any, ...]  # the types in the brackets: (int,)
 
 
 class DeclaredQuestion(NamedTuple):
-    """A question in a signature: `seat: Annotated[Seat | None, Ask("Which seat?")]` is an optional one."""
+    """A question in a signature, as in `seat: Annotated[Seat | None, Ask("Which seat?")]`."""
 
     question: Question[Any]
-    is_optional: bool  # whether the value is None if the user declines
+    is_optional: bool  # `Seat | None`: if the user declines, the value is None; otherwise NotAnswered is raised
 
     def to_wire_question(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
-        """Write the message for the client, with arguments in place of `{name}`."""
+        """Write the question for the client, with the values of arguments in place of `{name}` in its message."""
         question = self.question.formatted(arguments)
         wire_question = question.to_wire_question(camel_case=camel_case)
         if not self.is_optional:
@@ -67,19 +65,20 @@ class DeclaredQuestion(NamedTuple):
         def read_or_none(response: dict[str, Any]) -> object:
             try:
                 return wire_question.read(response)
-            except NotAnswered:
+            except NotAnswered:  # the user has declined
                 return None
 
         return wire_question._replace(read=read_or_none)
 
 
 class Injection(NamedTuple):
-    """The parameters after `*`, by name, and what their questions need from the arguments."""
+    """The parameters after `*` of a function, by name."""
 
     capabilities: Mapping[str, DeclaredCapability]
     questions: Mapping[str, DeclaredQuestion]
-    shared_values: Mapping[str, Callable[[], object]]
-    defaults: Mapping[str, Any]  # the values of the arguments that a client may leave out
+    shared_values: Mapping[str, Callable[[], object]]  # the functions that return the values
+    # Questions need these:
+    defaults: Mapping[str, Any]  # the defaults of the parameters before `*`, for messages
     camel_case: bool  # whether the names in forms are camelCase on the wire
 
     @property
@@ -89,7 +88,7 @@ class Injection(NamedTuple):
 
     @property
     def needs_state(self) -> bool:
-        """Whether a round may end before the function does. The next round then needs a state to continue from."""
+        """Whether a call may take more than one request. A state, which the client returns, then connects them."""
         return bool(self.questions) or any(each.capability.needs_state for each in self.capabilities.values())
 
     @property
@@ -98,8 +97,16 @@ class Injection(NamedTuple):
         return any(each.capability.logs for each in self.capabilities.values())
 
     def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Return copies of the arguments, and the values of the parameters after `*` for one round."""
-        # The function may change its copies: the next round compares the arguments with those that the client sent.
+        """Return the keyword arguments for one run of the function.
+
+        Args:
+            arguments: the arguments that the client sent, by parameter.
+            round_: the current round.
+
+        Raises:
+            InputRequired: an answer is missing, and the round has ended with the questions.
+        """
+        # The function gets copies, which it may change: the state is bound to the arguments as the client sent them.
         values: dict[str, Any] = copy_json(arguments)
         values |= self.ask_questions(arguments, round_)
         for name, declared in self.capabilities.items():
@@ -109,7 +116,7 @@ class Injection(NamedTuple):
         return values
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Ask all the questions at once, and return the answers by parameter.
+        """Ask all questions at once, and return the answers by parameter.
 
         Raises:
             InputRequired: an answer is missing, and the round has ended with the questions.
@@ -118,7 +125,8 @@ class Injection(NamedTuple):
             return {}
         known = {**self.defaults, **arguments}
         questions = [each.to_wire_question(known, camel_case=self.camel_case) for each in self.questions.values()]
-        return dict(zip(self.questions, round_.ask(*questions), strict=True))
+        answers = round_.ask(*questions)
+        return dict(zip(self.questions, answers, strict=True))
 
 
 def read_injection(
@@ -136,7 +144,7 @@ def read_injection(
         TypeError: a parameter is on the wrong side of `*`, a form is not possible, or the function asks in two ways.
     """
     for parameter in client_parameters:
-        _check_argument(parameter.name, hints.get(parameter.name))
+        _refuse_before_star(parameter.name, hints.get(parameter.name))
     if not after:
         return None
     capabilities = {}
@@ -146,49 +154,71 @@ def read_injection(
         hint = hints.get(name)
         declaration = _find_declaration(hint)
         if declaration is None:
-            rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
+            rule = f"after * a function takes capabilities ({CAPABILITY_NAMES}); what the client sends is before *"
             message = f"{name}: {rule}"
             raise TypeError(message)
         if isinstance(declaration, Shared):
             shared_values[name] = _read_shared(name, declaration)
         elif isinstance(declaration, Ask):
-            _check_message(name, declaration.message, client_parameters)
+            _check_braces(name, declaration.message, client_parameters)
             questions[name] = _read_question(name, hint, declaration, camel_case=camel_case)
         else:
             types = get_args(hint)
             declaration.check(name, types)
             capabilities[name] = DeclaredCapability(declaration, types)
-    _check_one_level(each.capability for each in capabilities.values())
-    defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
-    return Injection(capabilities, questions, shared_values, defaults=defaults, camel_case=camel_case)
+    _refuse_both_levels(each.capability for each in capabilities.values())
+    return Injection(
+        capabilities=capabilities,
+        questions=questions,
+        shared_values=shared_values,
+        defaults={each.name: each.default for each in client_parameters if each.default is not MISSING},
+        camel_case=camel_case,
+    )
 
 
 def _find_declaration(hint: object) -> type[Capability] | Ask | Shared | None:
-    """Find what an annotation declares: a capability by its class, and the others by an object in `Annotated`."""
-    annotation = get_origin(hint) or hint  # a capability may have types in brackets
+    """Find what an annotation declares; None if it belongs to an argument of the client.
+
+    The annotation of a capability is its class. An `Ask` or a `Shared` is an object in `Annotated[…]`.
+    """
+    annotation = get_origin(hint) or hint  # `RequestState[int]` has the origin RequestState
     if isinstance(annotation, type) and issubclass(annotation, Capability):
         return annotation
-    return next((item for item in get_args(hint) if isinstance(item, Ask | Shared)), None)
+    for item in get_args(hint):
+        if isinstance(item, Ask | Shared):
+            return item
+    return None
 
 
-def _check_argument(name: str, hint: object) -> None:
-    """Refuse a parameter before `*` that belongs after it, with a TypeError."""
+def _refuse_before_star(name: str, hint: object) -> None:
+    """Refuse a parameter before `*` whose value the toolkit makes, with a TypeError."""
     declaration = _find_declaration(hint)
-    if declaration is not None:
-        noun = NOUNS.get(type(declaration), "a capability")
-        message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
-        raise TypeError(message)
+    if declaration is None:
+        return
+    noun = "a capability"
+    if isinstance(declaration, Ask):
+        noun = "a question to the user"
+    if isinstance(declaration, Shared):
+        noun = "a shared value"
+    message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
+    raise TypeError(message)
 
 
-def _check_one_level(capabilities: Iterable[type[Capability]]) -> None:
-    """Refuse capabilities that ask in two ways: inline, and by the results of the low level."""
-    if len({capability.low_level for capability in capabilities if capability.needs_state}) > 1:
+def _refuse_both_levels(capabilities: Iterable[type[Capability]]) -> None:
+    """Refuse a function that could ask in two ways, with a TypeError.
+
+    It asks inline by `answer = elicit(…)`, and on the low level by returning an InputRequiredResult.
+    """
+    asking = [capability for capability in capabilities if capability.needs_state]
+    is_low_level = any(capability.low_level for capability in asking)
+    is_inline = any(not capability.low_level for capability in asking)
+    if is_low_level and is_inline:
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
 
 
-def _check_message(name: str, message: str, client_parameters: Sequence[Parameter]) -> None:
-    """Refuse a message with a `{name}` that is not the name of an argument."""
+def _check_braces(name: str, message: str, client_parameters: Sequence[Parameter]) -> None:
+    """Check that each `{field}` in the message of a question is an argument; otherwise raise a TypeError."""
     arguments = {parameter.name for parameter in client_parameters}
     for _text, field, _format, _conversion in Formatter().parse(message):
         if field is not None and field not in arguments:
@@ -197,6 +227,7 @@ def _check_message(name: str, message: str, client_parameters: Sequence[Paramete
 
 
 def _read_shared(name: str, shared: Shared) -> Callable[[], object]:
+    """Return the function that returns the shared value of a parameter; its first call opens the value."""
     if not callable(shared.enter):
         message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
         raise TypeError(message)
@@ -206,22 +237,24 @@ def _read_shared(name: str, shared: Shared) -> Callable[[], object]:
 
 
 def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> DeclaredQuestion:
-    """Read a question from the annotation of its parameter: `Annotated[<form>, Ask(…), …]`."""
+    """Read a question from the annotation of its parameter: `Annotated[<form>, Ask(…), …]`.
+
+    Raises:
+        TypeError: the specification has no form for this type.
+    """
     from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - few functions declare a question
 
     annotation, *metadata = get_args(hint)
     metadata.remove(ask)
-    all_members = union_members(annotation)
-    members = tuple(member for member in all_members if member is not type(None))
-    # A type checker allows `Union[members]` only for members that it knows, and these are found at run time.
-    form: Any = Union.__getitem__(members)
+    members = union_members(annotation)
+    form: Any = make_union(tuple(member for member in members if member is not type(None)))
     if metadata:  # a `Field`, for example, describes the form
         form = Annotated[(form, *metadata)]
     key = to_camel_case(name) if camel_case else name
     question: Question[Any] = Question(key, ask.message, form)
     try:
         question.to_wire_question(camel_case=camel_case)
-    except DeveloperError as error:  # no form of the specification has this type
+    except DeveloperError as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
-    return DeclaredQuestion(question, is_optional=members != all_members)
+    return DeclaredQuestion(question, is_optional=type(None) in members)

@@ -1,8 +1,10 @@
-"""The answers to `server/discover` and to the four list methods, page by page.
+"""Answers `server/discover`, and the list methods page by page.
 
-They come from a catalog, which describes handlers as data (`handlers.catalog`). Most clients get what it holds. A
-client gets a view of the catalog if its capabilities demand that (`apps.listings`): a client that shows no forms, for
-example, gets more tools, which take the user's answers.
+    tools/list {}                          {"tools": [… 100 entries …], "nextCursor": "5e88489bf3a1-100"}
+    tools/list {"cursor": "5e88…-100"}     {"tools": [… the other entries …]}
+
+The entries come from a catalog (`handlers.catalog`). Most clients get all of them. Some get a view of the catalog
+(`apps.listings`): a client that cannot show questions, for example, also gets tools that take the user's answers.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from mcp_functions.handlers.lookup import check_advertised, list_capabilities
 from mcp_functions.protocol.constants import (
     EXTENSION_APPS,
     EXTENSION_TASKS,
-    LISTS,
+    LIST_METHODS,
     META_CLIENT_CAPABILITIES,
     SUPPORTED_VERSIONS,
 )
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Lists:
-    """Answers `server/discover` and the lists. The JSON of a first page is written once, and kept."""
+    """Answers `server/discover` and the list methods. The JSON of each first page is written once, and kept."""
 
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, about: Mapping[str, Any] | None = None) -> None:
         """Take the catalog and the settings.
@@ -38,22 +40,23 @@ class Lists:
         Args:
             catalog: the catalog of a function, or of all functions.
             settings: the settings of the deployment.
-            about: the `instructions` and the `serverInfo` of the endpoint; they come before those of the functions.
+            about: the `instructions` and `serverInfo` of the endpoint. Its instructions come before those of the
+                functions, and its `serverInfo` replaces theirs.
         """
         endpoint = about or {}
-        texts = [server.get("instructions") for server in (endpoint, *catalog.get("servers", ()))]
+        servers = [endpoint, *catalog.get("servers", ())]
         self._catalog = catalog
         self._settings = settings
-        self._instructions = "\n\n".join(text for text in texts if text)
+        self._instructions = "\n\n".join(server["instructions"] for server in servers if server.get("instructions"))
         self._server_info = {**server_info(catalog, settings.server_info), **endpoint.get("serverInfo", {})}
         self._first_pages: dict[tuple[View | None, str], Result] = {}  # by view and method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
-        """Answer `server/discover` or a list.
+        """Answer `server/discover` or a list method.
 
         Raises:
             MethodNotFound: there is no such method, or no handler for this list.
-            UnknownName: the cursor is not one of this list.
+            UnknownName: the cursor does not belong to this list.
         """
         view = self._view_of(params["_meta"])
         if "cursor" in params:
@@ -63,42 +66,41 @@ class Lists:
         return self._first_pages[view, method]
 
     def _view_of(self, meta: Mapping[str, Any]) -> View | None:
-        """Return the client's view of the catalog; None if the client sees what the catalog holds."""
-        declared = meta.get(META_CLIENT_CAPABILITIES)
-        shows_questions = isinstance(declared, dict) and shows_forms(declared)
-        # Clients may differ in two things: the tools that only apps may call, and how they ask what a tool asks.
-        lists_may_differ = self._catalog.get("apps") or (self._catalog.get("asks") and not shows_questions)
-        if not lists_may_differ:
+        """Return the client's view of the catalog; None if the client sees the whole catalog, and nothing else."""
+        capabilities = meta.get(META_CLIENT_CAPABILITIES)
+        shows_questions = isinstance(capabilities, dict) and shows_forms(capabilities)
+        hides_tools = bool(self._catalog.get("apps"))  # some tools are only for clients with apps
+        adds_tools = bool(self._catalog.get("asks")) and not shows_questions
+        if not hides_tools and not adds_tools:
             return None
-        from mcp_functions.apps import listings  # noqa: PLC0415 - most clients see what the catalog holds
+        from mcp_functions.apps import listings  # noqa: PLC0415 - most clients see the whole catalog
 
         return listings.view_of(self._catalog, meta)
 
     def _write(self, view: View | None, method: str, params: Mapping[str, Any]) -> Result:
+        """Write the result of a method, and its JSON."""
         catalog = self._catalog
         cache = self._settings.cache
         if view is not None:
             from mcp_functions.apps import listings  # noqa: PLC0415
 
             catalog = listings.show(catalog, view)
-            # A tool that only apps may call must not reach another client through a shared cache.
+            # A shared cache must not give this client's view to another client.
             cache = {**cache, "cacheScope": "private"}
         if method == "server/discover":
             result = self._discover(catalog)
-        elif method in LISTS:
-            result = self._page(catalog, LISTS[method], params)
+        elif method in LIST_METHODS:
+            result = self._page(catalog, LIST_METHODS[method], params)
         else:
             raise MethodNotFound
         result = complete({**result, **cache}, self._server_info)
         return Result(result, text=dumps(result))
 
     def _discover(self, catalog: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
+        """Answer `server/discover`."""
         # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
         capabilities: dict[str, Any] = {capability: {} for capability in list_capabilities(catalog)}
-        for feature in FEATURES:
-            if catalog[feature]:
-                capabilities[feature] = {}
+        capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
         extensions = _extensions(catalog)
         if extensions:
             capabilities["extensions"] = extensions
@@ -114,12 +116,14 @@ class Lists:
 
         Raises:
             MethodNotFound: no handler belongs to the list.
-            UnknownName: the cursor is not one of this list.
+            UnknownName: the cursor does not belong to this list.
         """
         check_advertised(catalog, CAPABILITIES[list_name])
         entries = catalog[list_name]
         size = self._settings.page_size
-        start = _start_of_page(entries, params["cursor"], size) if "cursor" in params else 0
+        start = 0
+        if "cursor" in params:
+            start = _find_start(entries, params["cursor"], size)
         end = start + size
         page = {list_name: entries[start:end]}
         if end < len(entries):
@@ -128,7 +132,7 @@ class Lists:
 
 
 def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the extensions that the server advertises: those of adopted servers, and this toolkit's own."""
+    """Return the extensions that the server advertises. A catalog may contain servers of other libraries (`adopt`)."""
     extensions: dict[str, Any] = {}
     for server in catalog.get("servers", ()):
         extensions = {**server.get("extensions", {}), **extensions}
@@ -139,8 +143,8 @@ def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
     return extensions
 
 
-def _start_of_page(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
-    """Return the index of the entry that a cursor means."""
+def _find_start(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
+    """Find the index of the first entry on the page of a cursor, which must be one that this list gives."""
     for start in range(size, len(entries), size):
         if cursor == _cursor(entries, start):
             return start
@@ -149,12 +153,13 @@ def _start_of_page(entries: list[dict[str, Any]], cursor: object, size: int) -> 
 
 
 def _cursor(entries: list[dict[str, Any]], start: int) -> str:
-    """Write the cursor of the page that begins at an index: a hash of all names, and the index.
+    """Write the cursor of the page that begins at an index: a hash of all names in the list, and the index.
 
-    After a deployment that changes the names, an old cursor is an error. Without the hash it would silently skip or
-    repeat entries.
+    A deployment that adds or removes names makes older cursors invalid, because of the hash. A cursor without a hash
+    would then skip or repeat entries, and the client would not notice.
     """
     import hashlib  # noqa: PLC0415 - most lists have one page
 
-    names = hashlib.sha256(dumps([entry["name"] for entry in entries]).encode()).hexdigest()
-    return f"{names[:12]}-{start}"
+    names = dumps([entry["name"] for entry in entries])
+    digest = hashlib.sha256(names.encode()).hexdigest()
+    return f"{digest[:12]}-{start}"

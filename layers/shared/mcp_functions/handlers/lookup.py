@@ -1,17 +1,24 @@
-"""Finds the handler of a catalog that a request names, and the function that serves the request.
+"""Finds which handler a request names, and which Lambda function serves it, in a catalog (`handlers.catalog`).
 
-The front door forwards the request to that function. A function finds its handlers in a smaller catalog. A
-companion is a second tool, `<tool>-form` or `<tool>-answer`, that takes the answers for a tool that asks: a request to
-it finds the tool.
+    tools/call             {"name": "book"}                                     the tool of that name
+                           {"name": "book-answer"}                              the tool `book`, if it asks its user
+    prompts/get            {"name": "review"}                                   the prompt of that name
+    resources/read         {"uri": "notes://today"}                             the resource, or a matching template
+    completion/complete    {"ref": {"type": "ref/prompt", "name": "review"}}    the prompt, resource or template
+    tasks/get              {"taskId": "book.7f…"}                               the function `book`
+
+`book-answer` is a companion: a second tool, which takes the answers of a client that cannot show questions.
+
+The front door forwards a request to the function that it finds. A function finds the handler in its own catalog.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, COMPANIONS, LIST_NAMES, OTHERS
+from mcp_functions.handlers.catalog import CAPABILITIES, COMPANION_SUFFIXES, LIST_NAMES, UNLISTED_KEY
 from mcp_functions.protocol import header_parameters
-from mcp_functions.protocol.constants import CALLS, TASKS
+from mcp_functions.protocol.constants import TASK_METHODS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.tuples import NamedTuple
@@ -28,10 +35,10 @@ URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}  # list -> t
 class Target(NamedTuple):
     """The handler that a request names."""
 
-    list_name: str  # the list that contains its entry
-    key: str  # its name, URI or URI template; `OTHERS` if a foreign server (`adopt`) serves it without listing it
-    function: str  # the folder of the function that serves it
-    companion: str = ""  # the name in the request, if that is a companion of the tool
+    list_name: str  # the list with its entry: "tools", for example
+    key: str  # its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it
+    function: str  # the folder of the Lambda function that serves it
+    companion: str = ""  # the name in the request, if the request names a companion of the tool
 
 
 def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
@@ -43,83 +50,137 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
         params: the params of the request.
 
     Raises:
-        MethodNotFound: no handler of the catalog is of this kind.
+        MethodNotFound: the catalog has no handler for this method.
+        InvalidParams: `name` or `uri` is missing, or is not text.
         UnknownName: the catalog has no such tool or prompt.
         ResourceNotFound: no resource or template has this URI.
     """
-    if method == "resources/read":
-        check_advertised(catalog, "resources")
-        return _find_resource(catalog["functions"], _text_param(params, "uri"))
-    list_name = "tools" if method == "tools/call" else "prompts"
-    functions: Mapping[str, str] = catalog["functions"][list_name]
-    if not functions:
-        raise MethodNotFound
-    name = _text_param(params, "name")
-    if name in functions:
-        return Target(list_name, name, functions[name])
-    if list_name == "tools" and name.endswith(COMPANIONS):
-        tool = name.rpartition("-")[0]
-        if tool in catalog.get("asks", ()):
-            return Target(list_name, tool, functions[tool], companion=name)
-    if OTHERS in functions:
-        return Target(list_name, OTHERS, functions[OTHERS])
-    raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
+    if method == "tools/call":
+        check_advertised(catalog, "tools")
+        return _find_tool(catalog, _text_param(params, "name"))
+    if method == "prompts/get":
+        check_advertised(catalog, "prompts")
+        return _find_prompt(catalog, _text_param(params, "name"))
+    check_advertised(catalog, "resources")
+    return _find_resource(catalog, _text_param(params, "uri"))
 
 
 def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
     """Find the handler that the `ref` of a `completion/complete` names: a prompt, a URI template, or a URI.
 
     Raises:
-        MethodNotFound: no handler of the catalog completes arguments.
+        MethodNotFound: no handler of the catalog completes arguments, or there is no handler of this kind.
         InvalidParams: `ref` does not have the shape of the specification.
+        UnknownName: the catalog has no such prompt.
+        ResourceNotFound: no resource or template has this URI.
     """
     if not catalog["completions"]:
         raise MethodNotFound
-    method, name = read_reference(params)
+    kind, name = read_reference(params)
+    if kind == "ref/prompt":
+        check_advertised(catalog, "prompts")
+        return _find_prompt(catalog, name)
     templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
-    if method == "resources/read" and name in templates:
+    if name in templates:
         return Target("resourceTemplates", name, templates[name])
-    return find(catalog, method, {CALLS[method]: name})
+    check_advertised(catalog, "resources")
+    return _find_resource(catalog, name)
 
 
 def read_reference(params: Mapping[str, Any]) -> tuple[str, str]:
-    """Read the `ref` of a `completion/complete`: the method that calls the handler, and its name or URI."""
+    """Read the `ref` of a `completion/complete`: its type, and its name or URI."""
     match params.get("ref"):
         case {"type": "ref/prompt", "name": str(name)}:
-            return "prompts/get", name
+            return "ref/prompt", name
         case {"type": "ref/resource", "uri": str(uri)}:
-            return "resources/read", uri
+            return "ref/resource", uri
     message = 'params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
     raise InvalidParams(message)
 
 
+def _find_tool(catalog: Mapping[str, Any], name: str) -> Target:
+    functions: Mapping[str, str] = catalog["functions"]["tools"]
+    if name in functions:
+        return Target("tools", name, functions[name])
+    tool = _tool_of_companion(catalog, name)
+    if tool:
+        return Target("tools", tool, functions[tool], companion=name)
+    if UNLISTED_KEY in functions:
+        return Target("tools", UNLISTED_KEY, functions[UNLISTED_KEY])
+    raise UnknownName(message="Unknown tool")
+
+
+def _tool_of_companion(catalog: Mapping[str, Any], name: str) -> str | None:
+    """Return the tool whose companion has this name: "book" for "book-answer"; None if there is no such tool."""
+    tool, hyphen, suffix = name.rpartition("-")
+    if hyphen + suffix not in COMPANION_SUFFIXES:
+        return None
+    return tool if tool in catalog.get("asks", ()) else None
+
+
+def _find_prompt(catalog: Mapping[str, Any], name: str) -> Target:
+    functions: Mapping[str, str] = catalog["functions"]["prompts"]
+    if name in functions:
+        return Target("prompts", name, functions[name])
+    if UNLISTED_KEY in functions:
+        return Target("prompts", UNLISTED_KEY, functions[UNLISTED_KEY])
+    raise UnknownName(message="Unknown prompt")
+
+
+def _find_resource(catalog: Mapping[str, Any], uri: str) -> Target:
+    functions: Mapping[str, Mapping[str, str]] = catalog["functions"]
+    if uri in functions["resources"]:
+        return Target("resources", uri, functions["resources"][uri])
+    from mcp_functions.protocol import uri_templates  # noqa: PLC0415 - few functions are templates
+
+    for template, function in functions["resourceTemplates"].items():
+        if uri_templates.match(template, uri) is not None:
+            return Target("resourceTemplates", template, function)
+    for list_name in URI_KEYS:
+        if UNLISTED_KEY in functions[list_name]:
+            return Target(list_name, UNLISTED_KEY, functions[list_name][UNLISTED_KEY])
+    raise ResourceNotFound(uri)
+
+
+def _text_param(params: Mapping[str, Any], name: str) -> str:
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise InvalidParams(message=f"params.{name} must be a string")
+    return value
+
+
 def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> str:
-    """Return the function that keeps a task; the task's id begins with its name and a dot."""
+    """Return the folder of the function that keeps a task. The id of a task is `<folder>.<random text>`.
+
+    Raises:
+        MethodNotFound: no function of the catalog has tasks.
+        UnknownTask: the id does not begin with a function that has tasks.
+    """
     functions: list[str] = catalog.get("tasks", [])
     if not functions:
         raise MethodNotFound
-    function = _text_param(params, TASKS[method]).partition(".")[0]
+    function = _text_param(params, TASK_METHODS[method]).partition(".")[0]
     if function not in functions:
         raise UnknownTask
     return function
 
 
 def form_result(server: Mapping[str, str]) -> Result:
-    """Return the page with the form for questions (MCP Apps). Every function that asks serves it."""
+    """Write the answer to `resources/read` of the toolkit's form, an app that shows questions (MCP Apps)."""
     from mcp_functions.apps import form  # noqa: PLC0415 - only hosts of apps read it
 
     return Result(complete(form.contents(), server))
 
 
 def name_of(catalog: Mapping[str, Any], target: Target) -> str:
-    """Return the name of a handler; the log names a resource by it, and never by a URI that a client sent."""
-    if target.list_name not in URI_KEYS:
+    """Return the name of a handler for the log, which must not contain a URI that a client sent."""
+    if target.list_name not in URI_KEYS:  # the key of a tool or prompt is its name
         return target.key
     uri_key = URI_KEYS[target.list_name]
     for entry in catalog[target.list_name]:
         if entry[uri_key] == target.key:
             return str(entry["name"])
-    return target.key  # `OTHERS` is in no list
+    return target.key  # UNLISTED_KEY, which no entry has
 
 
 def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
@@ -138,15 +199,16 @@ def check_headers(declared: HeaderParameters, params: Mapping[str, Any], receive
         params: the params of the call.
         received: the headers of the call.
     """
-    if declared:
-        arguments = params.get("arguments")
-        if not isinstance(arguments, dict):
-            arguments = {}
-        header_parameters.check(declared, arguments, received)
+    if not declared:
+        return
+    arguments = params.get("arguments")
+    if not isinstance(arguments, dict):  # the function refuses the call later
+        arguments = {}
+    header_parameters.check(declared, arguments, received)
 
 
 def cors_headers(catalog: Mapping[str, Any], settings: Settings) -> list[str]:
-    """List the headers that a page in a browser may send for arguments; none if no page may call (CORS)."""
+    """List the headers for arguments that a page in a browser may send (CORS); none if no page may call."""
     return header_names(catalog) if settings.allowed_origins else []
 
 
@@ -157,7 +219,7 @@ def header_names(catalog: Mapping[str, Any]) -> list[str]:
 
 def list_capabilities(catalog: Mapping[str, Any]) -> list[str]:
     """List the capabilities that the handlers of a catalog have: "tools", "prompts" or "resources"."""
-    # An adopted server may leave out of its list what it serves. Then a function serves names, and there is no entry.
+    # An adopted server can serve a name without an entry, and the toolkit's form has an entry without a function.
     lists = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
     return [CAPABILITIES[list_name] for list_name in lists]
 
@@ -166,25 +228,3 @@ def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
     """Refuse a method of a capability that no handler of the catalog has, with MethodNotFound."""
     if capability not in list_capabilities(catalog):
         raise MethodNotFound
-
-
-def _text_param(params: Mapping[str, Any], name: str) -> str:
-    value = params.get(name)
-    if not isinstance(value, str):
-        raise InvalidParams(message=f"params.{name} must be a string")
-    return value
-
-
-def _find_resource(functions: Mapping[str, Mapping[str, str]], uri: str) -> Target:
-    """Find a resource: one with this URI, else a template that matches, else a server that serves unlisted URIs."""
-    if uri in functions["resources"]:
-        return Target("resources", uri, functions["resources"][uri])
-    from mcp_functions.protocol import uri_templates  # noqa: PLC0415 - few functions are templates
-
-    for template, function in functions["resourceTemplates"].items():
-        if uri_templates.match(template, uri) is not None:
-            return Target("resourceTemplates", template, function)
-    for list_name in URI_KEYS:
-        if OTHERS in functions[list_name]:
-            return Target(list_name, OTHERS, functions[list_name][OTHERS])
-    raise ResourceNotFound(uri)

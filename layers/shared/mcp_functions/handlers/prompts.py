@@ -1,10 +1,14 @@
-"""A prompt is a function that writes messages for a model. `CompletableHandler` is the base of prompts and resources.
+"""A prompt is a function that writes messages for a model.
 
-Their arguments are text that a user types, and a host may offer completions meanwhile. An author writes a function that
-finds the completions of one argument: its completer.
+    @prompt
+    def review(language: str, code: str) -> str: ...
 
     @review.complete("language")
     def languages(value: str, arguments: Mapping[str, str]) -> list[str]: ...
+
+A user types the arguments of a prompt, or the variables of a resource's URI. Meanwhile, a host may offer completions of
+one argument. The author's function that finds them is a completer. `CompletableHandler` has what prompts and resources
+share.
 """
 
 from __future__ import annotations
@@ -30,25 +34,31 @@ if TYPE_CHECKING:
 AnyCompleter: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=AnyCompleter)
 
-MAX_COMPLETIONS = 100  # server/utilities/completion: "values: … Must not exceed 100 items"
+MAX_COMPLETIONS = 100  # server/utilities/completion: "Must not exceed 100 items"
 
 
 class CompletableHandler(FunctionHandler[P, R]):
-    """A prompt, a resource or a resource template: its arguments are text, and an author's function completes them."""
+    """A prompt, a resource or a resource template: its arguments are text, which completers can complete."""
 
     def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
         """Read the function and its arguments; `complete` adds completers."""
         super().__init__(function, **options)
-        self._completers: dict[str, AnyCompleter] = {}  # by argument
+        self._completers: dict[str, AnyCompleter] = {}  # by the name of the argument
         signature = self._signature
-        # The arguments of a resource are the variables of its URI template, whose names stay as the author wrote them.
+        # The arguments of a resource are the variables of its URI template, and keep their names.
         camel_case = self.camel_case and self.kind == "prompt"
         self.arguments = read_arguments(signature.client_parameters, signature.types, camel_case=camel_case)
 
     def complete(self, argument: str) -> Callable[[Completer], Completer]:
-        """Decorate the function that completes one argument: `(value, arguments) -> list of values, the best first`.
+        """Decorate the function that completes one argument; it may be async.
 
-        It may be an `async def`. `argument` is the name on the wire.
+        It gets what the user has typed so far, and the other arguments by name. It returns texts, the best first.
+
+        Args:
+            argument: the name of the argument on the wire.
+
+        Raises:
+            TypeError: there is no such argument.
         """
         names = self.arguments.by_name
         if argument not in names:
@@ -78,7 +88,7 @@ class CompletableHandler(FunctionHandler[P, R]):
             raise InvalidParams(message="params.argument.name names no argument of this reference")
         completer = self._completers.get(argument)
         returned: Any = completer(value, filled_in) if completer else []
-        if isinstance(returned, CoroutineType):
+        if isinstance(returned, CoroutineType):  # the completer is async
             from mcp_functions.handlers import event_loop  # noqa: PLC0415 - few completers are async
 
             returned = event_loop.run(returned)
@@ -105,7 +115,7 @@ class Prompt(CompletableHandler[P, R]):
         return self.arguments.bind(params.get("arguments") or {}, values_are_text=True)
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert what the handler returned to a GetPromptResult."""
+        """Write a GetPromptResult of the value that the function returned."""
         return results.get_prompt_result(value, self.description)
 
 
@@ -121,9 +131,8 @@ def _describe(argument: Argument) -> dict[str, Any]:
 
 
 def _to_text(value: object) -> str:
-    """Write one completion. A model or a dict is refused: its `str()` would be offered to the user."""
-    if isinstance(value, Enum):
-        value = value.value
-    if not isinstance(value, str | int | float) or isinstance(value, bool):
-        raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(value)}")
-    return str(value)
+    """Write one completion. Only text and numbers are allowed: no user would want to read the `str()` of a model."""
+    plain = value.value if isinstance(value, Enum) else value
+    if isinstance(plain, bool) or not isinstance(plain, str | int | float):
+        raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(plain)}")
+    return str(plain)

@@ -1,7 +1,13 @@
-"""A resource: a function that reads the contents of a URI, as in `@resource("config://app")`.
+"""A resource is a function that reads the contents of a URI.
 
-A URI with variables, as in `@resource("notes://{day}")`, is a template: it names a family of resources. The variables
-are the function's parameters before `*`.
+    @resource("config://app")
+    def config() -> str: ...
+
+    @resource("notes://{day}")
+    def note(day: str) -> str: ...
+
+The second URI is a template, because it has a variable. The variables are the function's parameters before `*`. Who
+reads "notes://monday" gets the result of `note("monday")`.
 """
 
 from __future__ import annotations
@@ -23,13 +29,14 @@ if TYPE_CHECKING:
 
 CacheScope: TypeAlias = Literal["public", "private"]
 
-# The scheme is that of RFC 3986, section 3.1. The rest is looser than the RFC: braces enclose the variables of a
-# template, and authors may write other letters than ASCII. Blanks and control characters are refused.
-URI_OR_TEMPLATE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~\u00a0-\U0010ffff]+")
+SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*"  # RFC 3986, section 3.1
+# Braces, for variables, and letters beyond ASCII are allowed, which the RFC forbids. Blanks and controls are not.
+AFTER_SCHEME = r"[!-~\u00a0-\U0010ffff]+"
+URI_OR_TEMPLATE = re.compile(f"{SCHEME}:{AFTER_SCHEME}")
 
 
 class Resource(CompletableHandler[P, R]):
-    """A function that reads one resource, or a family of resources if its URI is a template."""
+    """A function that reads one resource, or many if its URI is a template."""
 
     kind = "resource"
 
@@ -45,7 +52,11 @@ class Resource(CompletableHandler[P, R]):
         cache_scope: CacheScope = "private",
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Read the function and the options of `@resource`, which `decorators.resource` describes."""
+        """Read the function and the options of `@resource`, which `decorators.resource` describes.
+
+        Raises:
+            TypeError: an option is wrong, or the parameters before `*` are not the variables of the URI.
+        """
         if not URI_OR_TEMPLATE.fullmatch(uri):
             message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
             raise TypeError(message)
@@ -64,27 +75,25 @@ class Resource(CompletableHandler[P, R]):
         self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
         variables = set(uri_templates.list_variables(uri))
-        names = {*self.arguments.by_name}
-        if names != variables:
+        parameters = set(self.arguments.by_name)
+        if parameters != variables:
             rule = f"its parameters before * must be the variables of {uri!r}"
-            message = f"{rule}: {sorted(variables)}, not {sorted(names)}"
+            message = f"{rule}: {sorted(variables)}, not {sorted(parameters)}"
             raise TypeError(message)
         if variables:
             self.kind = "resource_template"
-            self._entry["uriTemplate"] = uri  # a template of the specification has no size
+            self._entry["uriTemplate"] = uri  # a ResourceTemplate of the specification has no `size`
         else:
             self._entry |= {"uri": uri, "size": size}
         self._entry["mimeType"] = mime_type
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
-            self._entry["annotations"] = hints.read_annotations(annotations, hints.CONTENT)
+            self._entry["annotations"] = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""
-        variables = uri_templates.match(self.uri, params["uri"])
-        if variables is None:  # the URI does not match, so the arguments are reported as missing
-            variables = {}
+        variables = uri_templates.match(self.uri, params["uri"]) or {}  # without a match, arguments are missing
         return self.arguments.bind(variables, values_are_text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:

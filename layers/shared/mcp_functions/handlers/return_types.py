@@ -1,12 +1,12 @@
-"""Reads the return annotation of a handler, which says what its results hold.
+"""Reads the return annotation of a handler, which says what its results contain.
 
-    Annotation                                What a result holds
-    Booking, list[int], dict[str, float] …    structured content, whose type becomes the `outputSchema`
-    str, None, Any, or no annotation          text, or whatever the value turns out to be; no schema
-    Image, list[Text | Image] …               content, the blocks of the specification; no schema
-    Booking | InputRequiredResult             the same as Booking: the other member is a question, and no result
+    Annotation                                What a result contains
+    Booking, list[int], dict[str, float] …    structured content: its type becomes the `outputSchema`
+    str, None, Any, or no annotation          text, or whatever the returned value is; no schema
+    Image, list[Text | Image] …               content: the blocks of the specification; no schema
+    Booking | InputRequiredResult             the same as for Booking, because the second one is a question
 
-Content inside another value, as in `dict[str, Image]`, is refused.
+Content inside another value, as in `dict[str, Image]`, is an error: no client would find it there.
 """
 
 from __future__ import annotations
@@ -23,17 +23,11 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.schemas.json_types import JsonType
 
-LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)  # the origins of annotations for a list
-
-
-def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
-    """Tell whether a function returned an InputRequiredResult."""
-    result_class = _input_required_class()
-    return result_class is not None and isinstance(value, result_class)
+LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)  # `list[Image]` has the origin `list`
 
 
 def read_structured_type(annotation: object) -> JsonType | None:
-    """Read the type of the structured content that a return annotation promises. Text and content promise none.
+    """Read the type of the structured content; None if the results contain text or content.
 
     Raises:
         TypeError: the type has no JSON Schema.
@@ -42,34 +36,68 @@ def read_structured_type(annotation: object) -> JsonType | None:
         return None
     question_class = _input_required_class()
     results = tuple(member for member in union_members(annotation) if member is not question_class)
-    if not results or any(map(_is_unstructured, results)):
+    if not results or any(_is_unstructured(result) for result in results):
         return None
-    if len(results) == 1:  # `Union` would refuse `-> [int]`, a mistake that `read_type` explains
-        return read_type(results[0])
-    return read_type(Union.__getitem__(results))
-
-
-def _input_required_class() -> type[InputRequiredResult] | None:
-    """Return InputRequiredResult if its module was imported; otherwise no function can return or name it."""
-    low_level: Any = sys.modules.get("mcp_functions.rounds.low_level")
-    return low_level.InputRequiredResult if low_level else None
+    return read_type(make_union(results))
 
 
 def returns_content_list(annotation: object) -> bool:
-    """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`.
+    """Tell whether every list that the function returns is a list of content: `list[Image]`, `Text | list[Text]`.
 
     Raises:
-        TypeError: content is inside another value, as in `dict[str, Image]`, where no client would find it.
+        TypeError: content is inside another value, as in `dict[str, Image]`.
     """
-    members = _members(annotation)
+    members = _plain_members(annotation)
     lists = [member for member in members if get_origin(member) in LISTS]
-    content_lists = [member for member in lists if _contains_content(member)]
+    content_lists = [each for each in lists if _contains_content(each)]
     for member in members:
         parts = get_args(member) if member in content_lists else (member,)
-        if any(map(_nests_content, parts)):
+        if any(_nests_content(part) for part in parts):
             message = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
             raise TypeError(message)
-    return bool(lists) and content_lists == lists
+    if not lists:
+        return False
+    return len(content_lists) == len(lists)
+
+
+def _is_unstructured(annotation: object) -> bool:
+    """Tell whether a type promises no structured content."""
+    if annotation in (str, type(None), Any, object):
+        return True
+    plain = _without_annotated(annotation)
+    if plain in (list, tuple) or (get_origin(plain) in (list, tuple) and not get_args(plain)):
+        return True  # a list of anything may be a list of content
+    return _contains_content(plain)
+
+
+def _contains_content(annotation: object) -> bool:
+    """Tell whether a type is a class of content, or has one in its brackets: `Image`, `list[Image]`."""
+    plain = _without_annotated(annotation)
+    if isinstance(plain, type):
+        return bool(content_kind_of_type(plain))
+    if get_origin(plain) is Literal:  # its brackets hold values, not types
+        return False
+    return any(_contains_content(part) for part in get_args(plain))
+
+
+def _nests_content(annotation: object) -> bool:
+    """Tell whether content is inside another value: in `dict[str, Image]` it is, in `Image | Text` it is not."""
+    for member in _plain_members(annotation):
+        is_class = isinstance(member, type)  # `Image` is one, `dict[str, Image]` is not
+        if not is_class and _contains_content(member):
+            return True
+    return False
+
+
+def _plain_members(annotation: object) -> list[object]:
+    """Return the members of a union, or the annotation itself, without `Annotated` and aliases."""
+    return [_without_annotated(member) for member in union_members(_without_annotated(annotation))]
+
+
+def _without_annotated(annotation: object) -> object:
+    """Return X for `Annotated[X, …]` and for an alias (`type Alias = X`); otherwise the annotation itself."""
+    annotation = getattr(annotation, "__value__", annotation)  # an alias has its type there
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def union_members(annotation: object) -> tuple[Any, ...]:
@@ -77,33 +105,21 @@ def union_members(annotation: object) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
 
 
-def _is_unstructured(annotation: object) -> bool:
-    """Tell whether a type promises no structured content: Any and a bare list may hold text, content or None."""
-    inner = _strip(annotation)
-    if (get_origin(inner) or inner) in (list, tuple) and not get_args(inner):
-        return True
-    return annotation in (str, type(None), Any, object) or _contains_content(annotation)
+def make_union(members: tuple[Any, ...]) -> object:
+    """Make the type that has these members: `int | str` of int and str, and `int` of int alone."""
+    if len(members) == 1:  # `Union` would refuse the mistake `-> [int]`, without the explanation of `read_type`
+        return members[0]
+    union: object = Union.__getitem__(members)  # the same as `Union[members]`, which a type checker does not accept
+    return union
 
 
-def _contains_content(annotation: object) -> bool:
-    """Tell whether a type is a class of content, or has one inside its brackets."""
-    inner = _strip(annotation)
-    if isinstance(inner, type):
-        return bool(content_kind_of_type(inner))
-    return get_origin(inner) is not Literal and any(map(_contains_content, get_args(inner)))
+def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
+    """Tell whether a function returned an InputRequiredResult."""
+    result_class = _input_required_class()
+    return result_class is not None and isinstance(value, result_class)
 
 
-def _nests_content(annotation: object) -> bool:
-    """Tell whether content is inside another value, as in `dict[str, Image]`; content itself, or a union, is not."""
-    return any(not isinstance(member, type) and _contains_content(member) for member in _members(annotation))
-
-
-def _members(annotation: object) -> list[object]:
-    """Return the members of a union, or the one annotation, without `Annotated` and aliases."""
-    return [_strip(member) for member in union_members(_strip(annotation))]
-
-
-def _strip(annotation: object) -> object:
-    """Return the type without `Annotated` and its metadata, or the type for which an alias (`type X = …`) stands."""
-    annotation = getattr(annotation, "__value__", annotation)
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+def _input_required_class() -> type[InputRequiredResult] | None:
+    """Return InputRequiredResult; None if nothing has imported its module, so that no function can return one."""
+    low_level: Any = sys.modules.get("mcp_functions.rounds.low_level")
+    return low_level.InputRequiredResult if low_level else None

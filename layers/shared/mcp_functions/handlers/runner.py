@@ -1,11 +1,11 @@
-"""Runs one round of a handler: one request of a call that may take several.
+"""Runs one round of a handler, which is one request of a call, and turns its end into a result.
 
-    the function returned a value         -> its result
-    it asked (signal `InputRequired`)     -> None: the round has ended, and holds the question
-    it raised an error for the model      -> a result that reports the error; a prompt or resource raises `HandlerError`
-    it raised anything else               -> `Crash`: the log gets its type and frames; its text stays in this process
+    the function returned a value             the result of the value
+    it asked its user                         None; the round (`Round`) holds the questions
+    it raised an error for the model          a result that reports the error; a prompt or resource raises HandlerError
+    it raised anything else                   a Crash: the log gets the exception's type and frames, and never its text
 
-An ended round stays ended, even if the author's code catches the signal.
+A function asks by an exception, `InputRequired`. If it catches that exception and goes on, the round has still ended.
 """
 
 from __future__ import annotations
@@ -22,59 +22,50 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.rounds.round import Round
 
-TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")  # a ported server still raises the ToolError of another one
+# The packages that define a ToolError. An author who ports a server may still raise that of the old library.
+TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")
 
 
 def run_round(
     handler: Handler[..., Any],
     params: Mapping[str, Any],
     round_: Round | None,
-    call: Callable[[Mapping[str, Any], Round], dict[str, Any]] | None = None,
+    call_as_task: Callable[[Mapping[str, Any], Round], dict[str, Any]] | None = None,
 ) -> dict[str, Any] | None:
     """Run one round of a handler; return None if the round ended without a result.
 
     Args:
         handler: runs the author's function.
         params: the params of the request.
-        round_: the round; a handler that only returns needs none.
-        call: a function that runs in the place of `handler.call`, and may begin a task.
+        round_: the round; None if the handler `only_returns`.
+        call_as_task: replaces `handler.call`, and begins a task if the client wants one.
 
     Raises:
-        McpError: the request has no result. `crash_result` writes one for a `Crash`.
+        McpError: the request has no result. It may be a Crash, for which `crash_result` writes a result.
     """
     result: dict[str, Any] | None = None
     error: BaseException | None = None
     try:
-        result = call(params, round_) if call and round_ else handler.call(params, round_)
-    except BaseException as raised:  # an author's `sys.exit()` too must get an answer
+        result = call_as_task(params, round_) if call_as_task and round_ else handler.call(params, round_)
+    except BaseException as raised:  # an author's `sys.exit()` must get an answer too
         if is_ctrl_c(raised):
             raise
         error = raised
     if round_:
         round_.close()
-    if round_ and (round_.input_required or round_.error):
-        # The cause of the end counts, and not what the function did after it caught the signal.
-        result = None
-        error = round_.error
+        if round_.has_ended or round_.error:
+            # The round ended before the function did. What the function did afterwards does not count.
+            result = None
+            error = round_.error
     return result if error is None else _error_result(handler, error)
 
 
-def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
-    """Note a crash for the log, and write the result that reports it; a prompt or a resource has none."""
-    observability.current().add_crash(crash.cause)
-    if handler.kind != "tool":
-        raise crash
-    return handler.error_result(crash.message)
-
-
-def crash_message(handler: Handler[..., Any]) -> str:
-    """Return a message about a crash, without the text of the exception."""
-    kind = handler.kind.partition("_")[0]  # a "resource_template" is a resource for clients
-    return f"The {kind} {handler.name} failed unexpectedly. The server's log says why."
-
-
 def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
-    """Write the result for an exception that is meant for the model; raise any other."""
+    """Write the result for an exception that is meant for the model; raise any other.
+
+    Raises:
+        McpError: the exception itself, or a Crash in its place.
+    """
     if isinstance(error, McpError):
         raise error
     text = _text_for_model(handler, error)
@@ -82,6 +73,47 @@ def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str,
         # `from None` keeps the author's text out of tracebacks. `Crash.cause` has the exception.
         raise Crash(crash_message(handler), error) from None
     return handler.error_result(text)
+
+
+def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
+    """Return the text of an exception that is meant for the model; None if the exception is not."""
+    if isinstance(error, BaseExceptionGroup):  # an asyncio.TaskGroup raises the exceptions of its tasks in a group
+        texts = [_text_for_model(handler, each) for each in error.exceptions]
+        return None if None in texts else texts[0]
+    # A subclass of an error is not listed: pydantic's ValidationError is a ValueError, and quotes the caller's values.
+    is_listed = type(error) in handler.errors
+    if is_listed or isinstance(error, NotAnswered) or _is_tool_error(error):
+        return str(error) or type(error).__name__
+    return None
+
+
+def _is_tool_error(error: BaseException) -> bool:
+    """Tell whether an exception is a ToolError of one of the packages, or a subclass of one.
+
+    `isinstance` would need an import of the packages. So the name and the module of each base class are compared.
+    """
+    for base in type(error).__mro__:
+        if base.__name__ == "ToolError" and base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES:
+            return True
+    return False
+
+
+def crash_message(handler: Handler[..., Any]) -> str:
+    """Return a message about a crash, without the text of the exception."""
+    kind = handler.kind.partition("_")[0]  # a client calls a "resource_template" a resource
+    return f"The {kind} {handler.name} failed unexpectedly. The server's log says why."
+
+
+def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
+    """Add a crash to the log line of the request, and write a result that reports it.
+
+    Raises:
+        Crash: the handler is a prompt or a resource, whose results cannot report an error.
+    """
+    observability.current().add_crash(crash.cause)
+    if handler.kind != "tool":
+        raise crash
+    return handler.error_result(crash.message)
 
 
 def read_errors(errors: object) -> frozenset[type[Exception]]:
@@ -96,25 +128,3 @@ def read_errors(errors: object) -> frozenset[type[Exception]]:
             message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {each!r}"
             raise TypeError(message)
     return frozenset(classes)
-
-
-def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
-    """Return the text of an exception that is meant for the model; None if it is not."""
-    if isinstance(error, BaseExceptionGroup):  # of several asyncio tasks: meant for the model if all exceptions are
-        texts = [_text_for_model(handler, each) for each in error.exceptions]
-        return None if None in texts else texts[0]
-    # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
-    if type(error) in handler.errors or isinstance(error, NotAnswered) or _is_tool_error(error):
-        return str(error) or type(error).__name__
-    return None
-
-
-def _is_tool_error(error: BaseException) -> bool:
-    """Tell whether an exception is a ToolError: ours, or in a ported server one of the package `mcp` or `fastmcp`.
-
-    The other packages are not imported to find out: the name and the package of each base class tell.
-    """
-    for base in type(error).__mro__:
-        if base.__name__ == "ToolError" and base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES:
-            return True
-    return False

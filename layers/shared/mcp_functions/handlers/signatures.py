@@ -1,14 +1,14 @@
-"""Reads an author's signature.
+"""Reads the signature of an author's function, and does not call it.
 
     def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
 
     client_parameters   city and nights: the parameters before `*`, whose values the client sends
     types               {"city": str, "nights": int}
-    returns             Booking: the annotation of the result
-    injection           step: the parameters after `*`, whose values the toolkit makes; None without them
+    returns             Booking
+    injection           step: the parameters after `*`, whose values the toolkit makes; None if there are none
 
-Nothing here calls the function. A plain function is read without `inspect`, because that import takes a fifth of a cold
-start (6 to 10 ms with Python 3.13).
+A plain function is read without the standard module `inspect`, whose import takes a fifth of a cold start (6 to 10 ms
+with Python 3.13). A decorated function is read with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from mcp_functions.schemas.parameters import MISSING, UNNAMED, Parameter, read_parameter
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter, read_parameter
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -25,24 +25,23 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.injection import Injection
 
-VARIADIC = 0x04 | 0x08  # flags of the code of a function with *args or **kwargs
-# A function with one of these attributes, which decorators set, has another signature than its code.
-SIGNATURE_ATTRIBUTES = {"__wrapped__", "__signature__"}
+CO_VARARGS = 0x04  # a flag of `co_flags`: the function has *args
+CO_VARKEYWORDS = 0x08  # it has **kwargs
 # The module of `Elicit`, `Step` and the other classes that only a parameter after `*` may have.
 CAPABILITIES_MODULE = "mcp_functions.rounds.capabilities"
 
 
 class Signature(NamedTuple):
-    """A signature as a handler reads it."""
+    """The signature of an author's function."""
 
     client_parameters: tuple[Parameter, ...]
-    types: Mapping[str, Any]  # the annotation of each client parameter, without the options of a `Field`
-    returns: Any  # None without an annotation
-    injection: Injection | None  # None without parameters after `*`
+    types: Mapping[str, Any]  # the type of each client parameter, without the options of a pydantic `Field`
+    returns: Any  # the return annotation; None without one
+    injection: Injection | None
 
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
-    """Read a function's signature; the function is not called.
+    """Read a function's signature.
 
     Args:
         function: an author's function.
@@ -50,15 +49,15 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 
     Raises:
         TypeError: an annotation cannot be read, or a parameter is on the wrong side of `*`.
-        DeveloperError: a declared form cannot be expressed.
+        DeveloperError: the answer to a declared question has a type for which there is no form.
     """
     hints = _read_hints(function)
-    before, after = list_parameters(function)
+    before_star, after_star = _list_parameters(function)
     client_parameters = []
     types = {}
-    for parameter in before:
+    for parameter in before_star:
         name = parameter.name
-        if name not in hints:  # it is refused later, unless the author wrote the schema of the arguments
+        if name not in hints:  # `schemas.arguments` refuses it, unless the author wrote a JSON Schema (`input_schema`)
             client_parameters.append(parameter)
             continue
         try:
@@ -68,64 +67,81 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
             raise TypeError(message) from error
         client_parameters.append(with_default)
     injection = None
-    # A capability can be on the wrong side of `*` only if the author's module has imported the capabilities.
-    if after or CAPABILITIES_MODULE in sys.modules:
-        from mcp_functions.handlers.injection import read_injection  # noqa: PLC0415 - many functions have no such parameter
+    # Without this module, no parameter before `*` can have the type of a parameter after it, which would be an error.
+    if after_star or CAPABILITIES_MODULE in sys.modules:
+        from mcp_functions.handlers.injection import read_injection  # noqa: PLC0415 - many functions need no injection
 
-        injection = read_injection(client_parameters, after, hints, camel_case=camel_case)
+        injection = read_injection(client_parameters, after_star, hints, camel_case=camel_case)
     return Signature(tuple(client_parameters), types=types, returns=hints.get("return"), injection=injection)
 
 
-def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
-    """List the parameters before `*` with their defaults, and the names of those after it.
+def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
+    """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
 
-    They are those of `inspect.signature`. A function that no decorator has changed is read from its code object:
-
-        def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
-
-        co_varnames             ("city", "nights", "step", …)     and then the local variables
-        co_argcount             2                                 the first two are before `*`
-        co_kwonlyargcount       1                                 the next one is after it
-        __defaults__            (1,)                              for the last parameters before `*`
+    Raises:
+        TypeError: the function has *args, **kwargs or positional-only parameters.
     """
     code = function.__code__
-    is_variadic = code.co_flags & VARIADIC
-    is_decorated = not SIGNATURE_ATTRIBUTES.isdisjoint(vars(function))
+    is_variadic = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    # A decorator may give a function another signature than its code has. It then sets one of these attributes.
+    is_decorated = hasattr(function, "__wrapped__") or hasattr(function, "__signature__")
     if is_variadic or is_decorated or code.co_posonlyargcount:
         return _list_with_inspect(function)
-    before = code.co_varnames[: code.co_argcount]
-    after = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-    # `zip` begins with the last parameter, and stops where `__defaults__` has no more values.
-    defaults = dict(zip(reversed(before), reversed(function.__defaults__ or ()), strict=False))
-    return [Parameter(name, defaults.get(name, MISSING)) for name in before], list(after)
+    return _list_from_code(function)
+
+
+def _list_from_code(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
+    """List the parameters of a plain function, as its code object has them.
+
+    def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
+
+    co_varnames             ("city", "nights", "step", …)     then the local variables
+    co_argcount             2                                 the first two names are before `*`
+    co_kwonlyargcount       1                                 the next one is after `*`
+    __defaults__            (1,)                              for the last parameters before `*`
+    """
+    code = function.__code__
+    end = code.co_argcount + code.co_kwonlyargcount
+    before_star = code.co_varnames[: code.co_argcount]
+    after_star = code.co_varnames[code.co_argcount : end]
+    defaults = function.__defaults__ or ()
+    names_with_default = before_star[len(before_star) - len(defaults) :]
+    default_of = dict(zip(names_with_default, defaults, strict=True))
+    return [Parameter(name, default_of.get(name, MISSING)) for name in before_star], list(after_star)
 
 
 def _list_with_inspect(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
-    """List the parameters of a decorated function. Refuse *args, **kwargs and positional-only parameters."""
+    """List the parameters of any function. Refuse *args, **kwargs and positional-only parameters."""
     import inspect  # noqa: PLC0415 - few functions are decorated
 
-    before = []
-    after = []
+    before_star = []
+    after_star = []
     for name, parameter in inspect.signature(function).parameters.items():
+        default = MISSING if parameter.default is parameter.empty else parameter.default
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-            before.append(Parameter(name, MISSING if parameter.default is parameter.empty else parameter.default))
+            before_star.append(Parameter(name, default))
         elif parameter.kind is parameter.KEYWORD_ONLY:
-            after.append(name)
+            after_star.append(name)
         else:
-            message = f"parameter {name!r}: {UNNAMED}"
+            message = f"parameter {name!r}: {PARAMETER_RULE}"
             raise TypeError(message)
-    return before, after
+    return before_star, after_star
 
 
 def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Read the annotations one after the other, so that an error names the parameter."""
+    """Read the annotation of each parameter, and of the result as "return".
+
+    Raises:
+        TypeError: an annotation cannot be read; the message names the parameter.
+    """
     hints: dict[str, Any] = {}
     for name, annotation in function.__annotations__.items():
-        # An object with one annotation; `__wrapped__` tells `get_type_hints` in which module its names are.
+        # `get_type_hints(function)` would not say which annotation is wrong. So it reads an object with one annotation,
+        # and finds the names in the annotation in the module of `__wrapped__`.
         one = SimpleNamespace(__annotations__={name: annotation}, __wrapped__=function)
         try:
             hints |= get_type_hints(one, include_extras=True)
-        except (NameError, TypeError, SyntaxError, AttributeError) as error:  # an annotation can be any expression
+        except (NameError, TypeError, SyntaxError, AttributeError) as error:  # an annotation may be any expression
             subject = "the result" if name == "return" else f"parameter {name!r}"
             message = f"{subject}: {error}"
             raise TypeError(message) from error

@@ -1,15 +1,20 @@
-"""A tool: a function that a model calls, as in `@tool def add(a: int, b: int) -> int`.
+"""A tool is a function that a model calls.
 
-The signature becomes the schemas of the tool's entry: `inputSchema` from the parameters before `*`, and `outputSchema`
-from the return annotation. A call's arguments are checked by the first, and the returned value by the second.
+    @tool
+    def add(a: int, b: int, *, log: Log) -> int: ...
+
+    inputSchema     the JSON Schema of `a` and `b`, the parameters before `*`
+    outputSchema    the JSON Schema of `int`, the return annotation
+
+Each call is checked: its arguments by the `inputSchema`, and the value that the function returns by the `outputSchema`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import FunctionHandler, P, R, to_seconds
+from mcp_functions.handlers.base import FunctionHandler, P, R, RepeatPolicy, to_seconds
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
@@ -18,20 +23,18 @@ from mcp_functions.schemas.arguments import read_arguments, read_raw_arguments
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
-    from typing import Literal, TypeAlias, Unpack
+    from typing import Unpack
 
-    from mcp_functions.handlers.base import Mode
     from mcp_functions.handlers.decorators import HandlerOptions
     from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
-    TaskSupport: TypeAlias = "Literal['allowed', 'required'] | None"
 
+# Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
+TaskSupport: TypeAlias = Literal["allowed", "required"]
 
-TASK_SUPPORT = ("allowed", "required")  # whether a call may, or must, become a task: a client then polls for its result
 DAY_SECONDS = 24 * 3600
-SINGLE_USE = ("replay", "reject")  # the answer to a repeated request: the same result again, or an error
 
 
 class Tool(FunctionHandler[P, R]):
@@ -46,9 +49,9 @@ class Tool(FunctionHandler[P, R]):
         annotations: ToolAnnotations | Model | None = None,
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
-        task: TaskSupport | Callable[..., TaskSupport] = None,
+        task: TaskSupport | Callable[..., TaskSupport | None] | None = None,
         task_ttl: int | timedelta = DAY_SECONDS,
-        single_use: Mode | None = None,
+        single_use: RepeatPolicy | None = None,
         errors: Sequence[type[Exception]] = (),
         requires: Sequence[str] = (),
         ask_in_words: Sequence[str] = (),
@@ -62,9 +65,10 @@ class Tool(FunctionHandler[P, R]):
         self.task: Any = task
         self.task_ttl = to_seconds(task_ttl)
         self.single_use = single_use
-        self._check_rounds()
+        self._check_task()
+        self._check_single_use()
         self.errors = read_errors(errors)
-        self.may_show_form = form and not app  # a host shows one page for a tool: the author's app, or the form
+        self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
             from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
 
@@ -87,35 +91,47 @@ class Tool(FunctionHandler[P, R]):
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
-            self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL)
+            self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
 
-    def _check_rounds(self) -> None:
-        """Check the options about tasks, and about rounds that run once."""
-        if self.task not in (None, *TASK_SUPPORT) and not callable(self.task):
+    def _check_task(self) -> None:
+        if not callable(self.task) and not _is_task_support(self.task):
             message = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
             raise TypeError(message)
         if self.task_ttl < 1:
             message = "task_ttl is a timedelta or seconds, 1 or more"
             raise TypeError(message)
-        if self.single_use not in (None, *SINGLE_USE):
+
+    def _check_single_use(self) -> None:
+        if self.single_use is None:
+            return
+        if self.single_use not in get_args(RepeatPolicy):
             message = f'single_use is "replay" or "reject", not {self.single_use!r}'
             raise TypeError(message)
-        if self.single_use and not self.needs_state:
+        if not self.needs_state:
             message = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
             raise TypeError(message)
-        if self.single_use and self.max_sheds == 0:
+        # A repeated request is recognized by its state. The first request of a call has none, so its round ends before
+        # the first step, without a question, and the client repeats it with a state.
+        if self.max_sheds == 0:
             message = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
             raise TypeError(message)
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""
+        """Read the arguments of a `tools/call`.
+
+        Raises:
+            ToolError: an argument does not fit; its text tells the model why.
+        """
         return self._arguments.bind(params.get("arguments") or {})
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a CallToolResult, and check that the value has the type that the signature promises."""
-        is_promised = self._output is not None
+        """Write a CallToolResult.
+
+        Raises:
+            DeveloperError: the value does not have the type of the return annotation.
+        """
         result = results.call_tool_result(
-            value, promises_structured=is_promised, promises_list=self._returns_content_list
+            value, promises_structured=self._output is not None, promises_list=self._returns_content_list
         )
         if self._output and not result.get("isError"):
             self._check_output(self._output, result)
@@ -125,23 +141,23 @@ class Tool(FunctionHandler[P, R]):
         """Write a result that reports an error to the model (server/tools, "Tool execution errors")."""
         return results.tool_error(text)
 
-    def task_support(self, params: Mapping[str, Any]) -> TaskSupport:
-        """Decide whether this call may become a task, or must.
+    def task_support(self, params: Mapping[str, Any]) -> TaskSupport | None:
+        """Decide whether a call may or must become a task; None if it may not.
 
         Raises:
-            DeveloperError: the author's function returned something else.
+            DeveloperError: the author's function for `task` returned something else.
         """
-        if not callable(self.task):
-            support: TaskSupport = self.task
-            return support
-        support = self.task(**self.bind(params))
-        if support not in (None, *TASK_SUPPORT):
+        decided: TaskSupport | None = self.task(**self.bind(params)) if callable(self.task) else self.task
+        if not _is_task_support(decided):
             rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
-            raise DeveloperError(rule, name=self.name, decided=support)
-        return support
+            raise DeveloperError(rule, name=self.name, decided=decided)
+        return decided
 
     def _check_output(self, output: JsonType, result: Mapping[str, Any]) -> None:
-        """Check the structured content: "servers MUST provide structured results that conform to this schema"."""
+        """Check the structured content of a result.
+
+        "Servers MUST provide structured results that conform to this schema" (server/tools, "Output Schema").
+        """
         if "structuredContent" not in result:
             rule = "{name} promises structured content in its signature and returned none"
             raise DeveloperError(rule, name=self.name)
@@ -149,16 +165,20 @@ class Tool(FunctionHandler[P, R]):
             output.read(result["structuredContent"])
         except ValueError as error:
             rule = "{name} returned something else than its signature promises: it {problem}"
-            # The problem in words is enough; the exception of a validator behind it may quote the value.
+            # `from None`, because the exception of a validator may quote the value, which the log must not contain.
             raise DeveloperError(rule, name=self.name, problem=error) from None
 
 
+def _is_task_support(value: object) -> bool:
+    return value is None or value in get_args(TaskSupport)
+
+
 def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
-    """Read the type of the structured content (server/tools, "Output Schema"); None if the tool promises none.
+    """Read the type of the structured content; None if the results have none.
 
     Args:
-        schema: the schema that the author wrote; None if the type is that of the return annotation.
-        returns: the return annotation.
+        schema: the option `output_schema`; None if the author did not write one.
+        returns: the return annotation, which is read if there is no schema.
 
     Raises:
         TypeError: the schema may not be published.

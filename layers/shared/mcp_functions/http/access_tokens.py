@@ -1,11 +1,13 @@
 """Checks of an access token's claims, after API Gateway's authorizer has verified the token.
 
-The authorizer checks signature, issuer, audience and time, but it also accepts ID tokens. An operator may also attach
-an authorizer by hand that expects another audience. So this module checks every claim again. API Gateway writes claims
-as text: a number as digits, a list as `[a b]`.
+    verified by API Gateway    signature, issuer, audience, time
+    checked again here         issuer, audience, time: an operator may have attached an authorizer for another audience
+    checked here alone         no ID token or refresh token, which API Gateway accepts, too; a subject; the scopes
 
-In the oauth mode, people sign in at this stack's own sign-in front (`mcp_functions.oauth`). The front is one client of
-an OpenID Connect provider, and hands the provider's tokens to MCP apps.
+API Gateway writes claims as text: a number as digits, a list as `[a b]`.
+
+In the oauth mode, people sign in at this stack's own front (`mcp_functions.oauth`). The front is the one client of an
+OpenID Connect provider, and hands the provider's access tokens to MCP apps.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
 
-# Claims with the id of the client. The first that is present counts.
+# Claims with the id of the client; of several, the first one counts.
 CLIENT_CLAIMS = (
     "client_id",  # RFC 9068, and Cognito
     "azp",  # OpenID Connect
     "cid",  # Okta
     "appid",  # Entra ID
 )
-# Values of Cognito's claim `token_use` and Keycloak's claim `typ`, for an access token and for other tokens.
+# Values of the claims `token_use` (Cognito) and `typ` (Keycloak).
 ACCESS_TOKENS = {"access", "bearer", "at+jwt"}
-OTHER_TOKENS = {"id", "refresh", "offline"}
+OTHER_TOKENS = {"id", "refresh", "offline"}  # ID tokens and two kinds of refresh tokens
 # Claims that only ID tokens have (OpenID Connect Core, sections 2 and 3.3.2.11; FAPI 1.0).
 ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")
 
@@ -54,17 +56,16 @@ def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings
     """
     is_oauth = settings.auth_mode == "oauth"
     has_subject = isinstance(claims.get("sub"), str) and claims["sub"] != ""
-    # Each reason, and whether it applies. The log gets the first that does; the client gets only `invalid_token`.
-    problems = {
+    problems = {  # a reason for the log, and whether it applies
         "token_issuer": claims.get("iss") != settings.jwt_issuer,
         "token_audience": _audiences(claims).isdisjoint(settings.jwt_audiences),
-        "token_use": _is_other_token(claims, is_oauth=is_oauth),
+        "token_use": _is_no_access_token(claims, is_oauth=is_oauth),
         "token_client": is_oauth and _is_of_other_client(claims, settings),
         "token_expired": _has_expired(claims, now),
         "token_without_subject": not has_subject,
     }
-    for reason, is_problem in problems.items():
-        if is_problem:
+    for reason, applies in problems.items():
+        if applies:  # the client learns only that the token is invalid
             challenge = metadata.challenge(settings, context, error="invalid_token")
             raise Unauthorized(reason, challenge)
     # In the oauth mode every MCP app uses the same provider client, so its id does not tell which app calls.
@@ -100,11 +101,11 @@ def require_scopes(handler: str, needed: Sequence[str], request: Request, settin
         raise InsufficientScope(scope, challenge)
 
 
-def _is_other_token(claims: Mapping[str, Any], *, is_oauth: bool) -> bool:
+def _is_no_access_token(claims: Mapping[str, Any], *, is_oauth: bool) -> bool:
     """Tell whether this is an ID token or a refresh token.
 
-    Some providers do not mark an ID token as such. But in the oauth mode the front signs people in with a nonce, so an
-    ID token that it receives has that claim.
+    Some providers do not mark an ID token with `token_use` or `typ`. In the oauth mode it has the claim `nonce`
+    nevertheless, because the front sends a nonce with each sign-in.
     """
     uses = {str(claims[name]).lower() for name in ("token_use", "typ") if name in claims}
     if uses & OTHER_TOKENS:
@@ -115,9 +116,9 @@ def _is_other_token(claims: Mapping[str, Any], *, is_oauth: bool) -> bool:
 
 
 def _is_of_other_client(claims: Mapping[str, Any], settings: Settings) -> bool:
-    """Tell whether the provider issued the token to another client than the sign-in front.
+    """Tell whether the provider issued the token to another client than the front.
 
-    With another `oauth_binding`, the audience of the token proves this already.
+    With another `oauth_binding` this needs no check: the audience of the token names the front or this server.
     """
     return settings.oauth_binding == "client_id" and _client(claims) != settings.oauth_client_id
 
@@ -131,9 +132,10 @@ def _client(claims: Mapping[str, Any]) -> str:
 
 
 def _audiences(claims: Mapping[str, Any]) -> set[str]:
-    # "API Gateway validates client_id only if aud is not present": an access token of Cognito has no aud.
+    """Return the audiences of a token; an access token of Cognito has no `aud`, but a `client_id`."""
+    # As API Gateway does: it "validates client_id only if aud is not present".
     claim = claims["aud"] if "aud" in claims else claims.get("client_id")
-    return set(_list(claim))
+    return set(_read_list(claim))
 
 
 def _has_expired(claims: Mapping[str, Any], now: float) -> bool:
@@ -142,19 +144,21 @@ def _has_expired(claims: Mapping[str, Any], now: float) -> bool:
         expires = float(str(claims.get("exp")))  # unix seconds
     except ValueError:
         return True
-    return not expires > now  # and not `expires <= now`, which is False for NaN
+    is_valid = expires > now  # False for NaN
+    return not is_valid
 
 
 def _scopes(claims: Mapping[str, Any], settings: Settings) -> frozenset[str]:
+    """Return the scopes of a token: one text, "read write", or a list of texts."""
     claim = claims["scope"] if "scope" in claims else claims.get("scp")  # Okta and Entra ID use scp
+    names = " ".join(_read_list(claim)).split()
     # Cognito writes `<resource>/<scope>` into the claim, and the handlers declare `<scope>` alone.
     prefix = settings.oauth_scope_prefix if settings.auth_mode == "oauth" else ""
-    names = [name for entry in _list(claim) for name in entry.split()]
     return frozenset(name.removeprefix(prefix) for name in names)
 
 
-def _list(claim: object) -> list[str]:
-    """Read a claim that is one string or a list of strings; API Gateway writes the list as text."""
+def _read_list(claim: object) -> list[str]:
+    """Read a claim that is one text or a list of texts, which API Gateway writes as "[a b]"."""
     if isinstance(claim, list):
         return [entry for entry in claim if isinstance(entry, str)]
     if not isinstance(claim, str):

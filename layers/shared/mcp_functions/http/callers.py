@@ -1,7 +1,12 @@
 """Pseudonyms of callers: an operator sees in the log that one caller comes again, and can stop that caller.
 
-A pseudonym is `<month>.<digest>`. The digest is an HMAC of the caller under a key of the month, which KMS derives from
-the stack's HMAC key. So all functions give a caller the same name, and lines of two months cannot be joined.
+    caller id    an issuer and a subject, or an IP address: never logged
+    pseudonym    2026-11.fbIZn1rBHzMDjVTr
+                 |       └ HMAC of the caller id, under the key of this month
+                 └ month, in UTC
+
+KMS derives the key of a month from the stack's HMAC key. So a caller has the same pseudonym in all functions, and
+nobody can join the log lines of two months.
 """
 
 from __future__ import annotations
@@ -22,79 +27,85 @@ from mcp_functions.seal.resets import register_for_reset
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-LABEL = b"mcp-functions/callers/"  # the key of a month is KMS's HMAC of this and the month
-DIGEST_BYTES = 12  # enough to tell callers apart
-PAUSE_SECONDS = 60  # after a failure, KMS is not called for this time: requests must not wait for a name
+LABEL = b"mcp-functions/callers/"  # the key of a month is KMS's HMAC of this label and the month
+DIGEST_BYTES = 12  # of the HMAC's 32; enough to tell callers apart
+PAUSE_SECONDS = 60  # after a failure, KMS is not called for this time, so that requests do not wait for each failure
 
 
 @cache
 def pseudonyms(key_arn: str) -> Pseudonyms:
-    """Return the pseudonyms of a deployment, whose keys live as long as the container."""
+    """Return the pseudonyms under an HMAC key; a container has one such object, with the keys of the months."""
     return Pseudonyms(key_arn)
 
 
 class Pseudonyms:
-    """The names of callers under one HMAC key of KMS, which is asked once for each month."""
+    """Makes the pseudonyms of callers. KMS is called once for each month."""
 
     def __init__(self, key_arn: str, client: Callable[[], object] = kms_client) -> None:
-        """Use a key by ARN; nothing is called."""
-        self._key = KmsKey(key_arn, client)
+        """Use the HMAC key with this ARN; KMS is not called yet."""
+        self._hmac_key = KmsKey(key_arn, client)
         self.reset()
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget the keys and the failures of KMS."""
-        self._key_of_month: dict[str, bytes] = {}
+        """Forget the keys of the months, and that KMS failed."""
+        self._month_keys: dict[str, bytes] = {}
         self._retry_at = 0.0  # the time in unix seconds before which KMS is not called
 
-    def admit(self, caller: str, stopped: Collection[str], now: float) -> None:
-        """Note the caller's pseudonym of this month, and refuse a stopped caller.
+    def log_caller(self, caller_id: str, now: float) -> None:
+        """Put the caller's pseudonym of this month into the log line of the request; without KMS the line has none.
 
         Args:
-            caller: the caller's id (`binding.caller_id`).
+            caller_id: the id from `binding.caller_id`.
+            now: the current time in unix seconds.
+        """
+        with suppress(McpError):  # a request does not fail because its log line lacks a field
+            observability.current().caller = self.pseudonym(caller_id, month_of(now), now)
+
+    def refuse_stopped_caller(self, caller_id: str, stopped: Collection[str], now: float) -> None:
+        """Refuse a caller whom the operator stopped.
+
+        Args:
+            caller_id: the id from `binding.caller_id`.
             stopped: the pseudonyms of stopped callers, of this month or of earlier ones.
             now: the current time in unix seconds.
 
         Raises:
             CallerStopped: the caller has one of these pseudonyms.
-            TemporarilyUnavailable: some callers are stopped, and KMS cannot make the key that names them.
-            Misconfigured: some callers are stopped, and IAM denies the function that key.
+            TemporarilyUnavailable, Misconfigured: KMS gives no key, so nobody knows whether this caller is stopped.
         """
-        with suppress(McpError):  # a name for the log must not cost a request
-            observability.current().caller = self.name(caller, month(now), now)
-        # An operator may have copied the pseudonym from a line of an earlier month, so the caller's names of all the
-        # months that occur are compared.
+        # The operator copied each pseudonym from a log line, perhaps of an earlier month.
         months = {pseudonym.partition(".")[0] for pseudonym in stopped}
-        for in_month in months:
-            if self.name(caller, in_month, now) in stopped:
+        for month in months:
+            if self.pseudonym(caller_id, month, now) in stopped:
                 raise CallerStopped
 
-    def name(self, caller: str, in_month: str, now: float) -> str:
+    def pseudonym(self, caller_id: str, month: str, now: float) -> str:
         """Return the pseudonym of a caller in a month, "2026-11".
 
         Raises:
-            TemporarilyUnavailable, Misconfigured: KMS does not derive the month's key.
+            TemporarilyUnavailable: KMS does not answer, or failed less than `PAUSE_SECONDS` ago.
+            Misconfigured: IAM denies the function the HMAC key.
         """
-        key = self._key_of_month.get(in_month)
-        if key is None:
-            key = self._derive(in_month, now)
-        digest = hmac.digest(key, caller.encode("utf-8", "surrogatepass"), hashlib.sha256)
-        return f"{in_month}.{base64url(digest[:DIGEST_BYTES])}"
+        digest = hmac.digest(self._month_key(month, now), caller_id.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        return f"{month}.{base64url(digest[:DIGEST_BYTES])}"
 
-    def _derive(self, in_month: str, now: float) -> bytes:
-        """Ask KMS for the key of a month, and keep it."""
+    def _month_key(self, month: str, now: float) -> bytes:
+        """Return the key of a month: from memory, or from KMS."""
+        if month in self._month_keys:
+            return self._month_keys[month]
         if now < self._retry_at:
             raise TemporarilyUnavailable(reason="kms:caller_key")
         try:
             with observability.KmsTimer():
-                key = self._key.mac(LABEL + in_month.encode())
+                key = self._hmac_key.mac(LABEL + month.encode())
         except McpError:
             self._retry_at = now + PAUSE_SECONDS
             raise
-        self._key_of_month[in_month] = key
+        self._month_keys[month] = key
         return key
 
 
-def month(now: float) -> str:
+def month_of(now: float) -> str:
     """Return the month of a time in unix seconds, in UTC: "2026-11"."""
     return time.strftime("%Y-%m", time.gmtime(now))

@@ -1,11 +1,10 @@
-"""CORS: the web pages that may call this server. They are those of `AllowedOrigins`, by default none.
+"""CORS: which web pages may call this server: those of the parameter `AllowedOrigins`, by default none.
 
-A browser sends the page's address as `Origin`. Before a request that a plain form could not send,
-it asks with a preflight (an OPTIONS request) whether the page may send it. Clients that are no browsers do neither.
+A browser sends the origin of its page as `Origin`, for example "https://host.example". Before a request that a plain
+form could not send, the browser asks with a preflight (an OPTIONS request) whether the page may send the request.
+Clients that are no browsers send neither.
 
-An allowed page is a client like any other: it sends its own access token, and never a cookie. So credentials are not
-allowed. Every request header is listed, because `Access-Control-Allow-Headers: *` does not include Authorization
-(Fetch standard, "CORS non-wildcard request-header name").
+A page sends its own access token, and never a cookie. So no response has `Access-Control-Allow-Credentials`.
 """
 
 from __future__ import annotations
@@ -18,15 +17,16 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.settings import AuthMode
 
-# The headers that a page may send, and those of a response that it may read.
+# The headers that a page may send. They are listed, because "*" would not include Authorization (Fetch standard, "CORS
+# non-wildcard request-header name").
 REQUEST_HEADERS = (
     "accept", "authorization", "baggage", "content-type", "last-event-id", "mcp-method", "mcp-name",
     "mcp-protocol-version", "mcp-session-id", "traceparent", "tracestate",
 )  # fmt: skip
 SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # AWS Signature Version 4
-RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"
-PREFLIGHT_HEADERS = {"origin", "access-control-request-method"}  # a browser sends both with each preflight
-MAX_AGE = 600  # seconds for which a browser may cache a preflight response
+RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"  # the headers that a page may read
+PREFLIGHT_HEADERS = {"origin", "access-control-request-method"}  # each preflight has these two
+MAX_AGE_SECONDS = 600  # a browser may cache the response of a preflight for so long
 
 
 def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, str]:
@@ -44,7 +44,7 @@ def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, 
 
 
 def is_preflight(request: HttpRequest) -> bool:
-    """Check whether a browser asks if its page may send a request. A preflight never has a token."""
+    """Check whether a request is a preflight. A preflight never has a token, so it is answered without one."""
     return request.method == "OPTIONS" and PREFLIGHT_HEADERS.issubset(request.headers)
 
 
@@ -62,5 +62,5 @@ def preflight(methods: str, auth_mode: AuthMode, parameters: Iterable[str]) -> d
     return {
         "access-control-allow-methods": methods,
         "access-control-allow-headers": ", ".join(sorted(headers)),
-        "access-control-max-age": str(MAX_AGE),
+        "access-control-max-age": str(MAX_AGE_SECONDS),
     }

@@ -1,7 +1,10 @@
-"""An API Gateway event as an HTTP request: its headers, its body, its media type, and the deadline of its response.
+"""Reads an event of API Gateway as an HTTP request.
 
-The event has payload format 2.0: an HTTP API or a function URL sends it. `sam local` spells header names differently
-and sends empty fields where AWS sends none; both are read.
+    {"version": "2.0", "rawPath": "/mcp", "headers": {…}, "body": "…", "isBase64Encoded": false,
+     "requestContext": {"http": {"method": "POST", "sourceIp": "192.0.2.1"}, "timeEpoch": 1785000000000, …}}
+
+An HTTP API and a function URL send this "payload format 2.0". `sam local` spells header names differently, and sends
+empty fields where AWS sends none.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ Response: TypeAlias = dict[str, Any]  # statusCode, headers, body and isBase64En
 
 
 class LambdaContext(Protocol):
-    """The members of Lambda's context object that the toolkit reads."""
+    """The members of Lambda's context object that this package reads."""
 
     function_name: str
     aws_request_id: str
@@ -38,9 +41,9 @@ class HttpRequest(NamedTuple):
     headers: Mapping[str, str]  # the headers, with names in lower case
     body: str  # the body as text, or as base64 if `is_base64`
     is_base64: bool  # True if the gateway encoded the body
-    address: str  # the client's IP address, as the gateway saw it
-    began: int  # when the gateway received the request, in unix milliseconds; 0 if unknown
-    context: Mapping[str, Any]  # `requestContext`, written by the gateway alone, with the authorizer's output
+    address: str  # the client's IP address, as the gateway saw it; "" if unknown
+    received_ms: int  # when the gateway received the request, in unix milliseconds; 0 if unknown
+    context: Mapping[str, Any]  # `requestContext`, which the gateway alone writes, with the authorizer's output
 
 
 def read(event: Mapping[str, Any]) -> HttpRequest:
@@ -55,11 +58,11 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
         context = event["requestContext"]
         method = context["http"]["method"]
         address = context["http"].get("sourceIp")
-        began = context.get("timeEpoch")
+        received_ms = context.get("timeEpoch")
         body = event.get("body") or ""
         headers = _read_headers(event.get("headers") or {})
     except (AttributeError, KeyError, TypeError):
-        raise ValueError(message) from None  # a key or a type alone does not say what is wrong
+        raise ValueError(message) from None  # the text of the cause is only the name of a key or a type
     if version != "2.0" or not isinstance(method, str) or not isinstance(body, str):
         raise ValueError(message)
     return HttpRequest(
@@ -69,29 +72,36 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
         body=body,
         is_base64=bool(event.get("isBase64Encoded")),
         address=address if isinstance(address, str) else "",
-        began=began if isinstance(began, int) else 0,
+        received_ms=received_ms if isinstance(received_ms, int) else 0,
         context=context,
     )
 
 
 def read_body(http: HttpRequest, limit: int) -> str | bytes:
-    """Return the body of a request, of at most `limit` bytes.
+    """Return the body of a request: text, or bytes if the event has it in base64.
+
+    Args:
+        http: the request.
+        limit: the largest number of bytes that is allowed.
 
     Raises:
         ContentTooLarge: the body is over `limit`.
         ParseError: the event says that the body is base64, and it is not; or the body is not Unicode.
     """
-    # A body of `limit` bytes has at most `limit` characters as text, and 4/3 of it as base64. One with twice as many is
-    # refused without decoding it. The exact check follows.
+    # `limit` bytes are at most `limit` characters as text, and 4/3 of that as base64. A body with twice as many is
+    # refused before it is decoded. The exact check follows.
     if len(http.body) > limit * 2:
         raise ContentTooLarge
-    body: str | bytes = http.body
+    body: str | bytes
     try:
         if http.is_base64:
             body = binascii.a2b_base64(http.body, strict_mode=True)
-        size = len(body) if isinstance(body, bytes) else len(body.encode())
+            size = len(body)
+        else:
+            body = http.body
+            size = len(body.encode())
     except ValueError:  # not base64, or not Unicode (half of a surrogate pair)
-        raise ParseError from None  # the hidden error quotes the body, which no log may hold
+        raise ParseError from None  # the text of the cause quotes the body, which no log may hold
     if size > limit:
         raise ContentTooLarge
     return body
@@ -114,17 +124,18 @@ def lambda_deadline(context: LambdaContext, now: float) -> float:
     return float(now + context.get_remaining_time_in_millis() / 1000)
 
 
-def gateway_deadline(http: HttpRequest, lambda_ends: float, now: float) -> float:
-    """Return the time at which the gateway stops waiting, or Lambda's own deadline if that is earlier.
+def gateway_deadline(http: HttpRequest, lambda_deadline: float, now: float) -> float:
+    """Return the time at which the gateway stops waiting, or Lambda's own deadline if that is earlier; unix seconds.
 
-    The gateway's time stamp counts only if it is plausible. `sam local` sends the time of its own start. A time stamp
-    that is older than the gateway's limit, or in the future, shows that the two clocks differ.
+    The gateway's time stamp is used if it is less than `GATEWAY_SECONDS` old. Otherwise it is wrong: the clocks of the
+    gateway and of this function differ, or `sam local` has sent the time of its own start.
     """
-    began = http.began / 1000
-    is_plausible = now - GATEWAY_SECONDS < began <= now
+    received = http.received_ms / 1000
+    age = now - received
+    is_plausible = 0 <= age < GATEWAY_SECONDS
     if not is_plausible:
-        began = now
-    return min(lambda_ends, began + GATEWAY_SECONDS)
+        received = now
+    return min(lambda_deadline, received + GATEWAY_SECONDS)
 
 
 def accepts_event_stream(request: HttpRequest) -> bool:
@@ -140,16 +151,16 @@ def accepts_event_stream(request: HttpRequest) -> bool:
 def _read_headers(received: Mapping[str, str]) -> dict[str, str]:
     """Return the headers with their names in lower case.
 
-    If a name comes in two spellings, both values are joined with a comma. If one of them won, a router that reads the
-    other would see another request. A joined MCP header differs from the body, so its request is refused.
+    A name may come in two spellings, "Mcp-Name" and "mcp-name". Then the values are joined with a comma, as HTTP does.
+    A router may have read only one of them. A joined MCP header differs from the body, so its request is refused.
     """
     headers: dict[str, str] = {}
-    for name, value in received.items():
+    for spelling, value in received.items():
         if not isinstance(value, str):
             message = "the value of a header is not text"
             raise TypeError(message)
-        lower = name.lower()
-        headers[lower] = f"{headers[lower]},{value}" if lower in headers else value
+        name = spelling.lower()
+        headers[name] = f"{headers[name]},{value}" if name in headers else value
     return headers
 
 
@@ -160,22 +171,28 @@ def _quality(accept: str, media_type: str) -> float:
     9110, section 12.5.1).
     """
     qualities: dict[str, float] = {}
-    for media_range in accept.lower().split(","):
-        name, *parameters = (part.strip() for part in media_range.split(";"))
-        weights = [part.removeprefix("q=") for part in parameters if part.startswith("q=")]
-        quality = _parse_quality(weights[0]) if weights else 1.0
-        qualities[name] = max(qualities.get(name, 0.0), quality)
+    for part in accept.lower().split(","):
+        media_range, quality = _parse_media_range(part)
+        qualities[media_range] = max(qualities.get(media_range, 0.0), quality)  # the best one, if a range comes twice
     any_subtype = f"{media_type.partition('/')[0]}/*"
-    for name in (media_type, any_subtype, "*/*"):
-        if name in qualities:
-            return qualities[name]
+    for media_range in (media_type, any_subtype, "*/*"):  # the most specific first
+        if media_range in qualities:
+            return qualities[media_range]
     return 0.0
 
 
+def _parse_media_range(text: str) -> tuple[str, float]:
+    """Read "text/*;q=0.5" as ("text/*", 0.5). Without `q` the quality is 1; with a `q` that is no quality it is 0."""
+    media_range, *parameters = (part.strip() for part in text.split(";"))
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            return media_range, _parse_quality(parameter.removeprefix("q="))
+    return media_range, 1.0
+
+
 def _parse_quality(text: str) -> float:
-    """Return a quality value from 0 to 1, or 0 for a text that is none."""
     try:
         quality = float(text)
     except ValueError:
         return 0.0
-    return quality if 0 <= quality <= 1 else 0.0
+    return quality if 0 <= quality <= 1 else 0.0  # 0 for NaN, too

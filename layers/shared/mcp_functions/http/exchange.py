@@ -1,15 +1,16 @@
 """One HTTP exchange: the checks from the HTTP request to the handlers, in the order of the specification.
 
-    1. Origin, well-known paths, preflight, metadata      answered from HTTP alone (`_without_message`)
-    2. a function that the operator stopped               503
-    3. a client of 2025                                   handed to `mcp_functions.legacy`
-    4. HTTP method, size, JSON, the message, media type   405, 413, 400 or 415
-    5. the caller                                         401, or 403 for a caller that the operator stopped
-    6. the headers against the body                       400
-    7. the handler                                        its result, or a JSON-RPC error
+    step                                                   the response, if the exchange ends here
+    1. Origin, well-known paths, preflight, metadata       403, 404, 204 or 200 (`_without_message`)
+    2. did the operator stop this function?                503
+    3. is it a client of the revisions of 2025?            that of `mcp_functions.legacy`
+    4. HTTP method, size, JSON, the message, media type    405, 413, 400 or 415
+    5. the caller                                          401, or 403 for a caller that the operator stopped
+    6. do the headers fit the body?                        400
+    7. the handler                                         its result, or a JSON-RPC error
 
-A deployment can also serve dialects: proposals that were not released (`mcp_functions.dialects`). A message that only a
-dialect has is translated in step 4.
+A deployment can also serve dialects: proposals for MCP that were not released (`mcp_functions.dialects`). Step 4
+translates a message of a dialect into a request of this revision.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mcp_functions import observability
 from mcp_functions.http import cors, events, identity, metadata, responses
 from mcp_functions.http.request_log import trace_id
 from mcp_functions.protocol import headers, json_reader
-from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
+from mcp_functions.protocol.constants import CALL_METHODS, METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError, to_mcp_error
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 from mcp_functions.tuples import NamedTuple
@@ -34,25 +35,25 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
 
-Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # a dialect's message, as a request of this revision
 Message: TypeAlias = "tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]"  # a message, and its HTTP request
+Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # the same for a message that a dialect translated
 
-WELL_KNOWN = "/.well-known/"  # the start of the paths that only documents have (RFC 8615)
+WELL_KNOWN = "/.well-known/"  # the paths of documents begin with it (RFC 8615)
 
 
 class Endpoint(NamedTuple):
-    """The settings and the functions with which a Lambda serves requests, made at its first event."""
+    """What a Lambda function serves: its settings, and the functions that respond. The first event makes it."""
 
     settings: Settings
-    handle_request: Callable[[Request], AnyResult]  # the handlers, behind the dispatcher or the endpoint's forwarding
+    handle_request: Callable[[Request], AnyResult]  # calls a handler here, or forwards to the function that has it
     documents: Mapping[str, Mapping[str, Any]] = {}  # the metadata for clients without a token, by path
     header_parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
     is_stopped: bool = False  # True if the operator stopped this function
     # Continues a task; None if no call may become a task.
     run_task: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
-    # Translates a message of a dialect into a request. The result of any other message is None.
+    # Translates a message of a dialect into a request; returns None for any other message.
     continue_dialect: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
-    # Responds to a client of 2025. The result of a message of this revision is None.
+    # Responds to a client of 2025; returns None for a message of this revision.
     handle_legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
 
 
@@ -84,7 +85,7 @@ class HttpExchange:
             raise FunctionStopped
         if endpoint.handle_legacy and http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
             response = endpoint.handle_legacy(http, self._event, self._context)
-            # It is None for a message of this revision whose header is missing or wrong: the checks below refuse that.
+            # None: a message of this revision whose version header is missing or wrong. The checks below refuse it.
             if response is not None:
                 return response
         if http.method != "POST":
@@ -112,16 +113,23 @@ class HttpExchange:
             self._notes.reason = "not_found"
             return responses.empty(404)
         if cors.is_preflight(http):
-            self._notes.method = "preflight"
-            methods = _allowed_methods(endpoint, is_document=document is not None)
-            headers = cors.preflight(methods, endpoint.settings.auth_mode, endpoint.header_parameters)
-            return responses.empty(204, headers)
-        if document is None:
-            return None
-        if http.method != "GET":
+            return self._preflight(endpoint, _allowed_methods(endpoint, is_document=document is not None))
+        if document is not None:
+            return self._document(endpoint, document)
+        return None
+
+    def _preflight(self, endpoint: Endpoint, methods: str) -> Response:
+        """Tell a browser which requests its page may send."""
+        self._notes.method = "preflight"
+        headers = cors.preflight(methods, endpoint.settings.auth_mode, endpoint.header_parameters)
+        return responses.empty(204, headers)
+
+    def _document(self, endpoint: Endpoint, document: Mapping[str, Any]) -> Response:
+        """Respond with the metadata for clients without a token."""
+        if self._http.method != "GET":
             return self._method_not_allowed("GET")
         self._notes.method = "metadata"
-        addresses = metadata.addresses(endpoint.settings, http.context)
+        addresses = metadata.addresses(endpoint.settings, self._http.context)
         return responses.json(200, {**addresses, **document})
 
     def _method_not_allowed(self, allowed: str) -> Response:
@@ -131,24 +139,24 @@ class HttpExchange:
 
     def _answer(self, endpoint: Endpoint, now: float) -> Response:
         """Answer the message in the body, in the order of the specification's checks."""
-        http, message = _read_message(self._http, endpoint)  # another HTTP request, if it translated a dialect
+        http, message = _read_message(self._http, endpoint)
         self._note_message(message)
         if is_request(message):
             self._id = message["id"]
-            events.check_media_type(http)  # after the id is known, so that the error has it
+            events.check_media_type(http)  # not earlier, so that the error has the id
             request = self._checked_request(http, message, endpoint.settings, now)
             result = endpoint.handle_request(request)
             self._note_result(result)
             return responses.success(http, result, message["id"])
         headers.check_no_contradiction(message, http.headers)
-        return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
+        return responses.empty(202)  # for a notification, "the server MUST return HTTP status code 202"
 
     def _checked_request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
-        """Identify the caller, check the headers, and return the request for the handlers."""
+        """Return the request for the handlers, if its caller and its headers pass the checks."""
         lambda_deadline = events.lambda_deadline(self._context, now)
         gateway_deadline = events.gateway_deadline(http, lambda_deadline, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
-        caller = identity.identify(http, settings, now)
+        caller = identity.admit(http, settings, now)
         headers.check_request(message, http.headers)
         return Request(
             message=message,
@@ -165,7 +173,7 @@ class HttpExchange:
         """Note the method and the trace of a message for the log line."""
         note_method(self._notes, message["method"])
         meta = message["params"].get("_meta")
-        # SEP-414: MCP's trace context is in `_meta`; HTTP's, in the header, is independent of it.
+        # SEP-414: MCP's trace context is in `_meta`. The HTTP header may name another trace, which counts less.
         if isinstance(meta, dict):
             self._notes.trace_id = trace_id(meta.get("traceparent")) or self._notes.trace_id
 
@@ -177,22 +185,21 @@ class HttpExchange:
             self._notes.tool_error = result.result.get("isError") is True
         elif result.result.get("inputRequests"):
             self._notes.conclude("input_required")
-        else:
-            # The function ran out of time and asks nothing: the client only sends the next request.
+        else:  # nothing is asked: the function ran out of time, and goes on when the client sends the next request
             self._notes.conclude("shed")
 
 
 def note_method(notes: Notes, method: str) -> None:
-    """Note the method for the log line. The handler stays unknown until one with the requested name is found."""
+    """Note the method for the log line. The handler is "unknown" until one with the requested name is found."""
     notes.method = method if method in METHODS else observability.UNKNOWN
-    if method in CALLS or method == "completion/complete":
+    if method in CALL_METHODS or method == "completion/complete":
         notes.handler = observability.UNKNOWN
 
 
 def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
-    """Return the message, and the HTTP request to which it belongs.
+    """Return the message in the body, and the HTTP request with the headers for it.
 
-    It is another HTTP request if a dialect's message was translated: its headers fit the translation.
+    These are the headers of `http`, unless a dialect has translated the message and changed the headers with it.
 
     Raises:
         McpError: the body is too large, not JSON, or not one message.
@@ -205,19 +212,19 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
         raise
     try:
         return http, to_message(value)
-    except InvalidRequest:  # it is no message of this revision, but it may be one of a dialect
+    except InvalidRequest:  # no message of this revision, but perhaps one of a dialect
         if endpoint.continue_dialect is None:
             raise
-        continuation = endpoint.continue_dialect(http, value)
-        if continuation is None:
+        translated = endpoint.continue_dialect(http, value)
+        if translated is None:
             raise
-        return continuation
+        return translated
 
 
 def _allowed_methods(endpoint: Endpoint, *, is_document: bool) -> str:
-    """Return the methods of a path. Clients of 2025 also resume streams (GET) and end sessions (DELETE)."""
+    """Return the methods of a path, separated by commas."""
     if is_document:
         return "GET"
     if endpoint.handle_legacy:
-        return "POST, GET, DELETE"
+        return "POST, GET, DELETE"  # clients of 2025 also resume streams (GET) and end sessions (DELETE)
     return "POST"

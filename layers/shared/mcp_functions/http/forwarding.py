@@ -3,10 +3,10 @@
 The endpoint of a deployment receives every request, and each handler runs in a function of its own. A call may have
 effects, so nothing here repeats one. If a function gives no response, the client gets one of these errors:
 
-    the call did not run, and may be repeated       Busy, TemporarilyUnavailable
-    the Invoke API refused the call                 ContentTooLarge, Misconfigured
-    the function may have acted                     OutcomeUnknown
-    its response is too large, or is no response    ResultTooLarge, InternalError
+    the call did not run: the client may repeat it              Busy, TemporarilyUnavailable
+    the Invoke API refused the call                             ContentTooLarge, Misconfigured
+    the function may have acted                                 OutcomeUnknown
+    the function's response is too large, or is no response     ResultTooLarge, InternalError
 """
 
 from __future__ import annotations
@@ -30,12 +30,20 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.errors import McpError
 
-RESERVED_SECONDS = 0.25  # the wait ends this time before the deadline, so that the client still gets the error
-MIN_WAIT_SECONDS = 1.0  # the shortest wait, also past the deadline: a call that has begun gets its chance
+RESERVED_SECONDS = 0.25  # the wait ends so long before the gateway's deadline: the client still gets an error
+MIN_WAIT_SECONDS = 1.0  # the shortest wait, even after the deadline: the function may have acted, and can still answer
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)  # API Gateway stops waiting after 30 s
 # Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
 # environment does not learn that the other side closed the connection.
 IDLE_SECONDS = 30.0
+# Errors of the Invoke API, and of a connection that could not be made: the function did not run.
+DID_NOT_RUN = {
+    "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
+    "ConnectTimeoutError", "EndpointConnectionError",
+}  # fmt: skip
+# A word of these is in each name of an error after which the function may have run: the connection broke after the
+# request was sent. An example is ReadTimeoutError.
+MAY_HAVE_RUN = ("Read", "Streaming", "ConnectionClosed")
 
 T = TypeVar("T")
 
@@ -52,7 +60,7 @@ def forward(
         seconds: the time until the gateway stops waiting.
 
     Raises:
-        McpError: the function gave no response, see the table above.
+        McpError: the function gave no response; the table at the top of this module has the errors.
     """
     event_json = _write_event(event)
 
@@ -60,9 +68,8 @@ def forward(
         try:
             invoked = client().invoke(FunctionName=function, Payload=event_json)
             payload: bytes = invoked["Payload"].read()
-        # The error is hidden, because its text may quote the event.
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            raise _invoke_error(error) from None
+            raise _invoke_error(error) from None  # the text of the cause may quote the event
         if "FunctionError" in invoked:
             raise _function_error(payload)
         return payload
@@ -72,14 +79,15 @@ def forward(
 
 
 def _write_event(event: Mapping[str, Any]) -> bytes:
-    """Write an event as JSON: first all other members, then the body in parts.
+    """Write an event as JSON: `{"version":"2.0",…,"body":"…"}`.
 
-    A body may have megabytes, and one emoji makes Python store a whole text in four bytes per character.
+    The body comes last and in parts, because it may have megabytes. If it has one emoji, Python stores a copy of the
+    whole body with four bytes for each character.
     """
-    others = {name: value for name, value in event.items() if name != "body"}
+    without_body = {name: value for name, value in event.items() if name != "body"}
     payload = BytesIO()
-    # A header may hold half of a surrogate pair, which UTF-8 lacks and an escape can express.
-    payload.write(dumps_ascii(others).removesuffix("}").encode())
+    # In ASCII, because a header may hold half of a surrogate pair. JSON can escape it, and UTF-8 cannot encode it.
+    payload.write(dumps_ascii(without_body).removesuffix("}").encode())
     payload.write(b',"body":"')
     for part in chunks(event["body"]):
         payload.write(dumps(part)[1:-1].encode())  # without the quotation marks around the part
@@ -88,13 +96,19 @@ def _write_event(event: Mapping[str, Any]) -> bytes:
 
 
 def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """Call a function in a thread and wait for its result; after the timeout the thread runs on, unobserved.
+    """Call a function in a thread, and wait for its result.
+
+    Python cannot stop a thread. After the timeout it runs on, and nobody reads its result.
+
+    Args:
+        seconds: how long to wait; `MIN_WAIT_SECONDS` if this is less, or negative.
+        call: the function.
 
     Raises:
         OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
     """
-    outcomes: list[T | Exception] = []  # the thread puts one outcome into it
+    outcomes: list[T | Exception] = []  # empty until the thread ends; then the result or the exception
 
     def run() -> None:
         try:
@@ -113,27 +127,16 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
 
 
 def _invoke_error(error: Exception) -> McpError:
-    """Return the error for a call that the Invoke API refused, or that did not come through."""
+    """Return the error for the client, from an exception of the Invoke API's client."""
     code = read_failure(error).code
     reason = f"invoke_{code}"
-    match code:
-        # In the first two cases the call did not run, so the client may send it again.
-        case "TooManyRequestsException":
-            return errors.Busy(reason)
-        case (
-            "ServiceException"
-            | "EC2ThrottledException"
-            | "ResourceNotReadyException"
-            | "SnapStartNotReadyException"
-            | "ConnectTimeoutError"
-            | "EndpointConnectionError"
-        ):
-            return errors.TemporarilyUnavailable(reason)
-        case "RequestTooLargeException":
-            return errors.ContentTooLarge(reason=reason)
-    # If the connection broke after the request was sent, the call may have run. The names of these errors, such as
-    # ReadTimeoutError, contain one of these words.
-    if any(word in code for word in ("Read", "Streaming", "ConnectionClosed")):
+    if code == "TooManyRequestsException":
+        return errors.Busy(reason)
+    if code in DID_NOT_RUN:
+        return errors.TemporarilyUnavailable(reason)
+    if code == "RequestTooLargeException":
+        return errors.ContentTooLarge(reason=reason)
+    if any(word in code for word in MAY_HAVE_RUN):
         return errors.OutcomeUnknown(reason=reason)
     return errors.Misconfigured(reason)  # every other error, such as a missing permission, needs the operator
 

@@ -3,9 +3,11 @@
     event -> HttpRequest -> HttpExchange.respond(endpoint) -> response
                                         └ exception -> error response
 
-The endpoint is what the function serves; the first event makes it. The notes are the facts for the log line of the
-request. An event of another kind has no HTTP response: it is an order to continue a task. A task is a call that goes on
-after its response, in a second Lambda function, the worker.
+The endpoint is what the function serves; the first event makes it. The notes collect facts for the log line of the
+request (`observability.Notes`).
+
+One event is no HTTP request: the order to continue a task. A task is a call that goes on after its response, in a
+second Lambda function, the worker.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.errors import McpError
 
-WORKER_ORDER = "mcpTask"  # the member of a worker's event, which says which task to continue; no gateway writes it
+WORKER_ORDER = "mcpTask"  # the member of an event that orders a worker to continue a task; API Gateway writes none
 WORKER_METHOD = "work"  # the `method` in the log line of a worker
 
 
 class WorkFailed(Exception):
-    """A worker could not continue its task. It has no text, because Lambda logs the text and passes it on."""
+    """A worker could not continue its task. The exception has no text, because Lambda would log the text."""
 
 
 class LambdaFunction:
@@ -78,7 +80,7 @@ class LambdaFunction:
 
         Raises:
             ValueError: the event is neither.
-            WorkFailed: the task could not be continued. A later poll starts another worker.
+            WorkFailed: the task could not be continued. When the client asks for the result, another worker starts.
         """
         if WORKER_ORDER in event:
             return self._continue_task(event[WORKER_ORDER], context)
@@ -93,8 +95,8 @@ class LambdaFunction:
                 notes.add_error(error)
                 response = exchange.error_response(error)
             note_response(notes, response)
-        # Errors have CORS headers too. There is no endpoint if it could not be made.
-        if self._endpoint and self._endpoint.settings.allowed_origins:
+        # Also on an error response, so that a web page can read it.
+        if self._endpoint and self._endpoint.settings.allowed_origins:  # no endpoint: making it has failed
             origin = http.headers.get("origin")
             response["headers"].update(cors.response_headers(origin, self._endpoint.settings.allowed_origins))
         return response
@@ -104,13 +106,13 @@ class LambdaFunction:
         return LambdaFunction(self._make_endpoint, self.handlers, now=now or self.now, logger=self._log.logger)
 
     def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> Response:
-        """Continue a task. Only this function's own role can order it, through Lambda's Invoke API."""
+        """Continue a task. Only a role that may call Lambda's Invoke API can order it, so no client can."""
         error: McpError | None = None
         with self._log.request(context) as notes:
             notes.method = WORKER_METHOD
             try:
                 _run_task(self._get_endpoint(context), order, context, notes)
-            except BaseException as raised:  # as for a request
+            except BaseException as raised:  # also SystemExit, as in `__call__`
                 if is_ctrl_c(raised):
                     raise
                 notes.add_error(raised)

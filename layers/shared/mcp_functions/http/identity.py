@@ -1,15 +1,15 @@
-"""The caller's identity, which only the authorizer's output in `requestContext` proves, never a header of the client.
+"""The caller of a request: who it is, and whether the operator stopped it.
 
-A principal is the issuer, the subject and the client of a token, not the token itself. So a conversation continues when
-the client refreshes its token. In the oauth mode every MCP app uses the same provider client, which does not tell them
-apart. There a principal is the issuer and the subject, and a person may continue in another app.
+Only the output of API Gateway's authorizer proves who calls, never a header of the client:
 
     AuthMode         the part of `requestContext.authorizer`    the principal
-    none                                                        none: anyone may call
+    none             none                                       None: anyone may call
     iam              `iam`, the signature of AWS                "aws:iam", the account and the user
     jwt, oauth       `jwt`, the claims of an access token       the issuer, the subject, the client
 
-`access_tokens` checks the claims.
+A principal names the owner of a token, not the token. So a conversation continues when the client refreshes its token.
+In the oauth mode all MCP apps share one client of the provider, so a principal has no client there: a person may
+continue a conversation in another app.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def warn_if_open(settings: Settings) -> None:
         log.warning(NO_AUTHENTICATION)
 
 
-def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
-    """Read the caller from the output of API Gateway's authorizer, which `auth_mode` names.
+def admit(request: HttpRequest, settings: Settings, now: float) -> Identity:
+    """Return who sent a request, unless the operator stopped that caller.
 
     Args:
         request: the HTTP request.
@@ -44,45 +44,60 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
         now: the current time in unix seconds.
 
     Raises:
-        Misconfigured: the route has no authorizer.
-        Unauthorized: the token is not valid for this server.
+        McpError: as `identify`.
         CallerStopped: the operator stopped this caller.
+        TemporarilyUnavailable, Misconfigured: KMS gives no key, so nobody knows whether this caller is stopped.
     """
-    caller = _identify(request, settings, now)
-    if settings.log_callers:
-        from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments name callers
+    caller = identify(request, settings, now)
+    if settings.caller_key_arn:  # without this key, callers have no pseudonyms: none can be logged or stopped
+        from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments have this key
         from mcp_functions.seal.binding import caller_id  # noqa: PLC0415
 
-        names = pseudonyms(settings.log_callers)
-        names.admit(caller_id(caller.principal, request.address), settings.stopped_callers, now)
+        names = pseudonyms(settings.caller_key_arn)
+        id_ = caller_id(caller.principal, request.address)
+        names.log_caller(id_, now)  # first, so that the log line of a refused caller has the pseudonym, too
+        names.refuse_stopped_caller(id_, settings.stopped_callers, now)
     return caller
 
 
-def _identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
+def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
+    """Read the caller from the output of API Gateway's authorizer.
+
+    Raises:
+        Misconfigured: the output has no caller of the configured AuthMode.
+        Unauthorized: the token is not valid for this server.
+    """
+    authorizer = value_at(request.context, "authorizer")
     if settings.auth_mode == "none":
         return Identity()
     if settings.auth_mode == "iam":
-        principal = _iam_principal(value_at(request.context, "authorizer", "iam"))
-        if principal:
-            return Identity(principal)
-    claims = value_at(request.context, "authorizer", "jwt", "claims")
-    if settings.takes_tokens and isinstance(claims, dict):
-        from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
+        return Identity(_iam_principal(value_at(authorizer, "iam")))
+    claims = value_at(authorizer, "jwt", "claims")
+    if not isinstance(claims, dict):
+        raise _no_caller(settings.auth_mode)
+    from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
-        return access_tokens.check_claims(claims, request.context, settings, now)
-    message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
-    raise Misconfigured(message)
+    return access_tokens.check_claims(claims, request.context, settings, now)
 
 
-def _iam_principal(iam: object) -> Principal | None:
-    """Return the principal that signed a request with IAM; None if the authorizer's output does not tell it."""
+def _iam_principal(iam: object) -> Principal:
+    """Return the principal that signed a request with IAM."""
     account = value_at(iam, "accountId")
     user = value_at(iam, "userId")  # and not userArn: a user or role that is created again has another userId
-    if not (account and isinstance(account, str) and user and isinstance(user, str)):
-        return None
+    if not (_is_text(account) and _is_text(user)):
+        raise _no_caller(auth_mode="iam")
     subject = f"{account}/{user}"
     # All users of a Cognito identity pool share one role and one session name. Only the identity tells them apart.
     identity = value_at(iam, "cognitoIdentity", "identityId")
     if identity:
         subject += f"/{identity}"
     return Principal(iss="aws:iam", sub=subject, client="")
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _no_caller(auth_mode: str) -> Misconfigured:
+    message = f"AuthMode is {auth_mode}, but the event carries no such caller: the route has no authorizer"
+    return Misconfigured(message)

@@ -1,37 +1,37 @@
 """Protected resource metadata (RFC 9728), which tells a client where to get an access token.
 
-    GET /.well-known/oauth-protected-resource
-    {"resource": "https://…/mcp", "authorization_servers": ["https://…"], "scopes_supported": […], …}
+    client                                          server
+    POST /mcp, without a token                      401, WWW-Authenticate: Bearer resource_metadata="…"
+    GET /.well-known/oauth-protected-resource/mcp   {"resource": "https://…/mcp", "authorization_servers": ["https://…"],
+                                                     "scopes_supported": ["items.write"], …}
 
-The authorization server comes from the configuration. In the oauth mode it is this stack's own sign-in front
-(`mcp_functions.oauth`): a function that signs people in at an OpenID Connect provider. The resource comes from the
-configuration, or from `requestContext`, which the gateway alone writes. Neither address comes from the Host header,
-because a client can send any Host.
+Then the client gets a token from the authorization server. `challenge` makes the header, and `documents` and
+`addresses` make the document. The members of `addresses` wait for a request, because only its event has the domain.
+
+The addresses come from the settings, or from the event's `requestContext`, which API Gateway alone writes. They never
+come from the Host header, because a client can send any Host.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.constants import ENDPOINT
+from mcp_functions.protocol.constants import ENDPOINT_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from urllib.parse import SplitResult
 
     from mcp_functions.settings import Settings
 
-ROOT = "/.well-known/oauth-protected-resource"  # the path of the metadata; the resource's own path may follow it
-DEFAULT_PATH = f"/{ENDPOINT}"  # the path of the resource
+WELL_KNOWN = "/.well-known/oauth-protected-resource"  # the path of the document; the path of the MCP server may follow
+DEFAULT_PATH = f"/{ENDPOINT_FOLDER}"  # the path of the MCP server, if the settings name no URL
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the metadata by the paths at which clients look for it; empty if callers need no token.
+    """Return the document without its addresses, by the paths at which clients look for it; {} without tokens.
 
-    `addresses` adds the two addresses later, because the domain is known only when a request arrives.
-
-    "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path of
-    the endpoint first, then the root ("Authorization server discovery").
+    "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path
+    with the server's own path first, then the one without ("Authorization server discovery").
 
     Args:
         settings: the settings of the deployment.
@@ -43,14 +43,12 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
     supported = list(settings.scopes_supported) or sorted(scopes)
     if supported:
         document["scopes_supported"] = supported
-    path = _split(settings.resource_url or DEFAULT_PATH).path.rstrip("/")
-    return {ROOT: document, ROOT + path: document}
+    _origin, path = _split(settings.resource_url or DEFAULT_PATH)
+    return {WELL_KNOWN: document, WELL_KNOWN + path: document}
 
 
 def addresses(settings: Settings, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the addresses in the metadata: this server's, and that of its authorization server.
-
-    In the oauth mode the authorization server is the sign-in front, because few providers register clients.
+    """Return the members of the document that are addresses.
 
     Args:
         settings: the settings of the deployment.
@@ -61,45 +59,41 @@ def addresses(settings: Settings, context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def front_url(settings: Settings, context: Mapping[str, Any]) -> str:
-    """Return the URL of the sign-in front: as configured, or the origin of this server, whose API it shares.
+    """Return the URL of the sign-in front (`mcp_functions.oauth`), the authorization server of the oauth mode.
 
-    Args:
-        settings: the settings of the deployment.
-        context: the event's `requestContext`.
+    Without a setting it is the origin of the MCP server, because both are behind the same API.
     """
     if settings.oauth_url:
         return settings.oauth_url
-    url = _split(resource_url(settings, context))
-    return f"{url.scheme}://{url.netloc}"
+    origin, _path = _split(resource_url(settings, context))
+    return origin
 
 
 def resource_url(settings: Settings, context: Mapping[str, Any]) -> str:
-    """Return the URL of this server.
+    """Return the URL of the MCP server.
 
-    "The resource value … MUST be identical" to what the client used (RFC 9728, section 3.3).
-
-    Args:
-        settings: the settings of the deployment; `resource_url` is set behind a CDN, whose domain differs.
-        context: the event's `requestContext`, with the domain that the client called.
+    A client compares it with the URL that it called: they "MUST be identical" (RFC 9728, section 3.3). Behind a CDN,
+    whose domain differs from the API's, an operator has to set it.
     """
     return settings.resource_url or f"https://{context.get('domainName', '')}{DEFAULT_PATH}"
 
 
 def challenge(settings: Settings, context: Mapping[str, Any], **parameters: str) -> str:
-    """Return a `WWW-Authenticate` header (RFC 6750, section 3) that names the metadata (RFC 9728, section 5.1).
+    """Return a `WWW-Authenticate` header (RFC 6750, section 3) with the URL of the document (RFC 9728, section 5.1).
 
     Args:
         settings: the settings of the deployment.
         context: the event's `requestContext`.
-        parameters: the parameters of the header, such as `error` and `scope`.
+        parameters: further parameters of the header, such as `error` and `scope`.
     """
-    url = _split(resource_url(settings, context))
-    parameters["resource_metadata"] = f"{url.scheme}://{url.netloc}{ROOT}{url.path.rstrip('/')}"
-    written = [f'{name}="{value}"' for name, value in parameters.items()]
-    return "Bearer " + ", ".join(written)
+    origin, path = _split(resource_url(settings, context))
+    named = {**parameters, "resource_metadata": f"{origin}{WELL_KNOWN}{path}"}
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in named.items())
 
 
-def _split(url: str) -> SplitResult:
-    from urllib.parse import urlsplit  # noqa: PLC0415 - only a deployment with tokens has a resource
+def _split(url: str) -> tuple[str, str]:
+    """Split "https://example.com/mcp" into its origin, "https://example.com", and its path, "/mcp"."""
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only a deployment with tokens needs this
 
-    return urlsplit(url)
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")

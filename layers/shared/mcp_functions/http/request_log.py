@@ -1,10 +1,11 @@
-"""Begins the notes on a request, and writes the request's log line from them.
+"""The log line of a request. While the request is served, code collects facts for the line: the notes.
 
     with RequestLog(logger).request(context, http) as notes:
         response = respond(http)            # any code that this calls may add notes: `observability.current()`
         note_response(notes, response)
+                                            # the end of the `with` writes the line
 
-The line is written at the end of the `with`. Exceptions become responses inside it (`http.gateway`).
+Exceptions become responses inside the `with` (`http.gateway`), so every response has its line.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
     from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
 
-# W3C Trace Context, "traceparent Header": version ff is invalid, and so is an id of zeros.
-TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+# W3C Trace Context, "traceparent Header". "(?x)" lets the pattern have spaces and comments.
+TRACEPARENT = r"""(?x)
+    (?!ff)    [0-9a-f]{2}    -              # version; "ff" is invalid
+    (?!0{32}) (?P<trace_id> [0-9a-f]{32}) - # zeros are invalid
+    (?!0{16}) [0-9a-f]{16}   -              # parent id; zeros are invalid
+    [0-9a-f]{2}                             # flags
+"""
 FIRST_ERROR_STATUS = 400  # HTTP statuses from this one on are errors
 
 
@@ -36,27 +42,29 @@ class RequestLog:
     def __init__(self, logger: Logger | None) -> None:
         """Keep the author's logger; None if the lines go to this package's own logger."""
         self.logger = logger
-        self._is_first = True  # True until the first request of this environment
+        self._is_first_request = True  # of this environment
 
     @contextmanager
     def request(self, context: LambdaContext, http: HttpRequest | None = None) -> Iterator[Notes]:
         """Begin the notes on a request, and write their line at the end of the `with`.
 
-        The developer's Ctrl-C alone raises inside the `with`. Then no line is written, because there is no response.
+        Only the developer's Ctrl-C ends the `with` with an exception. Then there is no response, and no line.
 
         Args:
             context: the context that Lambda passes.
             http: the HTTP request; None for an order to continue a task.
         """
         notes = observability.Notes()
-        if self._is_first:  # its client waited for the start of the environment, unless Lambda had started it before
+        if self._is_first_request:
+            # The client waited for the start of this environment, unless Lambda had started it in advance.
             notes.cold_start = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
-            self._is_first = False
+            self._is_first_request = False
         notes.request_id = getattr(context, "aws_request_id", None)
         if http:
             note_request(notes, http)
-        # The author's own lines get the id of the request, too.
-        earlier_id = lines.replace_correlation_id(self.logger, lines.correlation(notes.correlation_id))
+        # The author's own log lines get the id of the request, too.
+        correlation_id = lines.checked_id(notes.correlation_id)
+        earlier_id = lines.replace_correlation_id(self.logger, correlation_id)
         earlier_notes = observability.request_notes.set(notes)
         started = time.perf_counter()
         try:
@@ -75,7 +83,7 @@ class RequestLog:
 
 
 def note_request(notes: Notes, http: HttpRequest) -> None:
-    """Note the gateway's id of a request, its trace, and the size of its body without base64."""
+    """Note the gateway's id of a request, the id of its trace, and the bytes of its body."""
     notes.correlation_id = http.context.get("requestId")
     notes.trace_id = trace_id(http.headers.get("traceparent"))
     if http.is_base64:
@@ -97,7 +105,7 @@ def trace_id(traceparent: object) -> str | None:
     if not isinstance(traceparent, str):
         return None
     found = re.fullmatch(TRACEPARENT, traceparent)
-    return found[1] if found else None
+    return found["trace_id"] if found else None
 
 
 def _size(text: str) -> int:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
 
 MAX_MEGABYTES = 6  # Lambda's limit for the response of a function
-MAX_BODY = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # bytes; 64 KiB remain for the status and the headers
+MAX_ESCAPED_CHARS = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # of the body; 64 KiB remain for the status and the headers
 # Lambda writes the body as a JSON string in ASCII. One byte of a body needs at most three characters there: "é" has two
 # bytes and becomes the six characters of an escape (\u00e9). The only control characters of a body are the line ends of
 # an event stream, and each of those becomes two characters.
-MAX_ESCAPE = 3
+MAX_CHARS_PER_BYTE = 3
 # A result or a state may be private, so nothing may store it. No response is a page.
 SECURITY_HEADERS = {
     "cache-control": "no-store",
@@ -66,7 +66,7 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
     """Make the response of a request that has a result.
 
     Raises:
-        InternalError: Lambda cannot return it: it is too large, or not whole Unicode.
+        InternalError, ResultTooLarge: as `check_size`.
     """
     if isinstance(result, ForwardedResponse):
         return dict(result.response)
@@ -90,27 +90,29 @@ def failure(error: McpError, id_: RequestId | None) -> Response:
     if id_ is not None:
         message["id"] = id_
     elif isinstance(error, Crash):
-        # A crash has the status 200, because the error in the body tells it. Without an id, a client cannot match that
-        # error to its request, so the status has to tell it.
+        # A crash has the status 200, because the client reads the error in the body. Without an id the client cannot
+        # match that error to its request, so the status has to tell it.
         status = 500
     message["error"] = error.to_json()
     return json(status, message, error.headers)
 
 
 def check_size(http_response: Response) -> Response:
-    """Return a response that Lambda can return.
+    """Return the response, if Lambda can return it. Otherwise API Gateway would tell the client only "502".
 
     Raises:
         InternalError: Lambda cannot encode the body.
-        ResultTooLarge: the body is over Lambda's limit. The client should learn this, and not only see a 502.
+        ResultTooLarge: the body is over Lambda's limit.
     """
     body: str = http_response["body"]
     try:
         size = len(body) if body.isascii() else len(body.encode())
-    except UnicodeEncodeError:  # hidden, because its text quotes the body
+    except UnicodeEncodeError:
+        # `from None`, because the text of the cause quotes the body
         raise InternalError(reason="the function returned half of a surrogate pair") from None
-    may_be_too_large = size * MAX_ESCAPE > MAX_BODY  # only then it is worth the time to measure exactly
-    if may_be_too_large and _escaped_size(body) > MAX_BODY:
+    may_be_too_large = size * MAX_CHARS_PER_BYTE > MAX_ESCAPED_CHARS
+    # The exact size takes time, so small bodies are not measured.
+    if may_be_too_large and _escaped_size(body) > MAX_ESCAPED_CHARS:
         raise ResultTooLarge(MAX_MEGABYTES)
     return http_response
 
@@ -129,5 +131,6 @@ def _event_stream(result: Result, id_: RequestId) -> str:
 
 
 def _escaped_size(text: str) -> int:
-    """Count the characters of a text as a JSON string in ASCII. A copy of the whole text may not fit in memory."""
-    return sum(len(dumps_ascii(chunk)) - len('""') for chunk in chunks(text))
+    """Count the characters of a text as a JSON string in ASCII, in parts: a copy of it may not fit in memory."""
+    quotation_marks = 2  # around each part
+    return sum(len(dumps_ascii(chunk)) - quotation_marks for chunk in chunks(text))

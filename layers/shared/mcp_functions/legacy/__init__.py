@@ -1,16 +1,13 @@
 """Clients of 2025 use the same functions through this translation layer; no server keeps a session.
 
-    legacy    of an earlier revision: 2025-03-26, 2025-06-18 or 2025-11-25
-    modern    of the revision 2026-07-28
-    sealed    encrypted and authenticated: a client carries it, and can neither read nor change it
-
-A legacy request becomes a modern one, and its result is translated back. A session id is sealed, and holds the session
-itself.
+A legacy request (of 2025-03-26, 2025-06-18 or 2025-11-25) becomes a modern one (of 2026-07-28), and its result is
+translated back. A session id holds the session itself, sealed: the client can neither read nor change it.
 
     server.py           an HTTP request comes in, an HTTP response goes out; batches.py has the batches of 2025-03-26
-    exchange.py         one HTTP request, with its caller and the parts of the deployment; sessions.py has its session
-    replies.py          the reply to one JSON-RPC request
-    runner.py           runs it as modern requests; translation.py rewrites them
+    exchange.py         one HTTP request, with its caller and the parts of the deployment
+    sessions.py         what a client sent in `initialize`; sealed_ids.py has the ids that clients carry
+    replies.py          the reply to one JSON-RPC request; final_messages.py has the last message of a call
+    runner.py           runs the request as modern requests; translation.py rewrites them
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
     round_records.py    runs the next rounds of these calls, and records the outcomes
     streams.py          the events for a client that returns for the rest of a call

@@ -34,7 +34,7 @@ def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
         McpError: the batch has no request, and one of its responses cannot be accepted.
     """
     exchange = exchange._replace(in_batch=True)
-    has_requests = any("method" in each and "id" in each for each in batch)
+    has_requests = any("method" in message and "id" in message for message in batch)
     sent: list[Mapping[str, Any]] = []
     headers: dict[str, str] = {}
     for message in batch:
@@ -46,7 +46,9 @@ def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
             reply = _reply(exchange, message)
             sent += reply.messages
             headers |= reply.headers
-    return _fitting_response(exchange.http, sent, headers) if has_requests else empty(202)
+    if not has_requests:
+        return empty(202)
+    return _fitting_response(exchange.http, sent, headers)
 
 
 def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_requests: bool) -> None:
@@ -80,7 +82,7 @@ def _is_late(exchange: Exchange) -> bool:
 
 
 def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
-    """Return a response that Lambda can return: the worst messages become errors, so that the others are not lost.
+    """Return a response that Lambda can return: the largest messages become errors, so that the others are not lost.
 
     Raises:
         McpError: even the errors are too large together.
@@ -90,22 +92,25 @@ def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], head
         try:
             return check_size(_response(http, kept, headers))
         except McpError as error:
-            worst = max(kept, key=_size)
-            if "id" in worst:
-                kept[kept.index(worst)] = error_message(worst["id"], error.to_json())
+            largest = max(kept, key=_size)
+            if "id" in largest:
+                kept[kept.index(largest)] = error_message(largest["id"], error.to_json())
             else:
-                kept.remove(worst)  # a notification
+                kept.remove(largest)  # a notification
     return check_size(_response(http, kept, headers))
 
 
 def _response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
     """Return a stream if there are notifications and the client accepts one; otherwise the responses as an array."""
     only_responses = [message for message in sent if "method" not in message]
-    if len(only_responses) < len(sent) and events.accepts_event_stream(http):
+    has_notifications = len(only_responses) < len(sent)
+    if has_notifications and events.accepts_event_stream(http):
         return stream_response([StreamEvent(message) for message in sent], headers)
     return json(200, only_responses, headers)
 
 
 def _size(message: Mapping[str, Any]) -> float:
-    """Return the characters of a message; a message that no response can hold is larger than all others."""
-    return len(json_writer.dumps(message)) if is_unicode([message]) else float("inf")
+    """Return the characters of a message. A message that is not Unicode is the largest: no response can hold it."""
+    if not is_unicode([message]):
+        return float("inf")
+    return len(json_writer.dumps(message))

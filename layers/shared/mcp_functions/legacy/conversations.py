@@ -6,10 +6,9 @@
     POST the answer           claims the call (phase "running"), runs round 2, stores its result (phase "over"); 202
     GET  Last-Event-ID        responds with the result
 
-    round    one run of the handler of a call, with the answers so far
-    phase    what the mailbox says about the call: "asked", "running", "working" or "over"
-    step     the number of a delivery to the client, which ends with a question or with the response to the call
-    claim    the write that changes "asked" to "running": the table accepts one, so a repeated answer runs nothing
+A round is one run of the call's handler, with the answers so far. The mailbox is a table. It has an item for the call,
+with its phase: what the call waits for. To claim a call is to change its phase from "asked" to "running". The table
+accepts that only once, so an answer that is sent twice runs one round.
 
 A round may ask several questions. The client gets one after the other: the JSON-RPC id of each question is sealed
 (encrypted and authenticated), and holds the earlier answers and the remaining questions.
@@ -23,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import events
-from mcp_functions.legacy import final_messages, sealed_ids, streams
+from mcp_functions.legacy import final_messages, round_records, sealed_ids, streams
 from mcp_functions.legacy.errors import UnknownQuestion
 from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.responses import Reply
-from mcp_functions.legacy.round_records import WaitingCall, answer_deadline, ask, over, record_outcome, run_round
+from mcp_functions.legacy.round_records import WaitingCall
 from mcp_functions.legacy.sealed_ids import CallStream, StreamPosition
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
@@ -42,11 +41,11 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.sealed_ids import PendingQuestion
 
 NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
-RESULT_AND_ERROR = "A response holds a result or an error, and not both"
+RESULT_AND_ERROR_MESSAGE = "A response holds a result or an error, and not both"
 
 
 def obstacle_to_asking(exchange: Exchange) -> Obstacle | None:
-    """Return what keeps this server from asking this client now; None if it can be asked."""
+    """Return why this client cannot be asked now; None if it can be asked."""
     session = exchange.session
     if session is None:
         return Obstacle.NOT_DECLARED
@@ -72,10 +71,10 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
         request=call.id,
         nonce=base64url(os.urandom(NONCE_BYTES)),
         principal=exchange.principal,
-        ends=answer_deadline(exchange),
+        ends=round_records.answer_deadline(exchange),
     )
     try:
-        record = record_outcome(WaitingCall(exchange, mailbox, stream, 0, call), outcome)
+        record = round_records.record_outcome(WaitingCall(exchange, mailbox, stream, 0, call), outcome)
         if record.phase == "over":
             return Reply(tuple(record.messages))
         first_events = streams.events_after(mailbox, StreamPosition(stream, 0), record)
@@ -104,24 +103,27 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     mailbox = exchange.deployment.mailbox
     if mailbox is None or exchange.session is None:
         raise UnknownQuestion
-    # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both." A
-    # message with neither is no response to `revisions.message_kind`.
+    # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
+    # `revisions.message_kind` has refused a message that sets neither.
     if message.get("result") is not None and message.get("error") is not None:
-        raise InvalidRequest(RESULT_AND_ERROR)
+        raise InvalidRequest(RESULT_AND_ERROR_MESSAGE)
     question = sealed_ids.open_question_id(message["id"], mailbox.seals.questions, exchange)
     notes = observability.current()
     notes.conclude("complete")
     stored = mailbox.retry(lambda: mailbox.find(question.stream), exchange.deadline)
     if stored is None:
         notes.reason = "answered_late"
-    elif stored.record.step != question.step or stored.record.phase != "asked":
+        return
+    waits_for_this_answer = stored.record.phase == "asked" and stored.record.step == question.step
+    if not waits_for_this_answer:
         notes.reason = "answered_before"
-    elif exchange.deployment.now() >= question.stream.ends:
+        return
+    if exchange.deployment.now() >= question.stream.ends:
         notes.reason = "answered_late"
-    else:
-        waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
-        if not _continue_call(waiting, question, stored, message):
-            notes.reason = "answered_before"
+        return
+    waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
+    if not _continue_call(waiting, question, stored, message):
+        notes.reason = "answered_before"
 
 
 def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None:
@@ -140,7 +142,14 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
 def _continue_call(
     waiting: WaitingCall, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
 ) -> bool:
-    """Continue a call with its answer; False if the same answer, sent twice, has already continued it."""
+    """Continue a call with a response of the client; False if the same response, sent twice, has already continued it.
+
+    Args:
+        waiting: the call.
+        question: the question that the client answers.
+        stored: the record of the call, in the phase "asked".
+        message: the response.
+    """
     mailbox = waiting.mailbox
     deadline = waiting.exchange.deadline
     result = message.get("result")
@@ -148,14 +157,15 @@ def _continue_call(
         observability.current().reason = "client_error"
         request = dict(stored.record.messages[-1])
         last = final_messages.client_error_message(question.call, request, message.get("error"))
-        return mailbox.replace(stored, over(waiting, [last]), deadline) is not None
+        return mailbox.replace(stored, round_records.record_end(waiting, [last]), deadline) is not None
     answer = {name: value for name, value in result.items() if name != "_meta"}
     answers = {**question.answers, question.key: answer}
     if question.rest:
-        next_question = mailbox.retry(lambda: ask(waiting, question.rest, answers), deadline)
+        next_question = mailbox.retry(lambda: round_records.record_question(waiting, question.rest, answers), deadline)
         return mailbox.replace(stored, next_question, deadline) is not None
-    # It was the last question of the round, so the next round runs, in the function that claims the call.
+    # It was the last question of the round, so the next round runs.
     claim = mailbox.claim(stored, waiting.exchange)
-    if claim:
-        run_round(waiting, claim, answers)
-    return claim is not None
+    if claim is None:
+        return False
+    round_records.run_round(waiting, claim, answers)
+    return True

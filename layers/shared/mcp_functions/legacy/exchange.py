@@ -44,12 +44,12 @@ class Exchange(NamedTuple):
     event: Mapping[str, Any]  # the event of API Gateway that holds the request
     caller: Identity  # the caller, whom the gateway's authorizer has checked
     principal: str | None  # digest of the caller; None on a server without sign-in
-    caller_id: str  # the caller's name where failed calls of KMS are counted, which are limited
+    caller_id: str  # the name under which the caller's invalid ids are counted
     revision: str  # the revision that the client uses
     session: Session | None
     deadline: float  # unix seconds until which the gateway waits
     ends: float  # unix seconds at which Lambda ends this function
-    in_batch: bool = False  # True: the client is asked nothing, and no HTTP status hides the other results
+    in_batch: bool = False  # True for each message of a batch: the client is asked nothing
 
 
 def read_exchange(
@@ -77,17 +77,17 @@ def read_exchange(
     now = deployment.now()
     # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the caller
     # is known before the session is read.
-    caller = identity.identify(http, deployment.settings, now)
+    caller = identity.admit(http, deployment.settings, now)
     principal = principal_digest(caller.principal)
-    caller_key = caller_id(caller.principal, http.address)
-    observability.current().caller_id = caller_key
+    counted_as = caller_id(caller.principal, http.address)
+    observability.current().caller_id = counted_as
     header = http.headers.get(revisions.VERSION_HEADER)
     revision = revisions.REVISION_OF_HEADER[header]
     session: Session | None = None
     if session_id is not None:
         if deployment.session_seal is None:
             raise SessionNotFound(reason="session_without_keys")
-        session = sessions.open_session(session_id, deployment.session_seal, principal, caller_id=caller_key, now=now)
+        session = sessions.open_session(session_id, deployment.session_seal, principal, caller_id=counted_as, now=now)
         if not header:
             revision = session.revision
     ends = events.lambda_deadline(context, now)
@@ -97,7 +97,7 @@ def read_exchange(
         event=event,
         caller=caller,
         principal=principal,
-        caller_id=caller_key,
+        caller_id=counted_as,
         revision=revision,
         session=session,
         deadline=events.gateway_deadline(http, ends, now),

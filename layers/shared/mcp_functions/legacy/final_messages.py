@@ -30,7 +30,7 @@ ADVICE = (
 
 
 class Obstacle(StrEnum):
-    """Why a call was not finished, in the words of the explanation."""
+    """Why a call was not finished: the words stand in the explanation to the client."""
 
     NOT_DECLARED = "this client did not declare support for it"
     NEVER_RESUMES = "this client does not resume a stream after the user's answer"
@@ -39,6 +39,8 @@ class Obstacle(StrEnum):
     NO_TABLE = "this server has no table for questions to clients of this revision (its operator can add one)"
     TABLE_UNAVAILABLE = "the server's table for questions is temporarily unavailable"
     NOT_IN_REVISION = "this client's revision has no request for it"
+    TOO_MANY_QUESTIONS = "it asks more questions at once than this server can keep for this client"
+    NO_KEY = "the server's key for questions is not available"
     TOO_LARGE = "the call is too large to be kept while the user answers"
     TAKES_TOO_LONG = "the work takes longer than one request, and this server cannot continue it for this client"
     CLIENT_REFUSED = "the client refused"
@@ -53,8 +55,8 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Ob
         exchange: the request of the client.
         call: the call.
         outcome: the outcome of its last round.
-        obstacle: why this client is not asked; it counts if the outcome is a question, or if a capability is missing
-            that the client declared.
+        obstacle: why this client is not asked. It is used if the outcome is a question, or if the call needs a
+            capability that the client declared.
     """
     if outcome.is_unfinished:
         return not_asked_message(call, outcome, obstacle)
@@ -62,14 +64,16 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Ob
         result = translation.legacy_result(call.method, outcome.result, exchange.revision)
         return responses.result_message(call.id, result)
     error = outcome.error or {}
-    code = error.get("code")
-    if code == MissingRequiredClientCapability.code:
+    if error.get("code") == MissingRequiredClientCapability.code:
         return _missing_capability(exchange, call, error["data"], obstacle)
-    # 2025-11-25, server/resources: "Resource not found: -32002". 2026-07-28 has -32602, which other errors have too, so
-    # the `uri` in the details identifies it.
-    if call.method == "resources/read" and code == ResourceNotFound.code and value_at(error, "data", "uri") is not None:
+    if call.method == "resources/read" and _is_resource_not_found(error):
         error = {**error, "code": RESOURCE_NOT_FOUND}
     return responses.error_message(call.id, error)
+
+
+def _is_resource_not_found(error: Mapping[str, Any]) -> bool:
+    """Return whether a modern error says so. Other errors have its code too, but only this one names the `uri`."""
+    return error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
 
 
 def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
@@ -77,8 +81,8 @@ def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[
     questions = outcome.questions
     if not questions:
         return explanation_message(call, (), Obstacle.TAKES_TOO_LONG)
-    modes = {question.get("params", {}).get("mode") for question in questions.values()}
-    if modes == {"url"}:
+    asks_only_for_pages = all(value_at(question, "params", "mode") == "url" for question in questions.values())
+    if asks_only_for_pages:
         return _pages_message(call, questions)
     return explanation_message(call, map(channels.describe_request, questions.values()), obstacle)
 

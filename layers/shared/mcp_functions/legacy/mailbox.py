@@ -1,30 +1,27 @@
-"""The mailbox: an item in the table for each call that asks its client. It holds the messages that wait for the client.
+"""The mailbox: items in the table with the messages that wait for a client. Each call that asks has one item.
 
-The handler of such a call runs in rounds, and the answers of the client come between them. The item has a phase:
+The handler of such a call runs in rounds, and the client answers between two rounds. The item says so in its phase:
 
     asked    the client must answer a question
     running  a function runs the next round of the call
-    working  the round ended for lack of time; the next request of the client runs another one
+    working  the round ended for lack of time; the next request of the client runs another round
     over     the call has ended; its response waits for the client
 
-    create       write the first phase of a call
-    find         read the item of a call
-    claim        change the phase to `running`, before a function runs a round
-    replace      write the phase after the round
-
-The table accepts only one of two writes at the same time. So of two claims one fails, and an answer that arrives twice
-runs one round.
+A function changes the phase to `running` before it runs a round (`Mailbox.claim`). If an answer arrives twice, two
+functions try that, and the table accepts only one of the two writes. So the answer runs one round.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.legacy.runner import Call
-from mcp_functions.legacy.sealed_ids import FETCH_SECONDS, item_name
+from mcp_functions.legacy.sealed_ids import FETCH_SECONDS
 from mcp_functions.protocol.errors import TemporarilyUnavailable
+from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem
 
 if TYPE_CHECKING:
@@ -40,9 +37,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KIND = "mailbox"  # the kind of these items in the table
+ID_BYTES = 24  # bytes of the digest that is the id of an item
 RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions stop waiting for its round
 PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
-CONTENDED = "mailbox_contended"  # reasons in the log
+# Reasons in the log.
+CONTENDED = "mailbox_contended"
 UNREADABLE = "mailbox_unreadable"
 
 Phase: TypeAlias = Literal["asked", "running", "working", "over"]
@@ -52,11 +51,12 @@ class CallRecord(NamedTuple):
     """The stored progress of one call. The item's format depends on these names."""
 
     nonce: str  # a random text that distinguishes this call from an earlier one with the same request id
-    step: int  # the number of the last delivery to the client, from 1: each ends with a question or the response
+    step: int  # the number of the last delivery to the client, from 1; it ends with a question or the response
     phase: Phase
-    messages: Sequence[Mapping[str, Any]] = ()  # the messages of this delivery; in `working`, those of the next one
-    call: Call | None = None  # the call itself in the phase `working`; in `asked`, the id of the question holds it
-    until: int = 0  # unix seconds: in `asked`, until when an answer counts; in `running`, when the round must be over
+    # The messages of this delivery. In `working`: notifications, which the next delivery begins with.
+    messages: Sequence[Mapping[str, Any]] = ()
+    call: Call | None = None  # in `working`: the call. In `asked`, the id of the question holds the call
+    until: int = 0  # unix seconds. In `asked`: until when an answer counts. In `running`: when the round is given up
 
 
 class StoredRecord(NamedTuple):
@@ -113,7 +113,7 @@ class Mailbox:
                 raise TemporarilyUnavailable(CONTENDED)  # the earlier call's item was deleted just now
             self._write(item, record)
         except Conflict:
-            raise TemporarilyUnavailable(CONTENDED) from None  # the reason says it all, so the cause is hidden
+            raise TemporarilyUnavailable(CONTENDED) from None
         except UnreadableItem:
             raise TemporarilyUnavailable(UNREADABLE) from None
 
@@ -137,15 +137,21 @@ class Mailbox:
         return self.replace(stored, running, exchange.deadline)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord | None:
-        """Replace a record by another; None if another writer was faster. The deadline is that of `retry`.
+        """Replace a record by another; None if another writer was faster.
+
+        Args:
+            stored: the record to replace.
+            record: the new record.
+            deadline: no attempt to write begins after it, in unix seconds.
 
         Raises:
             ItemTooLarge: the record does not fit into an item.
         """
         try:
-            return StoredRecord(record, self.retry(lambda: self._write(stored.item, record), deadline))
+            item = self.retry(lambda: self._write(stored.item, record), deadline)
         except Conflict:
             return None
+        return StoredRecord(record, item)
 
     def retry(self, attempt: Callable[[], T], deadline: float) -> T:
         """Return what `attempt` returns; repeat it while the table or KMS is unavailable.
@@ -185,4 +191,11 @@ class Mailbox:
 
 
 def _key(session: str, request: RequestId, principal: str | None) -> Key:
-    return Key(KIND, item_name(session, request), principal)
+    """Return the key of the item for one request of one session.
+
+    A cancellation names only the request, so both ids must be enough to find the item. Another session cannot guess it.
+    """
+    text = f"ks1/mailbox\0{session}\0{dumps(request)}"
+    # "surrogatepass": the request's id may hold half of a surrogate pair, which UTF-8 refuses.
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return Key(KIND, base64url(digest[:ID_BYTES]), principal)

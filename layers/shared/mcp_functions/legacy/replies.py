@@ -2,9 +2,10 @@
 
 The method decides where the reply comes from:
 
-    tools/call, prompts/get, resources/read   the modern server; a call that asks its user goes to `conversations`
-    lists, completion/complete                the modern server
-    initialize, logging/setLevel, ping        this module, because 2026-07-28 has removed them
+tools/call, prompts/get, resources/read    the modern server; a call that asks its user goes on in `conversations`
+lists, completion/complete                 the modern server
+initialize                                 the modern server's `server/discover`, and a new session
+logging/setLevel, ping                     this module, because 2026-07-28 has no such methods
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mcp_functions.legacy import conversations, final_messages, revisions, sessi
 from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.legacy.runner import Call, run_call, run_request
-from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO
+from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.protocol.wire_types import RequestId
 
-CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")  # the capabilities of earlier revisions
+LEGACY_CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")  # of a server, before 2026-07-28
 
 
 def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
@@ -47,12 +48,12 @@ def error_reply(id_: RequestId, error: McpError) -> Reply:
 
 
 def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
-    if call.method in CALLS or call.method in LISTS or call.method == "completion/complete":
+    if call.method in CALL_METHODS or call.method in LIST_METHODS or call.method == "completion/complete":
         return _run(exchange, call)
     if call.method == "initialize":
         return _initialize(exchange, call)
     # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
-    # capability". `resources/subscribe` is never declared.
+    # capability".
     if call.method == "logging/setLevel" and exchange.deployment.modern.catalog["logging"]:
         return _set_level(exchange, call)
     if call.method == "ping":
@@ -62,30 +63,33 @@ def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
 
 def _run(exchange: Exchange, call: Call) -> Reply:
     """Run a call or a list on the modern server. A call that asks its user goes on as a conversation."""
-    obstacle = conversations.obstacle_to_asking(exchange)
-    outcome = run_call(exchange, call, _capabilities(exchange, obstacle))
+    obstacle = conversations.obstacle_to_asking(exchange)  # why the client cannot be asked now; None if it can
+    outcome = run_call(exchange, call, _usable_capabilities(exchange, obstacle))
     # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
     if outcome.refusal and not exchange.in_batch:
         return Reply(refusal=outcome.refusal)
     mailbox = exchange.deployment.mailbox
     if outcome.is_unfinished and mailbox and obstacle is None:
         return conversations.begin(exchange, mailbox, call, outcome)
-    # Without an obstacle, the call could use each declared capability. A missing one was not declared.
-    last = final_messages.final_message(exchange, call, outcome, obstacle or Obstacle.NOT_DECLARED)
+    if obstacle is None:
+        # The call could use all that the client declared. If a capability is missing, the client did not declare it.
+        obstacle = Obstacle.NOT_DECLARED
+    last = final_messages.final_message(exchange, call, outcome, obstacle)
     return Reply((*outcome.notifications, last))
 
 
-def _capabilities(exchange: Exchange, obstacle: Obstacle | None) -> dict[str, Any]:
-    """Return the client's capabilities that a function may use now."""
+def _usable_capabilities(exchange: Exchange, obstacle: Obstacle | None) -> dict[str, Any]:
+    """Return those capabilities of the client that a handler may use in this request."""
     session = exchange.session
     if session is None or exchange.in_batch:
         return {}
     if obstacle is None:
         return session.capabilities
-    # The error -32042 asks a client to open a page, so that question needs no mailbox.
-    pages: dict[str, Any] = {"elicitation": {"url": {}}} if session.declares("elicitation.url") else {}
-    # A form of the host needs no mailbox either: each of its answers is a call.
-    return {**session.apps, **pages}
+    # Two kinds of questions do not need this server to wait for an answer: the client calls again.
+    usable = dict(session.apps)  # a form of the host: its answer is a call
+    if session.declares("elicitation.url"):
+        usable["elicitation"] = {"url": {}}  # error -32042: the client opens a page, and repeats its call
+    return usable
 
 
 def _initialize(exchange: Exchange, call: Call) -> Reply:
@@ -99,20 +103,25 @@ def _initialize(exchange: Exchange, call: Call) -> Reply:
     outcome = run_request(exchange, discover, session.capabilities)
     if outcome.result is None:
         return Reply((error_message(call.id, outcome.error or {}),))
-    discovered = outcome.result
+    result = _initialize_result(outcome.result, revision)
+    return Reply((result_message(call.id, result),), headers=_session_header(exchange, session))
+
+
+def _initialize_result(discovered: Mapping[str, Any], revision: str) -> dict[str, Any]:
+    """Return the result of `initialize` from the result of `server/discover`."""
     capabilities = discovered["capabilities"]
     result: dict[str, Any] = {
         "protocolVersion": revision,
-        "capabilities": {name: capabilities[name] for name in CAPABILITIES if name in capabilities},
+        "capabilities": {name: capabilities[name] for name in LEGACY_CAPABILITIES if name in capabilities},
         "serverInfo": discovered["_meta"][META_SERVER_INFO],
     }
     if "instructions" in discovered:
         result["instructions"] = discovered["instructions"]
-    return Reply((result_message(call.id, result),), headers=_session_header(exchange, session))
+    return result
 
 
 def _set_level(exchange: Exchange, call: Call) -> Reply:
-    """Return a new session id that holds the level. Some clients ignore it and keep the old level."""
+    """Reply with a new session id, which holds the level. A client that ignores the new id keeps its old level."""
     level = call.params.get("level")
     if level not in LOG_LEVELS:
         raise InvalidParams(message=f"params.level must be one of {', '.join(LOG_LEVELS)}")
@@ -124,8 +133,7 @@ def _set_level(exchange: Exchange, call: Call) -> Reply:
 def _session_header(exchange: Exchange, session: Session) -> dict[str, str]:
     """Return the header with the session id.
 
-    The header is optional (2025-11-25, basic/transports, "Session Management": "MAY assign a session ID"), so it is
-    left out if no key is available.
+    Without a key there is no header: 2025-11-25, basic/transports, "Session Management": "MAY assign a session ID".
     """
     seal = exchange.deployment.session_seal
     if seal is None:
@@ -135,5 +143,5 @@ def _session_header(exchange: Exchange, session: Session) -> dict[str, str]:
     except McpError as error:
         notes = observability.current()
         notes.add_error(error)
-        notes.outcome = "complete"  # the error is in the log, but the request succeeds without a session
+        notes.outcome = "complete"  # the request succeeds without a session; the log has the error as its reason
         return {}

@@ -1,8 +1,8 @@
 """The HTTP responses for legacy clients: one JSON object, an array, or a complete event stream.
 
-A stream is needed for notifications, and for a call whose client must return for more: its events have ids.
-JSON-RPC errors have HTTP status 200. These clients treat another status as a broken connection, and Python's SDK ends
-its session then.
+A response is a stream if it has notifications, or if the client must return for the rest of the call. In the second
+case the events have ids. A JSON-RPC error has HTTP status 200, because these clients treat another status as a broken
+connection. Python's SDK then ends its session.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class StreamEvent(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The reply to one request."""
+    """The reply to one request: it has one of `messages`, `events` and `refusal`."""
 
     messages: tuple[Mapping[str, Any], ...] = ()  # notifications, then the response
-    events: tuple[StreamEvent, ...] = ()  # the reply in place of `messages`, if the client must return for more
+    events: tuple[StreamEvent, ...] = ()  # for a client that must return for the rest of the call
+    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403
     headers: Mapping[str, str] = {}  # further headers of the HTTP response
-    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403, in place of `messages`
 
 
 def result_message(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The revisions of 2025: the features of each in one table, and which messages their clients send.
+"""The revisions of 2025: which features each has, and which messages their clients send.
 
-Revisions are dates, so they compare as text.
+Revisions are dates, so they compare as text: "2025-06-18" < "2025-11-25".
 """
 
 from __future__ import annotations
@@ -49,14 +49,16 @@ WITH_BATCHES = OLDEST  # 2025-06-18, changelog: "Remove support for JSON-RPC bat
 
 Kind: TypeAlias = Literal["request", "notification", "answer", "batch"]  # an answer is a JSON-RPC response
 
-# No client before 2026-07-28 sends these methods. Without their envelope, the modern path explains what is missing.
+# Only clients of 2026-07-28 send these methods. If such a request lacks its header and its `_meta`, the code for
+# 2026-07-28 must answer it, because it explains what is missing.
 MODERN_METHODS = ("server/discover", "subscriptions/listen", "tasks/update")
 MAX_BATCH = 50  # messages
 
 
 def supports(revision: str, feature: str) -> bool:
-    """Return whether a revision has a feature; those that `INTRODUCED` does not list are in every revision."""
-    return INTRODUCED.get(feature, OLDEST) <= revision
+    """Return whether a revision has a feature; a feature that `INTRODUCED` does not list is in every revision."""
+    introduced = INTRODUCED.get(feature, OLDEST)
+    return introduced <= revision
 
 
 def negotiate(requested: object) -> str:
@@ -77,10 +79,14 @@ def message_kind(body: object, header: str | None) -> Kind | None:
     """
     if isinstance(body, dict):
         return _single_kind(body, header)
-    if not isinstance(body, list) or not 0 < len(body) <= MAX_BATCH:
+    if not isinstance(body, list):
         return None
-    are_legacy = all(isinstance(each, dict) and _single_kind(each, header) for each in body)
-    return "batch" if are_legacy else None
+    if not body or len(body) > MAX_BATCH:
+        return None
+    for each in body:
+        if not isinstance(each, dict) or _single_kind(each, header) is None:
+            return None
+    return "batch"
 
 
 def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | None:
@@ -91,10 +97,9 @@ def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | No
     if isinstance(message.get("method"), str) and isinstance(message.get("params"), dict | None):
         if "id" not in message:
             return "notification"
-        return "request" if type(id_) in (str, int) else None
-    if isinstance(id_, str | int) and ("result" in message or "error" in message):
-        return "answer"
-    return None
+        return "request" if type(id_) in (str, int) else None  # `isinstance` would accept true and false
+    is_response = "result" in message or "error" in message
+    return "answer" if is_response and isinstance(id_, str | int) else None
 
 
 def _is_modern(message: Mapping[str, object], header: str | None) -> bool:

@@ -1,10 +1,13 @@
-"""Runs the rounds of calls that ask, and writes the outcome of each as the record that the mailbox stores.
+"""Runs the rounds of a call that asks its user, and records the outcome of each in the mailbox.
 
-A round runs the handler of a call once more, with the answers so far. Its outcome becomes a `CallRecord`:
+A round is one run of the call's handler, with the answers so far. Its outcome becomes a `CallRecord` in a phase:
 
-    the round asks            "asked", with the first question; the question's sealed id holds the call and the others
-    the round ran out of time "working", with the call
-    the call has ended        "over", with its result or an error
+    the round asks             "asked": the first question goes to the client; its id holds the call and the others
+    the time was up            "working": a later request of the client runs the next round
+    the call has ended         "over": the response goes to the client
+
+    run_round          runs the next round, and stores its record
+    record_outcome     makes the record of an outcome, with `record_question` or `record_end`
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.runner import run_call
 from mcp_functions.legacy.sealed_ids import PendingQuestion
-from mcp_functions.protocol.errors import McpError, Misconfigured
+from mcp_functions.protocol.errors import McpError, Misconfigured, StateTooLarge
 from mcp_functions.store import ItemTooLarge
 
 if TYPE_CHECKING:
@@ -37,20 +40,20 @@ class WaitingCall(NamedTuple):
     """A call between two rounds, and the request in which it continues."""
 
     exchange: Exchange  # the HTTP request of the client
-    mailbox: Mailbox  # has the record of the call
-    stream: CallStream  # the event streams that bring its messages
-    step: int  # the number of the last delivery to the client; 0 if there was none
-    call: Call
+    mailbox: Mailbox  # keeps the record of the call
+    stream: CallStream  # identifies the call
+    step: int  # the number of deliveries to the client so far; each ends with a question or the response
+    call: Call  # the call, with the state of its last round
     unseen: Sequence[Mapping[str, Any]] = ()  # notifications that the client has not received
 
 
 def run_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, Any] | None) -> CallRecord | None:
-    """Run the next round of a call and store its record; None if the record could not be stored.
+    """Run the next round of a call, store its record and return it; None if the record could not be stored.
 
     Args:
         waiting: the call.
-        claim: the call's record, which this function has reserved.
-        answers: the answers of the round, by key; None if the last round asked nothing.
+        claim: the call's record in the phase "running", from `Mailbox.claim`: no other function runs this round.
+        answers: the answers to the questions of the last round, by key; None if it asked nothing.
     """
     notes = observability.current()
     exchange = waiting.exchange
@@ -62,13 +65,13 @@ def run_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, A
         record = mailbox.retry(lambda: record_outcome(waiting, outcome), exchange.ends)
         stored = mailbox.replace(claim, record, exchange.ends)
     except ItemTooLarge:
-        record = over(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
+        record = record_end(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
         stored = mailbox.replace(claim, record, exchange.ends)
     except McpError as error:
-        # Nothing is stored. The lease of the claim ends, and the client's next poll gets OutcomeUnknown.
+        # Nothing is stored. After `CallRecord.until`, the client's next poll gets OutcomeUnknown.
         notes.reason = error.reason
         return None
-    if stored is None:
+    if stored is None:  # the client has cancelled the call, so its item is gone
         notes.reason = "cancelled"
         return None
     return record
@@ -81,23 +84,32 @@ def record_outcome(waiting: WaitingCall, outcome: Outcome) -> CallRecord:
     if outcome.needs_time:
         return CallRecord(waiting.stream.nonce, waiting.step, "working", unseen, call)
     if outcome.questions:
-        return ask(waiting._replace(call=call, unseen=unseen), outcome.questions, answers={})
+        return record_question(waiting._replace(call=call, unseen=unseen), outcome.questions, answers={})
     # The round could use every declared capability, so one that is missing was not declared.
     last = final_messages.final_message(waiting.exchange, call, outcome, Obstacle.NOT_DECLARED)
-    return over(waiting, [*unseen, last])
+    return record_end(waiting, [*unseen, last])
 
 
-def ask(waiting: WaitingCall, questions: Mapping[str, Any], answers: Mapping[str, Any]) -> CallRecord:
-    """Return the record that asks the first of a round's questions; its sealed id holds the others and the answers."""
-    revision = waiting.exchange.revision
+def record_question(waiting: WaitingCall, questions: Mapping[str, Any], answers: Mapping[str, Any]) -> CallRecord:
+    """Return the record that asks the first of these questions; or the end of the call, if it cannot be asked.
+
+    Args:
+        waiting: the call.
+        questions: the remaining questions of the round, by key.
+        answers: the answers to earlier questions of the round, by key.
+    """
+    if len(questions) > MAX_QUESTIONS:
+        return _record_not_asked(waiting, questions, Obstacle.TOO_MANY_QUESTIONS)
     stream = waiting.stream._replace(ends=answer_deadline(waiting.exchange))
     step = waiting.step + 1
-    elicitation_id = f"{stream.nonce}-{step}"
     # All questions are translated now, so that no user answers the first one when a later one cannot be asked.
-    requests = [translation.legacy_question(each, revision, elicitation_id) for each in questions.values()]
-    first_request = requests[0]
-    if first_request is None or None in requests or len(requests) > MAX_QUESTIONS:
-        return _cannot_ask(waiting, questions, Obstacle.NOT_IN_REVISION)
+    requests = [
+        translation.legacy_question(question, waiting.exchange.revision, elicitation_id=f"{stream.nonce}-{step}")
+        for question in questions.values()
+    ]
+    known_requests = [request for request in requests if request is not None]
+    if len(known_requests) < len(requests):
+        return _record_not_asked(waiting, questions, Obstacle.NOT_IN_REVISION)
     (key, question), *others = questions.items()
     pending = PendingQuestion(
         stream=stream,
@@ -110,11 +122,17 @@ def ask(waiting: WaitingCall, questions: Mapping[str, Any], answers: Mapping[str
     )
     try:
         id_ = waiting.mailbox.seals.questions.seal(pending._asdict())
-    except Misconfigured as error:  # the id would be too large, or KMS refuses
+    except Misconfigured as error:
         observability.current().reason = error.reason
-        return _cannot_ask(waiting, questions, Obstacle.TOO_LARGE)
-    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **first_request}]
+        obstacle = Obstacle.TOO_LARGE if isinstance(error, StateTooLarge) else Obstacle.NO_KEY
+        return _record_not_asked(waiting, questions, obstacle)
+    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **known_requests[0]}]
     return CallRecord(stream.nonce, step, "asked", messages, until=stream.ends)
+
+
+def record_end(waiting: WaitingCall, messages: Sequence[Mapping[str, Any]]) -> CallRecord:
+    """Return the record of a call that has ended; the last message is its response."""
+    return CallRecord(waiting.stream.nonce, waiting.step + 1, "over", messages)
 
 
 def answer_deadline(exchange: Exchange) -> int:
@@ -123,13 +141,8 @@ def answer_deadline(exchange: Exchange) -> int:
     return int(deployment.now()) + deployment.settings.question_seconds
 
 
-def _cannot_ask(waiting: WaitingCall, questions: Mapping[str, Any], obstacle: Obstacle) -> CallRecord:
-    """Return the record of a call that ends, with its questions in words, because its client cannot be asked."""
+def _record_not_asked(waiting: WaitingCall, questions: Mapping[str, Any], obstacle: Obstacle) -> CallRecord:
+    """Return the record of a call that ends because its client cannot be asked; the response has the questions."""
     described = map(describe_request, questions.values())
     last = final_messages.explanation_message(waiting.call, described, obstacle)
-    return over(waiting, [*waiting.unseen, last])
-
-
-def over(waiting: WaitingCall, messages: Sequence[Mapping[str, Any]]) -> CallRecord:
-    """Return the record of a call that has ended; the last message is its response."""
-    return CallRecord(waiting.stream.nonce, waiting.step + 1, "over", messages)
+    return record_end(waiting, [*waiting.unseen, last])

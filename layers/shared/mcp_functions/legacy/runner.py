@@ -1,10 +1,10 @@
 """Runs a request of a legacy client as requests of 2026-07-28, on the modern server of this deployment.
 
-The server is this function, or an endpoint that forwards each request to the function with its handler. A call may need
-several modern requests, its rounds: each runs the handler once more, with the answers and the state of earlier rounds.
-
     run_request   one modern request
     run_call      one round of a call, and more rounds while the call needs only time
+
+A call may need several modern requests, its rounds: each runs the handler once more, with the answers and the state of
+earlier rounds. The modern server is this function, or an endpoint that forwards each request to the right function.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at once if this much time is left
 SPARE_SECONDS = 1.5  # the part of the gateway's time that a round must leave, to store and write the outcome
 # The JSON-RPC error for a problem with the access token, where no HTTP status can show it.
-ACCESS_DENIED = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
+ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
 
 class ModernServer(NamedTuple):
@@ -41,7 +41,8 @@ class ModernServer(NamedTuple):
 
     answer: Callable[[Request], Result | ForwardedResponse]
     catalog: Mapping[str, Any]  # its tools, prompts and resources
-    forwards: bool = True  # True if it sends events to other functions, so that each request needs an event
+    # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
+    forwards: bool = True
 
 
 class Call(NamedTuple):
@@ -101,8 +102,7 @@ def run_call(
     """
     notifications: tuple[Mapping[str, Any], ...] = ()
     while True:
-        round_ = call._replace(params=_round_params(call, answers))
-        outcome = run_request(exchange, round_, capabilities)
+        outcome = run_request(exchange, call, capabilities, answers)
         notifications += outcome.notifications
         seconds_left = exchange.deadline - exchange.deployment.now()
         if not outcome.needs_time or seconds_left < MIN_ROUND_SECONDS:
@@ -111,15 +111,17 @@ def run_call(
         answers = None  # the state holds them now
 
 
-def run_request(exchange: Exchange, call: Call, capabilities: Mapping[str, Any]) -> Outcome:
-    """Run one modern request; an exception becomes the outcome's error."""
+def run_request(
+    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
+) -> Outcome:
+    """Run one modern request; an exception becomes the outcome's error. The arguments are those of `run_call`."""
     notes = observability.current()
-    request = _modern_request(exchange, call, capabilities)
+    request = _modern_request(exchange, call, capabilities, answers)
     try:
         answer = exchange.deployment.modern.answer(request)
     except (Unauthorized, InsufficientScope) as error:
         notes.add_error(error)
-        return Outcome(error=ACCESS_DENIED, refusal=responses.failure(error, call.id))
+        return Outcome(error=ACCESS_DENIED_ERROR, refusal=responses.failure(error, call.id))
     except BaseException as error:  # a crash becomes a JSON-RPC error, so the client learns which request crashed
         if is_ctrl_c(error):
             raise
@@ -133,12 +135,15 @@ def run_request(exchange: Exchange, call: Call, capabilities: Mapping[str, Any])
     return outcome
 
 
-def _modern_request(exchange: Exchange, call: Call, capabilities: Mapping[str, Any]) -> Request:
+def _modern_request(
+    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
+) -> Request:
     modern = exchange.deployment.modern
-    message = translation.modern_message(exchange, call.id, call.method, call.params, capabilities)
+    params = _round_params(call, answers)
+    message = translation.modern_message(exchange, call.id, call.method, params, capabilities)
     headers = translation.modern_headers(message, modern.catalog, exchange.http.headers)
     event = exchange.event
-    if modern.forwards:  # a modern event copies the whole request
+    if modern.forwards:
         event = translation.modern_event(event, message, headers, spare_ms=int(SPARE_SECONDS * 1000))
     return Request(
         message=message,
@@ -162,21 +167,25 @@ def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, An
 
 
 def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
-    """Read the HTTP response of another function: JSON or an event stream."""
+    """Read the HTTP response of another function: one JSON message, or an event stream."""
     if response["statusCode"] in (401, 403):  # the access token is the problem
-        return Outcome(error=ACCESS_DENIED, refusal=response)
-    body: str = response["body"]
-    texts = [body]
-    if body.startswith("event:"):
-        texts = [line.removeprefix("data: ") for line in body.split("\n") if line.startswith("data: ")]
+        return Outcome(error=ACCESS_DENIED_ERROR, refusal=response)
     try:
-        *notifications, last = map(json.loads, texts)
-        if last.get("method") is None:
-            return Outcome(last.get("result"), last.get("error"), tuple(notifications))
-    except (ValueError, AttributeError):
-        pass
-    # The body has no message, it is not JSON-RPC, or the stream ends with a notification.
-    return Outcome(error=InternalError().to_json())
+        messages = [json.loads(text) for text in _message_texts(response["body"])]
+    except ValueError:
+        messages = []
+    last = messages[-1] if messages else None
+    if not isinstance(last, dict) or "method" in last:
+        # The body is empty or not JSON-RPC, or the stream ends with a notification.
+        return Outcome(error=InternalError().to_json())
+    return Outcome(last.get("result"), last.get("error"), notifications=tuple(messages[:-1]))
+
+
+def _message_texts(body: str) -> list[str]:
+    """Return the JSON texts in a body."""
+    if not body.startswith("event:"):
+        return [body]
+    return [line.removeprefix("data: ") for line in body.split("\n") if line.startswith("data: ")]
 
 
 def _note_outcome(outcome: Outcome) -> None:
@@ -185,7 +194,7 @@ def _note_outcome(outcome: Outcome) -> None:
     if outcome.questions:
         notes.conclude("input_required")
     elif outcome.needs_time:
-        notes.conclude("shed")
+        notes.conclude("shed")  # the log's name for a round that ended for lack of time
     elif outcome.error is not None:
         notes.conclude("failed" if _is_failure(outcome.error) else "refused", "function")
         notes.code = outcome.error.get("code")
@@ -195,8 +204,5 @@ def _note_outcome(outcome: Outcome) -> None:
 
 
 def _is_failure(error: Mapping[str, Any]) -> bool:
-    """Return whether the function failed.
-
-    With `retryable` it did not fail, but refused a caller who may try again. The function's own log has the reason.
-    """
+    """Return whether the function failed. With `retryable` it only refused a caller, who may try again."""
     return error.get("code") == InternalError.code and value_at(error, "data", "retryable") is not True

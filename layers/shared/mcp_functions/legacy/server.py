@@ -1,16 +1,15 @@
 """Answers the HTTP requests of clients of 2025.
 
-Other clients send requests to the same address. `None` instead of a response leaves a request to the code for
-2026-07-28, which answers or refuses it.
+Clients of 2026-07-28 use the same address. `LegacyServer` returns None for a request that the code for 2026-07-28 must
+answer or refuse. It checks a request in this order:
 
     1. the header MCP-Protocol-Version    None if it names a revision that is not of 2025
     2. GET                                the rest of an event stream (`Last-Event-ID`); None if there is none
     3. the body of a POST                 None if it holds no message of 2025 (`revisions.message_kind`)
-    4. the caller and the session         an error if one of them is invalid; no server remembers a session: its id
-                                          holds the session itself, sealed (encrypted and authenticated); None for a
-                                          batch if the session's revision has no batches
-    5. the other headers                  an error if they contradict the body
-    6. the kind of the message            a request, a notification, an answer to a question, or a batch of these
+    4. the caller and the session         an error if one of them is invalid
+    5. a batch                            None if the session's revision has no batches
+    6. the other headers                  an error if they contradict the body
+    7. the kind of the message            a request, a notification, an answer to a question, or a batch of these
 """
 
 from __future__ import annotations
@@ -101,10 +100,11 @@ class LegacyServer:
         except McpError as error:
             if kind != "request":
                 raise
+            id_ = body["id"]
             if isinstance(error, TemporarilyUnavailable | Misconfigured):
                 # These clients read the error of a request only with status 200.
-                return responses.reply_response(http, replies.error_reply(body["id"], error), body["id"])
-            error.id = body["id"]  # an error response must have the id of its request
+                return responses.reply_response(http, replies.error_reply(id_, error), id_)
+            error.id = id_  # an error response must have the id of its request
             raise
 
     def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
@@ -125,7 +125,7 @@ class LegacyServer:
             stream = streams.resume(exchange, mailbox, event_id)
         except TemporarilyUnavailable as error:
             notes.add_error(error)
-            # The client returns with the same event id.
+            # After a pause, the client returns with the same event id.
             stream = (responses.StreamEvent(None, event_id, streams.LONGEST_PAUSE),)
         return None if stream is None else responses.stream_response(stream, {})
 
@@ -177,5 +177,5 @@ def _check_headers(exchange: Exchange, messages: Sequence[Mapping[str, Any]]) ->
         params = message.get("params")
         if message.get("method") == "tools/call" and isinstance(params, dict):  # an answer may have any params
             declared = lookup.header_arguments(exchange.deployment.modern.catalog, params.get("name"))
-            sent = {name: parameter for name, parameter in declared.items() if name in received}
-            lookup.check_headers(sent, params, received)
+            received_arguments = {name: parameter for name, parameter in declared.items() if name in received}
+            lookup.check_headers(received_arguments, params, received)

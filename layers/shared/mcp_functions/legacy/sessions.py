@@ -103,17 +103,30 @@ def new_session(params: Mapping[str, Any], revision: str, principal: str | None,
 
 
 def open_session(token: str, seal: IdSeal, principal: str | None, *, caller_id: str, now: float) -> Session:
-    """Return the session that an id holds. An id that is invalid, expired or another caller's is a SessionNotFound."""
+    """Return the session that an id holds.
+
+    Args:
+        token: the session id.
+        seal: the seal of session ids.
+        principal: digest of the caller; None on a server without sign-in.
+        caller_id: the name under which the caller's invalid ids are counted.
+        now: the time in unix seconds.
+
+    Raises:
+        SessionNotFound: the id is invalid, expired or another caller's. The client cannot tell which.
+    """
     try:
         claims = seal.open(token, caller_id)
     except InvalidRequestState as error:
-        raise SessionNotFound(reason=f"session_{error.reason}") from None  # for clients both are the same
-    session = Session(**{name: claims[name] for name in Session._fields})
+        raise SessionNotFound(reason=f"session_{error.reason}") from None
+    members = {name: claims[name] for name in Session._fields}
+    members["client"] = tuple(members["client"])  # JSON has a list
+    session = Session(**members)
     if session.principal != principal:
         raise SessionNotFound(reason="session_principal")
     if now >= session.ends:
         raise SessionNotFound(reason="session_expired")
-    return session._replace(client=tuple(claims["client"]))  # a tuple is a list in JSON
+    return session
 
 
 def _declared_letters(capabilities: object, revision: str) -> str:

@@ -1,7 +1,14 @@
 """The event streams of waiting calls: a client returns with the id of the last event, and gets what came after it.
 
-The id is sealed and holds a position in the stream. The mailbox has the call's record: its messages, and its phase. A
-client that returns too early gets an event without a message, after which it waits and returns again (a poll).
+The id holds a position in the stream. The mailbox has the record of the call: the messages for the client, and a phase.
+
+    phase      the client gets
+    asked      the question; after that, a poll until it has answered
+    running    a poll, until another function has ended the round
+    working    the outcome of the next round, which this request runs
+    over       the response
+
+A poll is an event without a message, after which the client waits and returns again.
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
 
     Events = tuple[StreamEvent, ...]
 
-# The milliseconds before a client returns, by the count of its polls without news. The count stops at the last index.
+# The milliseconds before a client returns: after its first poll in a row, its second, and so on. The last is repeated.
 POLL_PAUSES = (500, 700, 980, 1372, 1920, 2689, 3764, 5000)
 FIRST_PAUSE = POLL_PAUSES[0]
 LONGEST_PAUSE = POLL_PAUSES[-1]
@@ -55,9 +62,10 @@ def resume(exchange: Exchange, mailbox: Mailbox, last_event_id: str) -> Events |
 
 
 def _following(exchange: Exchange, mailbox: Mailbox, position: StreamPosition, stored: StoredRecord) -> Events:
-    """Return the events that follow a position, by the phase of the call (see `mailbox`)."""
+    """Return the events that follow a position, by the phase of the call."""
     record = stored.record
-    if record.step > position.step and record.phase in DELIVERABLE:
+    is_unseen = record.step > position.step
+    if is_unseen and record.phase in DELIVERABLE:
         return events_after(mailbox, position, record)
     if record.phase == "working" and record.call:
         waiting = WaitingCall(exchange, mailbox, position.stream, record.step, record.call, unseen=record.messages)
@@ -76,7 +84,7 @@ def events_after(mailbox: Mailbox, position: StreamPosition, record: CallRecord)
     """Return the events that follow a position: an id to resume from, the messages, and the new position."""
     if record.phase not in DELIVERABLE:
         return _poll(mailbox, position, FIRST_PAUSE)
-    if not responses.is_unicode(record.messages):  # Lambda's runtime cannot encode this
+    if not responses.is_unicode(record.messages):  # Lambda's runtime could not encode the response
         return _error(position, "the function returned half of a surrogate pair", InternalError())
     # The first event repeats the old position: a client that loses the rest of the stream resumes from there.
     first = StreamEvent(None, _event_id(mailbox, position._replace(polls=0)), FIRST_PAUSE)
@@ -87,15 +95,18 @@ def events_after(mailbox: Mailbox, position: StreamPosition, record: CallRecord)
 
 def _continue(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
     """Run another round of a call that ran out of time: this request has time for it."""
-    claim = None  # without a claim, a later request of the client runs the round
+    mailbox = waiting.mailbox
+    claim = None
     try:
-        claim = waiting.mailbox.claim(stored, waiting.exchange)
+        claim = mailbox.claim(stored, waiting.exchange)
     except McpError as error:
         observability.current().reason = error.reason
-    record = run_round(waiting, claim, answers=None) if claim else None  # the last round asked nothing
+    if claim is None:  # another function runs the round, or a later request of the client will
+        return _poll(mailbox, position, FIRST_PAUSE)
+    record = run_round(waiting, claim, answers=None)  # the last round asked nothing
     if record is None:
-        return _poll(waiting.mailbox, position, FIRST_PAUSE)
-    return events_after(waiting.mailbox, position, record)
+        return _poll(mailbox, position, FIRST_PAUSE)
+    return events_after(mailbox, position, record)
 
 
 def _poll(mailbox: Mailbox, position: StreamPosition, milliseconds: int) -> Events:

@@ -1,9 +1,10 @@
-"""Rewrites a request of an earlier revision as one of 2026-07-28, and its result as the earlier revision has it.
+"""Rewrites a request of an earlier revision as one of 2026-07-28, and the result as the earlier revision has it.
 
-    in    modern_params, modern_message, modern_headers, modern_event
-    out   legacy_result, legacy_entry, legacy_content, legacy_question
+    a request of the client     modern_params, modern_message, modern_headers, modern_event
+    its result                  legacy_result, legacy_entry, legacy_content
+    a question to the client    legacy_question
 
-Functions named `modern_…` return what 2026-07-28 has, functions named `legacy_…` what the client's revision has.
+Functions named `modern_…` return what 2026-07-28 has. Functions named `legacy_…` return what the client's revision has.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from mcp_functions.handlers import lookup
 from mcp_functions.legacy.revisions import supports
 from mcp_functions.protocol import header_parameters, headers
 from mcp_functions.protocol.constants import (
-    CALLS,
-    LISTS,
+    CALL_METHODS,
+    LIST_METHODS,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_CLIENT_REVISION,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 # These params and headers have another meaning in 2026-07-28, or none.
 DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
 DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
-NEW_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # results have these since 2026-07-28
+NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # results have these since 2026-07-28
 
 
 def modern_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,8 +80,8 @@ def modern_headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received
     modern["content-type"] = "application/json"
     modern["mcp-protocol-version"] = PROTOCOL_VERSION
     modern["mcp-method"] = method
-    if method in CALLS:
-        name = params.get(CALLS[method])  # the tool, prompt or resource
+    if method in CALL_METHODS:
+        name = params.get(CALL_METHODS[method])  # the tool, prompt or resource
         if isinstance(name, str):
             modern["mcp-name"] = headers.encode(name)
     if method == "tools/call":
@@ -117,11 +118,11 @@ def modern_event(
 
 def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return the result of a request for a client of `revision`."""
-    result = {name: value for name, value in modern.items() if name not in NEW_MEMBERS}
+    result = {name: value for name, value in modern.items() if name not in NEW_RESULT_MEMBERS}
     meta = {name: value for name, value in result.pop("_meta", {}).items() if name != META_SERVER_INFO}
-    if method in LISTS:
-        listed = LISTS[method]  # the member of the result that has the entries, for example "tools"
-        result[listed] = [legacy_entry(each, revision) for each in result[listed]]
+    if method in LIST_METHODS:
+        member = LIST_METHODS[method]  # the member of the result that has the entries, for example "tools"
+        result[member] = [legacy_entry(entry, revision) for entry in result[member]]
     elif method == "tools/call":
         result = _tool_result(result, revision)
     elif method == "prompts/get":
@@ -136,16 +137,17 @@ def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict
 def legacy_entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return a tool, prompt, resource or template as a list of `revision` describes it."""
     entry = _without_new(modern, revision)
-    # 2025-11-25, schema.ts, Tool: both schemas have `type: "object"`
-    output = entry.pop("outputSchema", None)
-    if output is not None and _allows_only_objects(output, output):
-        entry["outputSchema"] = {**output, "type": "object"}
-    if "inputSchema" in entry:
+    is_tool = "inputSchema" in entry
+    if is_tool:
+        # 2025-11-25, schema.ts, Tool: both schemas have `type: "object"`
         entry["inputSchema"] = {**entry["inputSchema"], "type": "object"}
-    elif "annotations" in entry:
+        output = entry.pop("outputSchema", None)
+        if output is not None and _allows_only_objects(output, output):
+            entry["outputSchema"] = {**output, "type": "object"}
+    elif "annotations" in entry:  # of a resource; the annotations of tools are the same in every revision
         entry["annotations"] = _without_new(entry["annotations"], revision)
-    if "arguments" in entry:
-        entry["arguments"] = [_without_new(each, revision) for each in entry["arguments"]]
+    if "arguments" in entry:  # of a prompt
+        entry["arguments"] = [_without_new(argument, revision) for argument in entry["arguments"]]
     return entry
 
 
@@ -164,16 +166,15 @@ def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: s
     method = request["method"]
     if method == "roots/list":  # the same in every revision
         return dict(request)
-    params = request["params"]
     if method == "sampling/createMessage":
-        params = _sampling_params(params, revision)
-    elif params.get("mode") != "url":
-        params = _form_params(params, revision)
-    elif supports(revision, "elicitation.url"):
-        params = {**params, "elicitationId": elicitation_id}
+        params = _sampling_params(request["params"], revision)
+    elif request["params"].get("mode") == "url":
+        params = _page_params(request["params"], revision, elicitation_id)
     else:
+        params = _form_params(request["params"], revision)
+    if params is None:
         return None
-    return None if params is None else {"method": method, "params": params}
+    return {"method": method, "params": params}
 
 
 def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
@@ -182,26 +183,35 @@ def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
 
 
 def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
+    """Return the result of a tool. Earlier revisions have no structured content, or only objects."""
     result["content"] = [legacy_content(block, revision) for block in result["content"]]
-    structured = result.get("structuredContent", {})
+    if "structuredContent" not in result:
+        return result
+    structured = result["structuredContent"]
     if isinstance(structured, dict) and supports(revision, "structuredContent"):
         return result
-    # Earlier revisions have no structured content, or only objects. Without any content it becomes a text.
-    result.pop("structuredContent", None)
-    if not result["content"] and structured is not None:
+    del result["structuredContent"]
+    if not result["content"] and structured is not None:  # otherwise the client would get no content at all
         result["content"] = [{"type": "text", "text": dumps(structured)}]
     return result
 
 
 def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
-    """Return whether a part of the schema `root` accepts objects only."""
+    """Return whether a schema, which is a part of the schema `root`, accepts objects only."""
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return _allows_only_objects(root.get("$defs", {}).get(name, {}), root)
-    members = schema.get("anyOf") or schema.get("oneOf")
-    if members:
-        return all(_allows_only_objects(member, root) for member in members)
+        _path, _slash, name = schema["$ref"].rpartition("/")  # "#/$defs/Seat"
+        definitions = root.get("$defs", {})
+        return _allows_only_objects(definitions.get(name, {}), root)
+    alternatives = schema.get("anyOf") or schema.get("oneOf")
+    if alternatives:
+        return all(_allows_only_objects(alternative, root) for alternative in alternatives)
     return bool(schema.get("type") == "object")
+
+
+def _page_params(params: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
+    if not supports(revision, "elicitation.url"):
+        return None
+    return {**params, "elicitationId": elicitation_id}
 
 
 def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
@@ -221,12 +231,14 @@ def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | Non
     """Return a field as 2025-06-18 has it: choices are `enum` and `enumNames`, and only booleans have a default."""
     if field["type"] == "array" and not supports(revision, "elicitation.multi"):
         return None
-    kept = {name: value for name, value in field.items() if name != "default" or field["type"] == "boolean"}
-    choices = kept.pop("oneOf", None)
+    legacy = dict(field)
+    if field["type"] != "boolean":
+        legacy.pop("default", None)
+    choices = legacy.pop("oneOf", None)
     if choices:
-        kept["enum"] = [choice["const"] for choice in choices]
-        kept["enumNames"] = [choice["title"] for choice in choices]
-    return kept
+        legacy["enum"] = [choice["const"] for choice in choices]
+        legacy["enumNames"] = [choice["title"] for choice in choices]
+    return legacy
 
 
 def _sampling_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:

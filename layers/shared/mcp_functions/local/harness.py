@@ -155,7 +155,7 @@ class Harness:
         """With `runtime`, kill the process that runs a request of a function, if there is exactly one.
 
         Args:
-            folder: the function's folder; with the suffix WORKER, the worker that continues its tasks.
+            folder: the function's folder; with WORKER_SUFFIX, the worker that continues its tasks.
 
         Returns:
             Whether a process was killed.
@@ -239,7 +239,7 @@ class Harness:
             watchdog=self._running.enter_context(contextlib.closing(Watchdog())),
         )
         launcher.configure(folders)
-        self._fleet = self._running.enter_context(Fleet(launcher, self.reuse))
+        self._fleet = self._running.enter_context(Fleet(launcher, reuse=self.reuse))
         self._template_variables.load(folders)
         return self._fleet.run
 

@@ -1,11 +1,16 @@
 """The responses of the sign-in front: JSON, redirects and pages.
 
-No cache stores them, except public documents, and no other site can frame them. An error at a path that a browser shows
-is a page without details. At any other path it is an error of OAuth, as JSON.
+    a public document            may be cached
+    an error at a page's path    a page without details, because a browser shows it to the user
+    an error at any other path   an error of OAuth as JSON, for the client
+
+No cache stores any other response, and no site can show one in a frame.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -26,7 +31,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "x-frame-options": "DENY",
 }
-# Pages of hosts call these endpoints. No cookie counts there, so a page of another site gains nothing.
+# Clients that are web pages call the endpoints that return JSON. These read no cookie, so every page may call them.
 CORS = {"access-control-allow-origin": "*"}
 PREFLIGHT = {
     **CORS,
@@ -41,16 +46,13 @@ STYLE = (
     "h1{font-size:1.3rem}dd{margin:0 0 .8rem;overflow-wrap:anywhere;overflow:hidden}"
     "button{font:inherit;padding:.5rem 1.2rem}"
 )
-STYLE_HASH = "sha256-+3RBkE5ZJ5uW/+mrDBbQS3Wct3E4AFdp4qMlE6bv8Rw="
-# There is no form-action: browsers would apply it to every redirect after a form, to the provider and to the client.
-PAGE_POLICY = f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'"
 ERROR_PAGE = "<p>This sign-in cannot go on. Close this page and start again in your application.</p>"
-PAGES = ("/authorize", "/callback")  # the endpoints whose responses a browser shows
+PAGES = ("/authorize", "/callback")  # a browser shows the responses of these endpoints
 BAD_REQUEST = 400
 UNAUTHORIZED = 401
 SERVER_FAULT = 500
 UNAVAILABLE = 503
-# HTTP status -> error code of OAuth, and its description. Any other status means that the request cannot be read.
+# HTTP status -> error code of OAuth, and its description. Any other status from 400 on has UNREADABLE.
 FAILURES = {
     SERVER_FAULT: (errors.SERVER_ERROR, "the server failed"),
     UNAVAILABLE: (errors.TEMPORARILY_UNAVAILABLE, "try again in a moment"),
@@ -78,6 +80,11 @@ def redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Respons
     return _response(status, "", {"location": location}, cookies)
 
 
+def is_page(path: str) -> bool:
+    """Check whether a browser shows the responses of a path, which may begin with a path of the front's own URL."""
+    return path.endswith(PAGES)
+
+
 def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> Response:
     """Make a page.
 
@@ -94,20 +101,30 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
     )
     headers = {
         "content-type": "text/html; charset=utf-8",
-        "content-security-policy": PAGE_POLICY,
+        "content-security-policy": _page_policy(),
         # With no-referrer, a browser would send `Origin: null` with the page's own form.
         "referrer-policy": "same-origin",
     }
     return _response(status, body, headers, cookies)
 
 
+def _page_policy() -> str:
+    """Return the Content-Security-Policy of a page: the browser applies the page's own style, and loads nothing.
+
+    It has no form-action: browsers would apply it to every redirect after a form, to the provider and to the client.
+    """
+    style_hash = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{style_hash}'; base-uri 'none'; frame-ancestors 'none'"
+
+
 def refused(error: OAuthError, http: HttpRequest) -> Response:
     """Make the response of a request that was refused."""
-    if http.path.endswith(PAGES):
+    if is_page(http.path):
         # With 401 a browser would ask for a password.
         status = BAD_REQUEST if error.status == UNAUTHORIZED else error.status
         return _error_page(status)
     headers = {}
+    # RFC 6749, 5.2: the response names the scheme of the Authorization header that did not authenticate the client.
     if error.status == UNAUTHORIZED and "authorization" in http.headers:
         headers["www-authenticate"] = 'Basic realm="token"'
     return _error(error, headers)
@@ -115,8 +132,10 @@ def refused(error: OAuthError, http: HttpRequest) -> Response:
 
 def failed(error: McpError, http: HttpRequest) -> Response:
     """Make the response of a request that this server could not answer, or not read."""
-    status = error.status if error.status >= BAD_REQUEST else SERVER_FAULT
-    if http.path.endswith(PAGES):
+    status = error.status
+    if status < BAD_REQUEST:  # an MCP client reads the error in the body, so some errors have the status 200 there
+        status = SERVER_FAULT
+    if is_page(http.path):
         response = _error_page(status)
     else:
         code, description = FAILURES.get(status, UNREADABLE)
@@ -131,7 +150,10 @@ def _error(error: OAuthError, headers: Mapping[str, str]) -> Response:
 
 
 def _error_page(status: int) -> Response:
-    """Make the page of a sign-in that cannot go on. Its text never changes: an attacker may have led the user here."""
+    """Make the page of a sign-in that cannot go on.
+
+    Its text is always the same. An attacker may have led the user here, and could otherwise choose a part of the text.
+    """
     response = page(status, "Sign-in stopped", ERROR_PAGE)
     response["headers"]["referrer-policy"] = "no-referrer"
     return response

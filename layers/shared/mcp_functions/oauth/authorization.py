@@ -3,11 +3,11 @@
     GET   begin    checks the request; shows the consent page, or redirects if the browser remembers the consent
     POST  decide   reads the form of the page; redirects to the provider, or back to the client with an error
 
-The front (this authorization server) keeps no session. The checked request, `SignIn`, travels in the form of the page,
-then in the provider's `state`, sealed (encrypted and authenticated) for this browser.
+The front (this authorization server) keeps no session. A checked request, a `SignIn`, travels in the form of the page,
+and then in the `state` for the provider. Both times it is sealed: encrypted, authenticated and bound to this browser.
 
-The consent comes before the provider is asked. Many providers sign a user in without a question. A click on a link
-would then be enough to give a stranger's client a token ("confused deputy", MCP security best practices).
+The user consents before the front asks the provider. Many providers sign a user in without a question. A click on a
+link would then be enough to give a stranger's client a token ("confused deputy", MCP security best practices).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.settings import FrontSettings
 
 CHALLENGE = r"[A-Za-z0-9_-]{43}"  # a PKCE challenge: SHA-256 in base64url
-STATE = r"[ -~]{0,1536}"  # printable ASCII (RFC 6749, appendix A.5); limited, because a URL may carry it twice
-MAX_SCOPE = 512  # characters
-PROMPTS = {"login", "select_account", "consent"}  # the values of `prompt` that the provider gets
-# Clients ask every server for these scopes of OpenID Connect. The front asks the provider only for those that it needs.
+STATE = r"[ -~]{0,1536}"  # printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
+MAX_SCOPE_CHARS = 512
+PROMPTS = {"login", "select_account", "consent"}  # the values of `prompt` that the front passes on to the provider
+# Many clients ask every server for these scopes of OpenID Connect. They are no scopes of an MCP server.
 IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
 SEE_OTHER = 303
 
@@ -45,17 +45,17 @@ class SignIn(NamedTuple):
     """A checked request of a client. Sealed, it is in the consent page and in the provider's `state`."""
 
     client: str  # the digest of the client's id
-    redirect: str  # the redirect URI, to which the answer goes
+    redirect: str  # the redirect URI, which gets the code or the error
     state: str  # the client's `state`; "" if it sent none
     challenge: str  # the client's PKCE challenge
     scope: str  # the scope that the client asked for
     prompt: str  # the `prompt` for the provider; "" for none
-    consent: str  # the name of the consent; "" if the browser may not remember it
+    consent: str  # the name under which a browser remembers this consent; "" if it may not
 
     @classmethod
     def of(cls, claims: Mapping[str, Any]) -> SignIn:
-        """Read the claims of a sealed value."""
-        return cls(**{name: claims[name] for name in cls._fields})  # the sealed value has other claims too
+        """Read the claims of a sealed value, which has further claims."""
+        return cls(**{name: claims[name] for name in cls._fields})
 
     @property
     def may_be_remembered(self) -> bool:
@@ -69,23 +69,36 @@ def begin(request: OAuthRequest, services: Services) -> Response:
     Raises:
         OAuthError: nothing may be sent to the redirect URI, so the browser shows a page.
     """
-    parameters = request.parameters
-    client = services.clients.find(parameters.get("client_id", ""), request.caller_id)
-    # Until the redirect URI and the state are checked, no answer goes to the client.
-    if not client.may_receive_at(parameters.get("redirect_uri", "")):
-        raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
-    if not re.fullmatch(STATE, parameters.get("state", "")):  # the client could not use an answer without its state
-        raise OAuthError(errors.INVALID_REQUEST, "state is too long, or not in ASCII")
+    client = _find_client(request, services)
     try:
-        sign_in = _check_request(client, parameters, services.settings)
+        sign_in = _check_request(client, request.parameters, services.settings)
     except OAuthError as error:
-        if not _is_trusted(request, client, services):
+        if not _may_get_error(client, request, services):
             raise
-        return _refuse(parameters["redirect_uri"], parameters.get("state", ""), error, services)
+        return _redirect_error(request.parameters["redirect_uri"], request.parameters.get("state", ""), error, services)
     browser = services.browsers.recognise(request)
     must_ask = "consent" in sign_in.prompt.split()
     if browser and not must_ask and services.browsers.has_consented(request, browser, sign_in.consent):
         return _redirect_to_provider(sign_in, browser, services, cookies=[])
+    return _show_consent_page(client, sign_in, browser, services)
+
+
+def _find_client(request: OAuthRequest, services: Services) -> Client:
+    """Return the client of a request, whose redirect URI and `state` are checked: an error may be sent there.
+
+    Raises:
+        OAuthError: nothing may be sent to the redirect URI.
+    """
+    client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
+    if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
+        raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
+    if not re.fullmatch(STATE, request.parameters.get("state", "")):  # without its `state` a client reads no response
+        raise OAuthError(errors.INVALID_REQUEST, "state is too long, or not in ASCII")
+    return client
+
+
+def _show_consent_page(client: Client, sign_in: SignIn, browser: Browser | None, services: Services) -> Response:
+    """Ask the user; a browser without a cookie gets one, because the form counts only in the browser of the page."""
     cookies = []
     if browser is None:
         browser = new_browser()
@@ -102,19 +115,19 @@ def decide(request: OAuthRequest, services: Services) -> Response:
         OAuthError: the form was not sent by the page, in the browser to which the page was shown.
     """
     headers = request.http.headers
-    browser = services.browsers.recognise(request)
     fetch_site = headers.get("sec-fetch-site", "same-origin")  # older browsers do not send it
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
         raise OAuthError(errors.INVALID_REQUEST, "the form comes from another site", status=403)
+    browser = services.browsers.recognise(request)
     if browser is None:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
     claims = services.values.open(CONSENT, request.parameters.get("request", ""), request.caller_id, (browser.digest,))
     if claims is None:
-        raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or some time ago")
+        raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or was shown too long ago")
     sign_in = SignIn.of(claims)
     if request.parameters.get("decision") != "allow":
         denied = OAuthError(errors.ACCESS_DENIED, "the user did not consent")
-        return _refuse(sign_in.redirect, sign_in.state, denied, services)
+        return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
     cookies = []
     if sign_in.may_be_remembered and request.parameters.get("remember") == "yes":
         cookies.append(services.browsers.remember(request, browser, sign_in.consent))
@@ -129,10 +142,11 @@ def _redirect_to_provider(sign_in: SignIn, browser: Browser, services: Services,
     return answers.redirect(SEE_OTHER, url, cookies)
 
 
-def _is_trusted(request: OAuthRequest, client: Client, services: Services) -> bool:
-    """Check whether an error may be sent to a client before the user has done anything (RFC 9700, 4.11.2).
+def _may_get_error(client: Client, request: OAuthRequest, services: Services) -> bool:
+    """Check whether the browser may be sent to a client with an error, before the user has done anything.
 
-    Anybody may register a client: its errors would make every link to this front an open redirect.
+    Anybody may register a client. If every client got its errors, a link to this front could lead a user to any site
+    (RFC 9700, 4.11.2). So only a client of the operator's, or one that this browser has consented to, gets them.
     """
     if client.id in services.settings.clients:
         return True
@@ -143,16 +157,15 @@ def _is_trusted(request: OAuthRequest, client: Client, services: Services) -> bo
         scope = _scope(request.parameters.get("scope", ""), services.settings)
     except OAuthError:
         return False
-    return services.browsers.has_consented(
-        request, browser, _consent(client, request.parameters["redirect_uri"], scope)
-    )
+    consent = _consent(client, request.parameters["redirect_uri"], scope)
+    return services.browsers.has_consented(request, browser, consent)
 
 
-def _refuse(redirect: str, state: str, error: OAuthError, services: Services) -> Response:
+def _redirect_error(redirect: str, state: str, error: OAuthError, services: Services) -> Response:
     """Send the browser back to the client with an error."""
     error.note()
     answer = {"error": error.code, "error_description": error.description}
-    # With 303 the browser does not send the page's form again, to the client (RFC 9700, 4.12).
+    # After 303 the browser sends a GET; after 307 it would send the page's form to the client (RFC 9700, 4.12).
     return answers.redirect(SEE_OTHER, answer_url(redirect, state, answer, services.settings))
 
 
@@ -171,7 +184,7 @@ def _check_request(client: Client, parameters: Mapping[str, str], settings: Fron
     if parameters.get("response_mode", "query") != "query":
         raise OAuthError(errors.INVALID_REQUEST, "only response_mode=query is supported")
     challenge = parameters.get("code_challenge", "")
-    # RFC 9700, 2.1.1: "plain" would show the verifier in the request, and without PKCE a stolen code is enough.
+    # RFC 9700, 2.1.1. Without PKCE a stolen code is enough, and with the method "plain" the challenge is the verifier.
     if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
         raise OAuthError(errors.INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
     check_resource(parameters, settings)
@@ -189,20 +202,20 @@ def _check_request(client: Client, parameters: Mapping[str, str], settings: Fron
 
 
 def _consent(client: Client, redirect: str, scope: str) -> str:
-    """Return the name of a consent; "" if no browser may remember it."""
-    if not redirects.is_web(redirect):  # any program on the user's machine could receive the answer
+    """Return the name under which a browser remembers a consent; "" if it may not."""
+    if not redirects.is_web(redirect):  # another program on the user's machine could get the code without a question
         return ""
     return consent_name(client.id, redirect, scope)
 
 
 def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> None:
-    """Check that a token is requested for this server (RFC 8707), which a request without a resource means too.
+    """Check that a token is requested for this server (RFC 8707), as it is by a request without a resource.
 
     Raises:
         OAuthError: the request names another resource.
     """
     resource = parameters.get("resource", settings.resource)
-    # An empty path and "/" are the same resource (RFC 3986, 6.2.3), and clients' URL types write the second.
+    # An empty path and "/" are the same (RFC 3986, 6.2.3), and the URL types of many languages write the second.
     accepted = {settings.resource}
     if not urlsplit(settings.resource).path:
         accepted.add(f"{settings.resource}/")
@@ -211,17 +224,18 @@ def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> No
 
 
 def _scope(text: str, settings: FrontSettings) -> str:
-    """Return the scope of a request: its known names, each once; all scopes of this server if it names none."""
-    if len(text) > MAX_SCOPE:
+    """Return the scope that a client asks for, each name once; all scopes of this server if it names none."""
+    if len(text) > MAX_SCOPE_CHARS:
         raise OAuthError(errors.INVALID_SCOPE, "scope is too long")
     supported = settings.common.scopes_supported
     names = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
-    if not set(names) <= set(supported):
+    if not set(names).issubset(supported):
         raise OAuthError(errors.INVALID_SCOPE, "a scope is not one of this server's")
     return " ".join(names or supported)
 
 
 def _prompt(text: str) -> str:
+    """Return the `prompt` for the provider."""
     names = text.split()
     if "none" in names:  # the front keeps no session, so it cannot know whether the user has signed in
         raise OAuthError(errors.INTERACTION_REQUIRED, "this server always shows a page")

@@ -1,10 +1,11 @@
-"""`/callback`: the provider sends the browser back, and the front (this authorization server) answers the client.
+"""The endpoint `/callback`: the provider sends the browser back, and the browser is sent on to the client.
 
-    in    `state`, the sealed request of the client, and `code`, the provider's
-    out   a redirect to the client, with a code of the front
+    GET /callback?code=<the provider's code>&state=<the client's request, sealed by `authorization`>
+    302 Location: <the client's redirect URI>?code=<a code of the front>&state=<the client's>&iss=<the front>
 
-The front's code holds the provider's code, sealed (encrypted and authenticated) for the client, its redirect URI and
-the resource. Only `/token` redeems the provider's code, so the front's code is valid once, and for this client alone.
+The front is this authorization server. Its code holds the provider's code, sealed: encrypted and authenticated for the
+client, its redirect URI and the resource. Only `/token` redeems the provider's code, which is valid once. So the
+front's code is valid once, too.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.request import OAuthRequest
 
 FOUND = 302
-# A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash, which JSON would make longer.
-CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"
-# The client gets these errors of a provider. Any other becomes errors.SERVER_ERROR.
+# A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash. JSON would escape these two, and the
+# front's code, which holds the provider's as JSON, could become too long.
+PROVIDER_CODE = r"[!#-\[\]-~]{1,4096}"
+# The client gets these errors of a provider as they are, and any other as errors.SERVER_ERROR.
 FORWARDED_ERRORS = {errors.ACCESS_DENIED, errors.TEMPORARILY_UNAVAILABLE}
 
 
@@ -43,7 +45,7 @@ def receive(request: OAuthRequest, services: Services) -> Response:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
     claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, (browser.digest,))
     if claims is None:
-        raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or some time ago")
+        raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or started it too long ago")
     services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
     answer = _answer(sign_in, claims["seed"], parameters, services)
@@ -51,9 +53,9 @@ def receive(request: OAuthRequest, services: Services) -> Response:
 
 
 def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], services: Services) -> dict[str, str]:
-    """Return the parameters for the client: the front's code, or an error."""
+    """Return the parameters for the client: the front's code, or an error, which is logged."""
     code = parameters.get("code", "")
-    if "error" in parameters or not re.fullmatch(CODE_SYNTAX, code):
+    if "error" in parameters or not re.fullmatch(PROVIDER_CODE, code):
         error = _error(parameters.get("error", ""))
         error.note()
         return {"error": error.code, "error_description": error.description}
@@ -63,7 +65,7 @@ def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], services:
 
 
 def _error(code: str) -> OAuthError:
-    """Return the error that the client gets in place of the provider's."""
+    """Return the error for the client, from the provider's error code; "" if its answer has neither code nor error."""
     if code not in FORWARDED_ERRORS:
         code = errors.SERVER_ERROR
     return OAuthError(code, "the provider did not sign the user in")

@@ -1,4 +1,12 @@
-"""How a client proves at the token endpoint who it is: by the one method that it registered (RFC 6749, section 2.3)."""
+"""How a client proves at the token endpoint who it is (RFC 6749, section 2.3).
+
+A client registers one of these methods, and proves itself by no other:
+
+    none                  its client id alone
+    client_secret_basic   its id and its secret in the Authorization header
+    client_secret_post    its id and its secret in the form
+    private_key_jwt       an assertion: a JWT that it signed with its private key (RFC 7523)
+"""
 
 from __future__ import annotations
 
@@ -9,7 +17,7 @@ from urllib.parse import unquote_plus
 
 from mcp_functions.oauth import errors, json_web_tokens
 from mcp_functions.oauth.client_metadata import BASIC, NONE, POST, PRIVATE_KEY, SECRET_METHODS
-from mcp_functions.oauth.clients import digest
+from mcp_functions.oauth.clients import hash_secret
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
 
@@ -21,8 +29,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.request import OAuthRequest
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
-MAX_ASSERTION_SECONDS = 600  # the longest time for which an assertion may still be valid
-SKEW_SECONDS = 60  # the difference between two clocks that is allowed
+MAX_ASSERTION_SECONDS = 600  # from now until an assertion expires: a thief may present it for so long
+SKEW_SECONDS = 60  # the clock of a client may differ by this
 
 
 class Credentials(NamedTuple):
@@ -48,11 +56,11 @@ def authenticate(request: OAuthRequest, clients: Clients, audiences: set[str], n
     """
     credentials = _credentials(request)
     client = clients.find(credentials.client_id, request.caller_id)
-    # RFC 9700, 2.5: a client that registered a key or a secret may not do without it.
+    # Otherwise a thief of the id could choose "none" for a client that registered a key or a secret.
     if credentials.method != client.method:
         raise OAuthError(errors.INVALID_CLIENT, "the client authenticates by another method than it registered")
-    if client.method in SECRET_METHODS and not hmac.compare_digest(digest(credentials.secret), client.secret_digest):
-        raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
+    if client.method in SECRET_METHODS:
+        _check_secret(credentials.secret, client)
     if client.method == PRIVATE_KEY:
         keys = clients.keys(client, request.caller_id)
         _check_assertion(request.parameters["client_assertion"], client, keys, audiences, now)
@@ -60,14 +68,14 @@ def authenticate(request: OAuthRequest, clients: Clients, audiences: set[str], n
 
 
 def _credentials(request: OAuthRequest) -> Credentials:
-    """Read the credentials of a request, which may use one method only."""
+    """Read the credentials of a request."""
     form = request.parameters
     header = request.http.headers.get("authorization", "")
     given = [bool(header), "client_secret" in form, "client_assertion" in form]
     if given.count(True) > 1:  # "The client MUST NOT use more than one authentication method in each request."
         raise OAuthError(errors.INVALID_REQUEST, "the request has more than one way of client authentication")
     if header:
-        client_id, secret = _basic(header)
+        client_id, secret = _read_basic(header)
         if form.get("client_id", client_id) != client_id:
             raise OAuthError(errors.INVALID_REQUEST, "the request names two clients")
         return Credentials(BASIC, client_id, secret)
@@ -80,31 +88,41 @@ def _credentials(request: OAuthRequest) -> Credentials:
     return Credentials(NONE, form.get("client_id", ""))
 
 
-def _basic(header: str) -> tuple[str, str]:
+def _read_basic(header: str) -> tuple[str, str]:
     """Return the client id and the secret of an Authorization header."""
+    malformed = OAuthError(errors.INVALID_CLIENT, "the Authorization header is not Basic authentication")
     scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        raise malformed
     try:
-        client_id, separator, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
-    except ValueError:
-        separator = ""
-    if scheme.lower() != "basic" or not separator:
-        raise OAuthError(errors.INVALID_CLIENT, "the Authorization header is not Basic authentication")
+        credentials = base64.b64decode(encoded, validate=True).decode()
+    except ValueError:  # not base64, or not UTF-8
+        raise malformed from None
+    client_id, colon, secret = credentials.partition(":")
+    if not colon:
+        raise malformed
     return unquote_plus(client_id), unquote_plus(secret)
 
 
 def _subject(form: Mapping[str, str]) -> str:
     """Return the client id that an assertion names. Its signature is checked when the client's keys are known."""
     try:
-        return str(json_web_tokens.claims_of(form["client_assertion"]).get("sub", ""))
-    except BadToken:  # hidden, because the description says the same
+        claims = json_web_tokens.claims_of(form["client_assertion"])
+    except BadToken:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is malformed") from None
+    return str(claims.get("sub", ""))
+
+
+def _check_secret(secret: str, client: Client) -> None:
+    if not hmac.compare_digest(hash_secret(secret), client.secret_digest):
+        raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
 
 
 def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], audiences: set[str], now: float) -> None:
     """Check a JWT with which a client proves that it has a private key (RFC 7523, section 3)."""
     try:
         claims = json_web_tokens.verify(assertion, keys)
-    except BadToken:  # hidden, because the description says the same
+    except BadToken:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is not signed by a key of the client") from None
     if claims.get("iss") != client.id or claims.get("sub") != client.id:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is about another client")
@@ -112,8 +130,14 @@ def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], au
     named = audience if isinstance(audience, list) else [audience]
     if not any(isinstance(name, str) and name in audiences for name in named):
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is for another server")
-    # A thief of the assertion may present it until it expires, but needs a code or a refresh token too.
-    expires = claims.get("exp")
-    latest = now + MAX_ASSERTION_SECONDS + SKEW_SECONDS
-    if not isinstance(expires, int) or not now - SKEW_SECONDS < expires <= latest:
-        raise OAuthError(errors.INVALID_CLIENT, "the client assertion has expired, or lives too long")
+    _check_expiry(claims.get("exp"), now)
+
+
+def _check_expiry(expires: object, now: float) -> None:
+    """Check `exp` of an assertion, in unix seconds."""
+    if not isinstance(expires, int):
+        raise OAuthError(errors.INVALID_CLIENT, "the client assertion has no expiry")
+    if expires <= now - SKEW_SECONDS:
+        raise OAuthError(errors.INVALID_CLIENT, "the client assertion has expired")
+    if expires > now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
+        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is valid for too long")

@@ -17,10 +17,11 @@ from mcp_functions.protocol.json_writer import base64url, dumps_ascii
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# The metadata of a registered client travels in its client id, so it must stay small.
 MAX_REDIRECTS = 10  # the redirect URIs of one client
 MAX_REDIRECT_CHARS = 1200  # the characters of all its redirect URIs together
-MAX_NAME = 80  # the characters of a client's name that are kept
-MAX_KEYS = 1200  # the characters of a key set that is part of the metadata
+MAX_NAME_CHARS = 80  # a longer name is cut
+MAX_JWKS_CHARS = 1200  # the characters of a key set that is part of the metadata
 # Methods of authentication at the token endpoint, with the names of RFC 7591 and OpenID Connect.
 NONE = "none"
 BASIC = "client_secret_basic"
@@ -29,12 +30,28 @@ PRIVATE_KEY = "private_key_jwt"
 SECRET_METHODS = (BASIC, POST)
 METHODS = (NONE, *SECRET_METHODS, PRIVATE_KEY)
 GRANTS = ("authorization_code", "refresh_token")
-# Characters that change the direction of a text or cannot be seen: a name with them could look like another. They are
-# control characters, Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt), and the empty Braille pattern.
-UNSEEN = (
-    "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f"
-    "\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb"
-    "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
+# Characters that change the direction of a text or cannot be seen: a name with them could look like another name.
+# They are control characters, Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt), and a few others.
+INVISIBLE = (
+    r"["
+    r"\u0000-\u001f\u007f-\u009f"  # control characters
+    r"\u00ad"  # soft hyphen
+    r"\u034f"  # combining grapheme joiner
+    r"\u061c"  # Arabic letter mark
+    r"\u115f\u1160\u3164\uffa0"  # Hangul fillers
+    r"\u17b4\u17b5"  # inherent vowels of Khmer
+    r"\u180b-\u180f"  # selectors and separators of Mongolian
+    r"\u200b-\u200f"  # zero-width characters, marks of direction
+    r"\u2028\u2029"  # separators of lines and paragraphs
+    r"\u202a-\u202e"  # embeddings and overrides of direction
+    r"\u2060-\u206f"  # word joiner, invisible operators, isolates of direction
+    r"\u2800"  # blank pattern of Braille
+    r"\ufe00-\ufe0f\U000e0000-\U000e0fff"  # selectors of variation, tags
+    r"\ufeff"  # byte order mark
+    r"\ufff0-\ufffb"  # unassigned characters, interlinear annotation
+    r"\U0001bca0-\U0001bca3"  # format controls of shorthand
+    r"\U0001d173-\U0001d17a"  # format controls of musical notation
+    r"]"
 )
 
 
@@ -73,22 +90,20 @@ def read(metadata: object, client_id: str = "") -> Client:
     if method not in METHODS:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
     _check_flow(metadata)
-    keys: Mapping[str, Any] | None = None
-    keys_url = ""
-    if method == PRIVATE_KEY:
-        keys, keys_url = _keys(metadata)
-    return Client(
+    client = Client(
         id=client_id,
         name=_name(metadata.get("client_name")),
         redirect_uris=_redirect_uris(metadata.get("redirect_uris")),
         method=method,
-        keys=keys,
-        keys_url=keys_url,
     )
+    return _with_keys(client, metadata) if method == PRIVATE_KEY else client
 
 
 def _check_flow(metadata: Mapping[str, Any]) -> None:
-    """Refuse a client that cannot use the authorization code flow. Metadata without these members means that flow."""
+    """Refuse a client that cannot use the authorization code flow.
+
+    Both members may be absent: their defaults are the values of this flow (RFC 7591, section 2).
+    """
     for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
         offered = metadata.get(name, [needed])
         if not isinstance(offered, list) or needed not in offered:
@@ -112,18 +127,35 @@ def _name(name: object) -> str:
     if not isinstance(name, str):
         return ""
     unicode = name.encode(errors="replace").decode()  # JSON can hold half of a surrogate pair, and UTF-8 cannot
-    visible = re.sub(UNSEEN, "", unicode)
-    return " ".join(visible.split())[:MAX_NAME]
+    visible = re.sub(INVISIBLE, "", unicode)
+    return " ".join(visible.split())[:MAX_NAME_CHARS]
 
 
-def _keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
-    """Return the client's JWK set and "", or None and the URL of its JWK set."""
-    keys = metadata.get("jwks")
-    url = metadata.get("jwks_uri")
-    if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present"
+def _with_keys(client: Client, metadata: Mapping[str, Any]) -> Client:
+    """Return a client with its JWK set, or with the URL of that set.
+
+    "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, section 2).
+    """
+    has_keys = metadata.get("jwks") is not None
+    has_url = metadata.get("jwks_uri") is not None
+    has_one = has_keys != has_url
+    if not has_one:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
-    if isinstance(url, str) and may_be_fetched(url):
-        return None, url
-    if isinstance(keys, dict) and isinstance(keys.get("keys"), list) and len(dumps_ascii(keys)) <= MAX_KEYS:
-        return {"keys": keys["keys"]}, ""
-    raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks must be a small JWK set, or jwks_uri an https URL")
+    if has_url:
+        return client._replace(keys_url=_keys_url(metadata["jwks_uri"]))
+    return client._replace(keys=_key_set(metadata["jwks"]))
+
+
+def _keys_url(url: object) -> str:
+    if not isinstance(url, str) or not may_be_fetched(url):
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name and a path")
+    return url
+
+
+def _key_set(jwks: object) -> Mapping[str, Any]:
+    """Return a JWK set without members other than `keys`."""
+    if not isinstance(jwks, dict) or not isinstance(jwks.get("keys"), list):
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is not a JWK set")
+    if len(dumps_ascii(jwks)) > MAX_JWKS_CHARS:
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is too large: use jwks_uri")
+    return {"keys": jwks["keys"]}

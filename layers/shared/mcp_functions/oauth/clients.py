@@ -1,7 +1,7 @@
 """The clients of this authorization server: a client id comes in, a checked `Client` goes out.
 
     a name that the operator chose   a pre-registered client, from MCP_OAUTH_CLIENTS
-    "ks1.…"                          a client that registered; the id is its metadata, sealed, so no store is needed
+    "ks1.…"                          a client that registered; the id holds its metadata, sealed, so none is stored
     "https://…"                      a client that publishes a metadata document under this URL
 
 Sealed means encrypted and authenticated.
@@ -45,22 +45,23 @@ class Clients:
         self._documents = documents
 
     def find(self, client_id: str, caller_id: str) -> Client:
-        """Return the client with an id.
+        """Return the client with an id, and note the id for the log line of the request.
 
         Args:
-            client_id: the id from the client.
+            client_id: the id from the client; any text.
             caller_id: the caller whose limits count the fetch of a document, or a forged id.
 
         Raises:
             OAuthError: there is no such client, or it is blocked.
             McpError: KMS does not answer, or the caller's budget is empty.
         """
-        observability.current().flow = client_id  # the log shows a digest of it
-        names = {lines.digest(client_id), client_id, _site(client_id)}  # an operator may block any of these
+        # The log line shows a digest of it as `flow`. An operator blocks a client by the digest, the id or the host.
+        observability.current().flow = client_id
+        names = {lines.digest(client_id), client_id, _site(client_id)}
         if not names.isdisjoint(self._settings.blocked_clients):
             raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
         client = self._look_up(client_id, caller_id)
-        # Each request of the client is checked, because its refresh tokens live longer than an operator may wait.
+        # `register` has checked this already, but the operator may have blocked the host after it.
         if self._leads_to_blocked_host(client):
             raise OAuthError(errors.INVALID_CLIENT, "the host of a redirect URI is blocked")
         return client
@@ -90,12 +91,12 @@ class Clients:
         secret = ""
         if client.method in SECRET_METHODS:
             secret = secrets.token_urlsafe(32)
-            client = client._replace(secret_digest=digest(secret))
+            client = client._replace(secret_digest=hash_secret(secret))
         client_id = self._values.seal(CLIENT, self._claims(client))
         return client._replace(id=client_id), secret
 
     def _leads_to_blocked_host(self, client: Client) -> bool:
-        hosts = {redirects.host(uri) for uri in client.redirect_uris}
+        hosts = {redirects.destination(uri) for uri in client.redirect_uris}
         return not hosts.isdisjoint(self._settings.blocked_hosts)
 
     def _look_up(self, client_id: str, caller_id: str) -> Client:
@@ -109,9 +110,11 @@ class Clients:
         raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
 
     def _registered(self, client_id: str, caller_id: str) -> Client:
-        """Read the client that is sealed in an id. An id that does not open is unknown, whatever the reason."""
+        """Read the client that is sealed in an id."""
         claims = self._values.open(CLIENT, client_id, caller_id)
-        if claims is None or claims["generation"] != self._settings.client_generation:
+        if claims is None:  # the id is forged, or its registration has expired
+            raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
+        if claims["generation"] != self._settings.client_generation:  # the operator has ended all registrations
             raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
         return Client(
             id=client_id,
@@ -124,7 +127,7 @@ class Clients:
         )
 
     def _claims(self, client: Client) -> dict[str, Any]:
-        # `salt` makes the id of each registration unique, so that a block or a consent concerns one registration.
+        """Return what the id of a registered client holds; `_registered` reads it."""
         return {
             "generation": self._settings.client_generation,
             "name": client.name,
@@ -133,6 +136,7 @@ class Clients:
             "secret": client.secret_digest,
             "keys": client.keys,
             "keys_url": client.keys_url,
+            # It makes each id unique, so that a block or a consent concerns one registration.
             "salt": secrets.token_urlsafe(9),
         }
 
@@ -145,14 +149,14 @@ class Clients:
         if document.get("client_id") != url:
             raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document has another client_id")
         client = client_metadata.read(document, url)
-        # "The client_secret … MUST NOT be used": all who read the document would know it.
+        # "The client_secret … MUST NOT be used": everybody can read the document.
         if client.method not in {NONE, PRIVATE_KEY} or "client_secret" in document:
             raise OAuthError(errors.INVALID_CLIENT_METADATA, "a metadata document cannot have a shared secret")
         return client._replace(site=_site(url))
 
 
-def digest(secret: str) -> str:
-    """Return the digest of a client's secret. The secret has 32 random bytes, so a slow hash is not needed."""
+def hash_secret(secret: str) -> str:
+    """Return the SHA-256 of a client's secret. The secret has 32 random bytes, so a slow hash is not needed."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

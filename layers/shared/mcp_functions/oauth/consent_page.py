@@ -53,7 +53,7 @@ def _destination(redirect: str) -> str:
 
     Any program on the user's computer may receive a redirect to it, so the page cannot say which one does.
     """
-    host = redirects.host(redirect)
+    host = redirects.destination(redirect)
     if redirects.is_web(redirect):
         return host
     if redirect.startswith("http://"):
@@ -63,7 +63,7 @@ def _destination(redirect: str) -> str:
 
 def _leads_elsewhere(client: Client, redirect: str) -> bool:
     """Check whether a redirect leads to another site than that of the client's metadata document."""
-    return bool(client.site) and redirects.is_web(redirect) and redirects.host(redirect) != client.site
+    return bool(client.site) and redirects.is_web(redirect) and redirects.destination(redirect) != client.site
 
 
 def _checkbox(sign_in: SignIn) -> str:

@@ -137,7 +137,7 @@ def _answer_other_method(http: HttpRequest, methods: list[str]) -> Response:
 
     With OPTIONS a browser asks whether a page of another site may call the path. It may call all but the pages.
     """
-    if http.method == "OPTIONS" and not http.path.endswith(answers.PAGES):
+    if http.method == "OPTIONS" and not answers.is_page(http.path):
         return answers.empty(204, answers.PREFLIGHT)
     observability.current().reason = "http_method"
     return answers.empty(405, {"allow": ", ".join(methods)})

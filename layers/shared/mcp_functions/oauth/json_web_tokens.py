@@ -1,10 +1,10 @@
 """JSON Web Tokens that others signed: a provider's ID tokens, and assertions of clients (RFC 7515, 7517, 7519).
 
-    token     = header "." claims "." signature, each as base64url
-    signed    = header "." claims
-    key set   = {"keys": [key, …]}; `kid` in the header may name the key
+    token     header "." claims "." signature, each as base64url
+    signed    header "." claims: the part that the signature covers
+    key set   {"keys": [key, …]}
 
-This module verifies signatures alone. Its callers check the claims.
+This module checks the signature alone: callers of `verify` check the claims.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ELLIPTIC = "ES256"
 ALGORITHMS = (RSA, ELLIPTIC)  # "none" and the symmetric algorithms are not among them
 KEY_TYPES = {RSA: "RSA", ELLIPTIC: "EC"}  # algorithm -> `kty` of its keys
 MAX_CHARS = 16 * 1024  # a longer token is refused before it is read
-LEAST_RSA_BITS = 2048
-MOST_RSA_BITS = 8192  # a longer key would take too long to use
-_COORDINATE = 32  # the bytes of a coordinate on the curve P-256
+MIN_RSA_BITS = 2048  # RFC 7518, section 3.3
+MAX_RSA_BITS = 8192  # a longer key would take too long to use
+COORDINATE_BYTES = 32  # of a coordinate on the curve P-256, and of each half of an ES256 signature
 
 
 class ParsedToken(NamedTuple):
@@ -55,6 +55,10 @@ def claims_of(token: object) -> dict[str, Any]:
 def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of a token that a key of the set has signed; the claims are not checked.
 
+    Args:
+        token: the token; any value.
+        keys: a JWK set, which may be malformed.
+
     Raises:
         BadToken: no key of the set has signed it.
     """
@@ -66,7 +70,7 @@ def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
     listed = keys.get("keys")
     candidates = listed if isinstance(listed, list) else []
     for key in candidates:
-        if isinstance(key, dict) and _fits(key, parsed.header) and _has_signed(key, parsed):
+        if isinstance(key, dict) and _may_have_signed(key, parsed.header) and _has_signed(key, parsed):
             return parsed.claims
     message = "no key has signed the token"
     raise BadToken(message)
@@ -85,54 +89,65 @@ def _parse(token: object) -> ParsedToken:
     message = "the token is malformed"
     if not isinstance(token, str) or len(token) > MAX_CHARS:
         raise BadToken(message)
-    signed, _dot, signature = token.rpartition(".")
-    header_text, _dot, claims_text = signed.partition(".")
     try:
+        header_text, claims_text, signature_text = token.split(".")
         header = json.loads(decode(header_text))
-        claims = json.loads(decode(claims_text))  # a further dot is not base64url
-        signature_bytes = decode(signature)
+        claims = json.loads(decode(claims_text))
+        signature = decode(signature_text)
+    # ValueError: not three parts, not base64url, or not JSON. RecursionError: JSON that is nested too deep.
     except (ValueError, RecursionError):
         raise BadToken(message) from None  # the cause could quote the token
     if not isinstance(header, dict) or not isinstance(claims, dict):
         raise BadToken(message)
-    return ParsedToken(header, claims, signed.encode(), signature_bytes)
+    return ParsedToken(header, claims, f"{header_text}.{claims_text}".encode(), signature)
 
 
-def _fits(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
-    """Return whether a key may have signed: its own type and algorithm must be those of the header (RFC 8725, 3.1)."""
+def _may_have_signed(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
+    """Check whether a key is for the header's algorithm, for signatures, and has the header's id.
+
+    The key decides about the algorithm, because an attacker writes the header (RFC 8725, section 3.1).
+    """
     algorithm = header["alg"]
-    if key.get("kty") != KEY_TYPES[algorithm] or key.get("alg", algorithm) != algorithm:
+    if key.get("kty") != KEY_TYPES[algorithm]:
+        return False
+    if key.get("alg", algorithm) != algorithm:
         return False
     if key.get("use", "sig") != "sig":
         return False
+    # A header without `kid` does not say which key has signed, so every key is tried.
     return "kid" not in header or key.get("kid") == header["kid"]
 
 
 def _has_signed(key: Mapping[str, Any], token: ParsedToken) -> bool:
-    check = _check_rsa if token.header["alg"] == RSA else _check_elliptic
+    verify_signature = _verify_rsa if token.header["alg"] == RSA else _verify_elliptic
     try:
-        check(key, token.signed, token.signature)
-    except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError, KeyError, AttributeError):
-        return False  # the signature is another key's, or the key set is malformed
+        verify_signature(key, token.signed, token.signature)
+    except InvalidSignature:
+        return False
+    # A stranger wrote the key: it may lack a member, have one that is no text, or be one that cannot be used.
+    except (KeyError, TypeError, AttributeError, ValueError, UnsupportedAlgorithm):
+        return False
     return True
 
 
-def _check_rsa(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
-    """Verify a signature; any exception means that the key has not signed, as in `_check_elliptic`."""
+def _verify_rsa(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+    """Return if the key has signed, and raise one of the exceptions that `_has_signed` catches if it has not."""
     numbers = rsa.RSAPublicNumbers(_integer(key["e"]), _integer(key["n"]))
-    if not LEAST_RSA_BITS <= numbers.n.bit_length() <= MOST_RSA_BITS:
+    if not MIN_RSA_BITS <= numbers.n.bit_length() <= MAX_RSA_BITS:
         raise ValueError
     numbers.public_key().verify(signature, signed, padding.PKCS1v15(), SHA256())
 
 
-def _check_elliptic(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
-    if key["crv"] != "P-256" or len(signature) != 2 * _COORDINATE:
+def _verify_elliptic(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+    """Do the same as `_verify_rsa`. The signature is two numbers, one after the other (RFC 7518, section 3.4)."""
+    if key["crv"] != "P-256" or len(signature) != 2 * COORDINATE_BYTES:
         raise ValueError
     numbers = ec.EllipticCurvePublicNumbers(_integer(key["x"]), _integer(key["y"]), ec.SECP256R1())
-    r = int.from_bytes(signature[:_COORDINATE])
-    s = int.from_bytes(signature[_COORDINATE:])
+    r = int.from_bytes(signature[:COORDINATE_BYTES])
+    s = int.from_bytes(signature[COORDINATE_BYTES:])
     numbers.public_key().verify(utils.encode_dss_signature(r, s), signed, ec.ECDSA(SHA256()))
 
 
 def _integer(text: str) -> int:
+    """Read a number of a key: big-endian bytes in base64url."""
     return int.from_bytes(decode(text))

@@ -1,8 +1,10 @@
 """The provider: any OpenID Connect provider that issues access tokens as JWTs. People sign in there.
 
-The front (this package's authorization server for MCP clients) is a client of the provider. It has a PKCE verifier and
-a nonce of its own for each sign-in. It checks the provider's tokens as the MCP functions do, and hands no token out
-that they would refuse.
+The front (this package's authorization server for MCP clients) is a client of the provider. It checks the provider's
+access tokens as the MCP functions do, and gives no client a token that they would refuse.
+
+For each sign-in the front makes a random secret, the seed. The front's own PKCE verifier and nonce derive from it. The
+seed travels encrypted: in the `state` for the provider, then in the code that the front gives to the client.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.provider_api import ProviderApi
     from mcp_functions.oauth.settings import FrontSettings
 
-RETRY_SECONDS = 60  # keys that do not verify a token are read again if they are older than this
-SKEW_SECONDS = 60  # the difference between two clocks that is allowed
+# If the provider's keys do not verify a token, they are read again, unless they were read in the last minute. Otherwise
+# every false token would cause a request to the provider.
+NEW_KEYS_SECONDS = 60
+SKEW_SECONDS = 60  # the provider's clock may differ by this
 
 
 class Tokens(NamedTuple):
@@ -44,7 +48,7 @@ class Provider:
     """The provider of this deployment."""
 
     def __init__(self, settings: FrontSettings, api: ProviderApi, now: Callable[[], float]) -> None:
-        """Keep the parts; nothing is sent.
+        """Keep the arguments; nothing is sent to the provider.
 
         Args:
             settings: the settings of the front.
@@ -79,6 +83,7 @@ class Provider:
             "code_challenge": challenge(derive(seed, "verifier")),
             "code_challenge_method": "S256",
         }
+        # Some providers take the resource as `resource` (RFC 8707), some as `audience`, and some take none.
         if self._settings.resource_parameter:
             parameters[self._settings.resource_parameter] = self._settings.resource
         if prompt:
@@ -90,11 +95,16 @@ class Provider:
     def check_issuer(self, issuer: str | None) -> None:
         """Check `iss` of an authorization response (RFC 9207), which reveals a mix-up with another provider.
 
+        Args:
+            issuer: the `iss`; None if the response has none, which is right for a provider that does not send it.
+
         Raises:
             OAuthError: the response is another provider's.
         """
-        if issuer is None and self.api.metadata().get("authorization_response_iss_parameter_supported") is not True:
-            return
+        if issuer is None:
+            is_sent = self.api.metadata().get("authorization_response_iss_parameter_supported") is True
+            if not is_sent:
+                return
         if issuer != self.api.issuer:
             raise OAuthError(errors.INVALID_GRANT, "the response is of another issuer")
 
@@ -144,7 +154,7 @@ class Provider:
         """
         token = answer.get("access_token")
         now = self._now()
-        # The causes are hidden: for the user's client they would look like faults of its request.
+        # A bad token is the operator's problem. As BadToken or Unauthorized it would look like the client's.
         try:
             claims = json_web_tokens.claims_of(token)
             access_tokens.check_claims(claims, {}, self._settings.common, now)
@@ -169,17 +179,18 @@ class Provider:
         return " ".join(names)
 
     def _check_id_token(self, token: object, nonce: str) -> None:
-        """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). It goes no further."""
+        """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). No client gets it."""
         claims = self._verify(token)
-        audience = claims.get("aud")
+        audience = claims.get("aud")  # one client id, or a list
         audiences = audience if isinstance(audience, list) else [audience]
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
             raise OAuthError(errors.INVALID_GRANT, "the ID token is of another issuer, or for another client")
         # `azp` names the client that asked for a token with several audiences.
         if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
             raise OAuthError(errors.INVALID_GRANT, "the ID token is for another client")
-        expires = claims.get("exp")
-        if not isinstance(expires, int | float) or not expires > self._now() - SKEW_SECONDS:
+        expires = claims.get("exp")  # unix seconds
+        is_current = isinstance(expires, int | float) and expires > self._now() - SKEW_SECONDS
+        if not is_current:
             raise OAuthError(errors.INVALID_GRANT, "the ID token has expired")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
             raise OAuthError(errors.INVALID_GRANT, "the ID token is of another sign-in")
@@ -188,16 +199,15 @@ class Provider:
         """Return the claims of an ID token that the provider has signed."""
         if token is None:
             raise Misconfigured(reason="provider:no_id_token")
-        with suppress(BadToken):
-            return json_web_tokens.verify(token, self.api.keys(FRESH_SECONDS))
-        # The provider may have changed its keys since they were read, so they are read again if they are not new.
-        with suppress(BadToken):
-            return json_web_tokens.verify(token, self.api.keys(RETRY_SECONDS))
+        # The provider may have changed its keys since they were read. So the second try uses new keys.
+        for max_age in (FRESH_SECONDS, NEW_KEYS_SECONDS):
+            with suppress(BadToken):
+                return json_web_tokens.verify(token, self.api.keys(max_age))
         raise OAuthError(errors.INVALID_GRANT, "the provider has not signed the ID token")
 
 
 def derive(seed: str, use: str) -> str:
-    """Return a secret of one sign-in: its PKCE verifier, or its nonce. Only the front knows the seed."""
+    """Return a secret of one sign-in from its seed; `use` is "verifier" or "nonce"."""
     return base64url(hmac.digest(seed.encode(), use.encode(), "sha256"))
 
 

@@ -1,6 +1,11 @@
 """Requests to the OpenID Connect provider: its metadata, its keys, and its token and revocation endpoints.
 
 The front (this package's authorization server for MCP clients) sends them as one client of the provider.
+
+    the provider answers                      the front raises
+    nothing, a status >= 500, or 429          TemporarilyUnavailable, because a later request may succeed
+    an error of the code or refresh token     OAuthError, because this client needs a new sign-in (REFUSALS)
+    any other error                           Misconfigured, because only the operator can mend it
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.client_secret import ClientSecret
 
 DISCOVERY = "/.well-known/openid-configuration"
-SECONDS = 6.0  # the time limit of one request
+REQUEST_SECONDS = 6.0  # the time limit of one request
 CONNECT_SECONDS = 2.0  # the time limit for a connection to one address, and for the TLS handshake
 MAX_BYTES = 128 * 1024  # the largest response that is read
 FRESH_SECONDS = 3600  # how long metadata and keys stay in memory
@@ -31,15 +36,16 @@ OK = 200
 TOO_MANY = 429
 SERVER_FAULT = 500
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the URLs that the metadata must have
-# The provider's error -> the error for the client. A browser may bring any text as the provider's code, so a malformed
-# one must not raise an alarm.
+REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the metadata must have these
+GRANT_REFUSED = "the provider refused the code or the refresh token: it was used, was revoked, or has expired"
+# The provider's error -> the error and its description for the client.
 REFUSALS = {
-    errors.INVALID_GRANT: errors.INVALID_GRANT,
-    errors.INVALID_REQUEST: errors.INVALID_GRANT,
-    errors.INVALID_SCOPE: errors.INVALID_SCOPE,
+    errors.INVALID_GRANT: (errors.INVALID_GRANT, GRANT_REFUSED),
+    # The code is malformed. The operator has nothing to mend: a browser may bring any text to /callback as the code.
+    errors.INVALID_REQUEST: (errors.INVALID_GRANT, GRANT_REFUSED),
+    errors.INVALID_SCOPE: (errors.INVALID_SCOPE, "the provider does not grant this scope"),
 }
-# Errors of the token endpoint that only a configuration can cause, the provider's or this deployment's.
+# Further errors of the token endpoint (RFC 6749, 5.2, and RFC 8707). Only a wrong configuration causes them.
 OPERATOR_ERRORS = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
 
 
@@ -47,7 +53,7 @@ class ProviderApi:
     """The provider's endpoints, as one client of the provider sees them."""
 
     def __init__(self, issuer: str, client_id: str, secret: ClientSecret, now: Callable[[], float]) -> None:
-        """Keep the parts of a request; the constructor sends none.
+        """Store the arguments; no request is sent yet.
 
         Args:
             issuer: the issuer of the provider, exactly as in its metadata.
@@ -66,18 +72,21 @@ class ProviderApi:
 
         Raises:
             TemporarilyUnavailable: the provider does not answer.
-            Misconfigured: this front cannot use the provider.
+            Misconfigured: the metadata is another provider's, or lacks an https endpoint.
         """
         metadata = self._get(self.issuer.rstrip("/") + DISCOVERY, FRESH_SECONDS)
         # RFC 8414, 3.3: "The issuer value returned MUST be identical" to the requested issuer.
         if metadata.get("issuer") != self.issuer:
             raise Misconfigured(reason="the provider's metadata names another issuer than MCP_JWT_ISSUER")
-        for name in NEEDED:
+        for name in REQUIRED_URLS:
             _check_url(metadata.get(name))
         return metadata
 
     def keys(self, max_age: float) -> dict[str, Any]:
-        """Return the provider's JWK set, at most so many seconds old.
+        """Return the provider's JWK set.
+
+        Args:
+            max_age: the seconds after which a set in memory is too old, and is read again.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: as `metadata`.
@@ -117,15 +126,16 @@ class ProviderApi:
             raise _unavailable()
         code = str(_json(response).get("error"))
         if code in REFUSALS:
-            raise OAuthError(REFUSALS[code], "the provider does not accept it: it was used, revoked, or has expired")
+            client_code, description = REFUSALS[code]
+            raise OAuthError(client_code, description)
         if code == "invalid_client":
             self._secret.reset()  # the secret may have been rotated: the next request reads it again
-        # Any other code may be any text of the provider, and is not logged.
+        # A code that is no constant of OAuth could be any text, even a secret, so it is not logged.
         logged = code if code in OPERATOR_ERRORS else "unexpected_error"
         raise Misconfigured(reason=f"provider:{logged}")
 
     def _post(self, url: str, form: Mapping[str, str]) -> Response:
-        """Send a form with this client's own authentication."""
+        """Send a form, with the front's own client id and client secret."""
         secret = self._secret.get()
         headers = {"content-type": "application/x-www-form-urlencoded"}
         fields = dict(form)
@@ -140,11 +150,12 @@ class ProviderApi:
         return _request(url, headers, urlencode(fields).encode())
 
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
-        """Return a public document of the provider that is at most so old."""
+        """Return a public document of the provider; one in memory must be younger than `max_age` seconds."""
         _check_url(url)
-        fetched_at, document = self._documents.get(url, (0.0, {}))
-        if document and self._now() < fetched_at + max_age:
-            return document
+        if url in self._documents:
+            read_at, document = self._documents[url]
+            if self._now() < read_at + max_age:
+                return document
         response = _request(url, {}, None)
         if response.status != OK:
             raise _unavailable()
@@ -158,10 +169,12 @@ def _unavailable() -> TemporarilyUnavailable:
 
 
 def _check_url(url: object) -> None:
-    """Check that a URL of the provider is encrypted; only a provider on this machine may do without."""
-    parts = urlsplit(url) if isinstance(url, str) else None
-    if parts is None or not parts.hostname:
+    """Check that a URL of the provider's metadata is https; a provider on this machine may have http."""
+    if not isinstance(url, str):
         raise Misconfigured(reason="the provider's metadata lacks an endpoint")
+    parts = urlsplit(url)
+    if not parts.hostname:
+        raise Misconfigured(reason="an endpoint of the provider is not a URL")
     is_local = parts.scheme == "http" and parts.hostname in LOOPBACK
     if parts.scheme != "https" and not is_local:
         raise Misconfigured(reason="an endpoint of the provider is not https")
@@ -175,16 +188,16 @@ def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Respon
         target += f"?{parts.query}"
     host = str(parts.hostname)
     port = parts.port or PORTS[parts.scheme]
-    # The cause is hidden: it may quote the response, which can hold a token.
     try:
-        connection = open_connection(parts.scheme, host, port, CONNECT_SECONDS, Deadline.after(SECONDS))
+        connection = open_connection(parts.scheme, host, port, CONNECT_SECONDS, Deadline.after(REQUEST_SECONDS))
         return https.exchange(connection, target, MAX_BYTES, headers, body)
     except (OSError, NoAnswer):
-        raise _unavailable() from None
+        raise _unavailable() from None  # the cause could quote the response, which may hold a token
 
 
 def _json(response: Response) -> dict[str, Any]:
+    """Read the JSON object in a response of the provider."""
     try:
         return https.read_json(response)
     except NoAnswer:
-        raise TemporarilyUnavailable(reason="provider:no_json") from None  # the cause says no more
+        raise TemporarilyUnavailable(reason="provider:no_json") from None

@@ -18,49 +18,53 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 MAX_CHARS = 512
-# The characters of a URI (RFC 3986, section 2) without "#", because a redirect URI has no fragment.
-CHARACTERS = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%\[\]-]+"
-PORT_AND_REST = r"(?::\d{1,5})?(?P<rest>(?:[/?].*)?)"
-LOOPBACK = r"(?P<origin>http://(?:localhost|127\.0\.0\.1|\[::1\]))" + PORT_AND_REST
-# The last label of a host begins with a letter: browsers read any other as an IPv4 address ("https://2130706433").
-LAST_LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-WEB = rf"https://(?P<host>(?:[A-Za-z0-9][A-Za-z0-9.-]*\.)?{LAST_LABEL})" + PORT_AND_REST
-APPLICATION = r"(?P<scheme>[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*):/.*"
-ANSWER = {"code", "state", "iss", "error", "error_description"}  # the parameters of this server's answers
-# Applications whose scheme has no dot, though RFC 8252 (section 7.1) asks for a domain name in reverse order.
-APPLICATIONS = {
+# One character of a URI (RFC 3986, section 2), but no "#": a redirect URI has no fragment.
+CHARACTER = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%\[\]-]"
+PORT = r"(?: : [0-9]{1,5} )?"
+PATH_AND_QUERY = rf"(?P<path_and_query> (?: [/?] {CHARACTER}* )? )"
+
+# The three forms of a redirect URI. "(?x)" lets a pattern have spaces and comments.
+WEB = rf"""(?x)
+    https://
+    (?P<host>
+        (?: [A-Za-z0-9] [A-Za-z0-9.-]* \. )?     # the labels before the last one
+        [A-Za-z] (?: [A-Za-z0-9-]* [A-Za-z0-9] )?  # the last label, which begins with a letter: browsers would
+    )                                            # read "https://2130706433" as an IPv4 address
+    {PORT} {PATH_AND_QUERY}
+"""
+LOOPBACK = rf"""(?x)
+    (?P<origin> http:// (?: localhost | 127\.0\.0\.1 | \[::1\] ) )
+    {PORT} {PATH_AND_QUERY}
+"""
+OWN_SCHEME = rf"""(?x)
+    (?P<scheme> [a-z] [a-z0-9-]* (?: \. [a-z0-9-]+ )* )
+    :/ {CHARACTER}*
+"""
+# RFC 8252 (section 7.1) asks for a scheme that is a domain name in reverse order. These applications have none.
+SCHEMES_WITHOUT_DOT = {
     "claude", "cursor", "goose", "jetbrains", "kiro", "raycast", "vscode", "vscode-insiders", "vscodium", "warp",
     "windsurf", "zed",
 }  # fmt: skip
+ANSWER_PARAMETERS = {"code", "state", "iss", "error", "error_description"}  # this server adds them to a redirect URI
 
 
 def may_be_registered(uri: str) -> bool:
-    """Check whether a URI leads to a web site, to this machine, or to an application by its own scheme."""
-    if len(uri) > MAX_CHARS or not re.fullmatch(CHARACTERS, uri):
+    """Check whether a URI has one of the three forms, and no parameter that this server will add."""
+    if len(uri) > MAX_CHARS or _has_answer_parameter(uri):
         return False
-    if _holds_answer(uri):
-        return False
-    if re.fullmatch(LOOPBACK, uri) or is_web(uri):
-        return True
-    application = re.fullmatch(APPLICATION, uri)
-    if application is None:
-        return False
-    scheme = application["scheme"]
-    return "." in scheme or scheme in APPLICATIONS
+    return is_web(uri) or _is_loopback(uri) or _has_own_scheme(uri)
 
 
 def matches(uri: str, registered: Collection[str]) -> bool:
     """Check whether a URI is a registered one. A program may listen on another loopback port at each start."""
-    if uri in registered:
-        return True
-    portless = _without_port(uri)
-    return portless is not None and portless in {_without_port(other) for other in registered}
+    return _without_loopback_port(uri) in {_without_loopback_port(each) for each in registered}
 
 
 def is_web(uri: str) -> bool:
-    """Check whether a URI leads to a web site. Only then does it prove who the application is.
+    """Check whether a URI leads to a web site.
 
-    Any program may listen on a loopback port, or claim a scheme.
+    Only the owner of a web site receives what is sent to it. Any program may listen on a loopback port, or claim a
+    scheme.
     """
     web = re.fullmatch(WEB, uri)
     if web is None:
@@ -69,15 +73,16 @@ def is_web(uri: str) -> bool:
     return last_label != "localhost"
 
 
-def host(uri: str) -> str:
-    """Return where a registered URI leads: a host, or the scheme of an application."""
+def destination(uri: str) -> str:
+    """Return where a registered URI leads: "example.com", "127.0.0.1" or "com.example.app://"."""
     web = re.fullmatch(WEB, uri)
     if web:
         return web["host"].lower()
     loopback = re.fullmatch(LOOPBACK, uri)
     if loopback:
         return loopback["origin"].removeprefix("http://")
-    return uri.partition(":")[0] + "://"
+    scheme = uri.partition(":")[0]
+    return f"{scheme}://"
 
 
 def with_answer(uri: str, answer: Mapping[str, str]) -> str:
@@ -86,15 +91,28 @@ def with_answer(uri: str, answer: Mapping[str, str]) -> str:
     return f"{uri}{separator}{urlencode(answer)}"
 
 
-def _holds_answer(uri: str) -> bool:
-    """Check whether a query has a parameter of an answer already. A client could read that one in place of ours."""
+def _is_loopback(uri: str) -> bool:
+    return re.fullmatch(LOOPBACK, uri) is not None
+
+
+def _has_own_scheme(uri: str) -> bool:
+    """Check whether a URI leads to an application by the application's own scheme."""
+    application = re.fullmatch(OWN_SCHEME, uri)
+    if application is None:
+        return False
+    scheme = application["scheme"]
+    return "." in scheme or scheme in SCHEMES_WITHOUT_DOT
+
+
+def _has_answer_parameter(uri: str) -> bool:
+    """Check whether a URI has a parameter of an answer already. A client could read that one in place of ours."""
     query = uri.partition("?")[2]
-    return any(name in ANSWER for name, _value in parse_qsl(query, keep_blank_values=True))
+    return any(name in ANSWER_PARAMETERS for name, _value in parse_qsl(query, keep_blank_values=True))
 
 
-def _without_port(uri: str) -> str | None:
-    """Return a loopback URI without its port; None for any other URI."""
+def _without_loopback_port(uri: str) -> str:
+    """Return a loopback URI without its port, and any other URI unchanged."""
     loopback = re.fullmatch(LOOPBACK, uri)
-    if loopback is None or not re.fullmatch(CHARACTERS, uri):
-        return None
-    return loopback["origin"] + loopback["rest"]
+    if loopback is None:
+        return uri
+    return loopback["origin"] + loopback["path_and_query"]

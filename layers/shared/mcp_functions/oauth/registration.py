@@ -1,6 +1,9 @@
-"""`/register`: dynamic client registration (RFC 7591). A client's metadata comes in, its id and secret go out.
+"""`/register`: dynamic client registration (RFC 7591).
 
-The id holds the metadata, sealed. No client is stored, so none can be changed later.
+    request    {"redirect_uris": ["https://host.example/callback"], "client_name": "Desk"}
+    response   {"client_id": "ks1.…", "redirect_uris": ["https://host.example/callback"], "client_name": "Desk", …}
+
+This server stores no client. The id holds the metadata, encrypted and authenticated, so nobody can change them later.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.front import Services
 
-MAX_BODY = 16 * 1024  # bytes
+MAX_BODY_BYTES = 16 * 1024
 CREATED = 201
 
 
@@ -27,12 +30,12 @@ def register(http: HttpRequest, services: Services) -> Response:
     """Answer `POST /register`.
 
     Raises:
-        OAuthError: the metadata is not that of a client that can sign in here.
+        OAuthError: the body is not JSON, or not the metadata of a client that can sign in here.
         McpError: KMS does not answer, or the body is too large.
     """
     try:
-        metadata = json_reader.loads(events.read_body(http, MAX_BODY))
-    except ParseError:  # hidden, because it is an error of JSON-RPC, and this is no JSON-RPC request
+        metadata = json_reader.loads(events.read_body(http, MAX_BODY_BYTES))
+    except ParseError:  # an error of JSON-RPC; a client of OAuth expects one of RFC 7591
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "the body is not JSON") from None
     client, secret = services.clients.register(metadata)
     return answers.json(CREATED, describe(client, secret, int(services.now())))
@@ -42,8 +45,8 @@ def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
     """Return the client information response (RFC 7591, section 3.2.1).
 
     Args:
-        client: the client.
-        secret: its secret; "" if it has none.
+        client: the registered client.
+        secret: the client's secret, which this response alone tells; "" if the client has none.
         now: the current time in unix seconds.
     """
     described: dict[str, Any] = {

@@ -19,13 +19,12 @@ from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, Misco
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CRASHED = "crashed"  # the outcome if an author's function raised an unexpected exception, or broke a rule
-FAILED = "failed"  # the outcome if the server or AWS failed
-SEVERITY = {"refused": 1, FAILED: 2, CRASHED: 3}  # all other outcomes are successes, and count as 0
-# The folder of this package, with a slash at its end: paths of our own frames begin with it.
-PACKAGE = __file__.removesuffix("observability/__init__.py")
-UNKNOWN = "unknown"  # replaces a method or name that this server does not have
-EACH_END = 7  # a crash is logged with this number of innermost and of outermost frames
+CRASHED = "crashed"  # two of the outcomes that the docstring of `Notes` lists
+FAILED = "failed"
+SEVERITY = {"refused": 1, FAILED: 2, CRASHED: 3}  # of an outcome; all others are successes, and have 0
+UNKNOWN = "unknown"  # in place of a method or a name that this server does not have
+PACKAGE = __file__.removesuffix("observability/__init__.py")  # the folder of this package, with a slash at its end
+FRAMES_EACH_END = 7  # the line of a crash has so many innermost frames, and so many outermost ones
 
 
 class Notes:
@@ -35,23 +34,22 @@ class Notes:
 
         complete           a result
         input_required     a question
-        shed               the function ran out of time and asks nothing: the client only sends the next request
+        shed               the function ran out of time, and goes on when the client sends the next request
         forwarded          the response of another function
         refused            an error that the request caused
         failed             an error of the server or of AWS
         crashed            an unexpected exception of an author's function, or a broken rule
     """
 
-    # The request. `method` is one of the specification or "unknown", or "metadata" or "preflight" without JSON-RPC.
-    method: str | None = None
+    # The request.
+    method: str | None = None  # a method of MCP, "unknown", or for other requests a name such as "metadata"
     revision: str | None = None  # the client's revision, if that is not 2026-07-28
     handler: str | None = None  # a name in the catalog or "unknown"; None if the request has no name
     request_bytes: int = 0
     cold_start: bool = False  # True if the client waited for the start of this environment
-    # The ids of the request: of API Gateway and of Lambda, unchecked, and of the trace that the client names.
-    correlation_id: object = None
-    request_id: object = None
-    trace_id: str | None = None
+    correlation_id: object = None  # API Gateway's id of the request; unchecked, so it may be any value
+    request_id: object = None  # Lambda's id of the invocation; unchecked
+    trace_id: str | None = None  # from the client's `traceparent`
 
     # The conversation.
     round: int | None = None  # the number of this request in its conversation, from 1
@@ -59,10 +57,9 @@ class Notes:
     jti: bytes | None = None  # the id of the client's state, once that proved authentic; logged as base64url
     answered_by: str | None = None  # who gave the answers of this request; None if it has none
 
-    # The caller. Only the pseudonym is logged. A caller may send few states that KMS cannot decrypt, and the id (of
-    # `binding.caller_id`) tells whose they are.
-    caller: str | None = None  # the caller's pseudonym, if the deployment logs callers
-    caller_id: str = ""
+    # The caller.
+    caller: str | None = None  # the caller's pseudonym (`http.callers`), if the deployment logs callers
+    caller_id: str = ""  # from `binding.caller_id`; never logged: `seal` limits the forged states of a caller by it
 
     # The response.
     outcome: str = ""
@@ -73,12 +70,10 @@ class Notes:
 
     # The error.
     code: int | None = None  # the code of JSON-RPC
-    # A constant of this package or of AWS; for a crash, the exception's type or the broken rule.
-    reason: str | None = None
+    reason: str | None = None  # a constant of this package or of AWS; the type of an exception; or the broken rule
     misconfigured: bool = False  # True if the operator has to act
     place: str | None = None  # the frames of an unexpected exception
-    # The unexpected exception. Its text may quote secrets: only a listener on the author's machine reads it.
-    raised: BaseException | None = None
+    raised: BaseException | None = None  # the exception, for listeners alone: its text may quote secrets
 
     # Calls of AWS.
     kms_calls: int = 0
@@ -89,28 +84,32 @@ class Notes:
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome and its reason, unless an earlier outcome is worse.
 
-        There are several where a client of the revision 2025-03-26 sends a batch of messages in one request.
+        A request has several outcomes if a client of the revision 2025-03-26 sends a batch of messages.
         """
-        if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
-            self.outcome = outcome
-            if reason:
-                self.reason = reason
+        if SEVERITY.get(outcome, 0) < SEVERITY.get(self.outcome, 0):
+            return
+        self.outcome = outcome
+        if reason:
+            self.reason = reason
 
     def add_error(self, error: BaseException) -> None:
-        """Set the outcome to an error: the reason of one that the client gets, or an unexpected exception."""
-        if isinstance(error, McpError) and not isinstance(error, Crash):
+        """Set the outcome to an error: one of this package (McpError), or an unexpected exception."""
+        if isinstance(error, Crash):
+            self.add_crash(error.cause)
+            self.code = Crash.code
+        elif isinstance(error, McpError):
             self.conclude(FAILED if error.is_server_fault else "refused", error.reason)
             self.code = error.code
             self.misconfigured = isinstance(error, Misconfigured)
         else:
-            self.add_crash(error.cause if isinstance(error, Crash) else error)
+            self.add_crash(error)
             self.code = Crash.code
 
     def add_crash(self, error: BaseException) -> None:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
         self.outcome = CRASHED
         self.raised = error
-        self.handler = self.handler or UNKNOWN  # the metric counts only lines with a handler
+        self.handler = self.handler or UNKNOWN  # CloudWatch's metric of crashes counts only lines with a handler
         if isinstance(error, DeveloperError):
             self.reason = error.rule
             self.place = frames(error, of_author=True)
@@ -124,21 +123,21 @@ request_notes: ContextVar[Notes | None] = ContextVar("notes", default=None)
 
 
 def current() -> Notes:
-    """Return the notes on the current request. Outside of a request, return new notes, which are not logged."""
+    """Return the notes on the current request; outside of a request, new notes that nobody logs."""
     return request_notes.get() or Notes()
 
 
-# Called with the notes on each answered request of this thread, in tests and in the harness.
+# In tests and in the local harness: called with the notes on each answered request of this thread.
 listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", default=None)
 
-# Called with `progress` and `total` of each report of progress, on the author's machine.
+# On the author's machine: called with `progress` and `total` (None if unknown) of each report of progress.
 progress_listener: ContextVar[Callable[[float, float | None], object] | None] = ContextVar("progress", default=None)
 
 
 class KmsTimer:
-    """A context manager that counts one call of KMS, its duration, and whether KMS failed.
+    """A context manager that notes one call of KMS: how long it took, and whether KMS failed.
 
-    KMS did not fail if it says that it cannot decrypt a token's key (InvalidRequestState): that token is bad.
+    InvalidRequestState is no failure of KMS: KMS says that a state's key cannot be decrypted, so the state is bad.
     """
 
     __slots__ = ("_began", "_notes")
@@ -167,12 +166,12 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
     import traceback  # noqa: PLC0415 - only for a crash
 
     summary = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)
-    calls = list(reversed(summary))
+    innermost_first = list(reversed(summary))
     if of_author:
-        without_ours = list(dropwhile(lambda call: call.filename.startswith(PACKAGE), calls))
-        calls = without_ours or calls
-    lines = [f"{call.filename}:{call.lineno} in {call.name}" for call in calls]
-    omitted = len(lines) - 2 * EACH_END
+        without_ours = list(dropwhile(lambda frame: frame.filename.startswith(PACKAGE), innermost_first))
+        innermost_first = without_ours or innermost_first
+    written = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in innermost_first]
+    omitted = len(written) - 2 * FRAMES_EACH_END
     if omitted > 0:
-        lines = [*lines[:EACH_END], f"{omitted} more", *lines[-EACH_END:]]
-    return " < ".join(lines)
+        written = [*written[:FRAMES_EACH_END], f"{omitted} more", *written[-FRAMES_EACH_END:]]
+    return " < ".join(written)

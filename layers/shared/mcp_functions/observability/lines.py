@@ -27,21 +27,19 @@ if TYPE_CHECKING:
 
 NAME = "mcp_functions"  # the name of the logger
 
-XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"  # the trace id in TRACED
-TRACED = "_X_AMZN_TRACE_ID"  # the environment variable that Lambda sets for each invocation
-# The ids of API Gateway and Lambda: their characters, and the length of the longest.
-ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-")
-LONGEST_ID = 64
+XRAY_VARIABLE = "_X_AMZN_TRACE_ID"  # Lambda sets it for each invocation: "Root=1-5759e988-bd862e3fe1be46a994272793;…"
+XRAY_TRACE_ID = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
+REQUEST_ID = r"[A-Za-z0-9_=+/.-]{1,64}"  # an id of API Gateway or Lambda
 DIGEST_BYTES = 12  # enough to tell conversations apart in a log
-# These attributes of the notes become fields of the line without a change.
-LOGGED = (
+# Attributes of the notes that are fields of the line, with the same name and value.
+UNCHANGED_FIELDS = (
     "method", "revision", "handler", "round", "answered_by", "outcome", "status", "code", "reason", "caller",
     "request_bytes", "response_bytes", "kms_calls", "cold_start",
 )  # fmt: skip
 
-# Reasons of complete responses to clients of 2025 (`legacy`): an answer came twice or too late, or the client has
-# cancelled or could not ask. Neither the operator nor the author has to act.
-USUAL = {
+# A complete response with one of these reasons is normal for clients of 2025 (`legacy`): an answer came twice or too
+# late, or the client has cancelled or could not ask. So its line is at INFO.
+NORMAL_REASONS = {
     "answered_before", "answered_late", "cancelled", "client_error", "not_answered", "not_cancelled", "nothing_waits",
 }  # fmt: skip
 
@@ -66,7 +64,7 @@ def write_line(notes: Notes, logger: Logger | None = None) -> None:
     with suppress(Exception):  # a line that fails must not cost the client its response
         extra = all_fields(notes)
         if logger is not None:
-            extra = {"logger": NAME, **extra}  # Lambda's formatter writes a logger's name, Powertools' does not
+            extra = {"logger": NAME, **extra}  # Powertools does not write the name; Lambda's own formatter does
         target = logger or log
         if level == logging.ERROR:
             target.error(message(notes), extra=extra)
@@ -90,10 +88,10 @@ def all_fields(notes: Notes) -> dict[str, Any]:
 
 
 def fields(notes: Notes) -> Mapping[str, Any]:
-    """Return the fields of a log line, without unknown ones (None)."""
-    known = {name: getattr(notes, name) for name in LOGGED}
+    """Return this package's own fields of a log line; None, an unknown value, is left out."""
+    known = {name: getattr(notes, name) for name in UNCHANGED_FIELDS}
     known |= {
-        # A line has these three only if they are not False or 0.
+        # `or None`: a line has these three only if they are not False or 0.
         "tool_error": notes.tool_error or None,
         "misconfigured": notes.misconfigured or None,
         "kms_failures": notes.kms_failures or None,
@@ -102,8 +100,8 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "duration_ms": _milliseconds(notes.seconds),
         "forward_ms": None if notes.forward_seconds is None else _milliseconds(notes.forward_seconds),
         "kms_ms": _milliseconds(notes.kms_seconds),
-        "correlation_id": correlation(notes.correlation_id),
-        "request_id": correlation(notes.request_id),
+        "correlation_id": checked_id(notes.correlation_id),
+        "request_id": checked_id(notes.request_id),
         "trace_id": notes.trace_id or _xray_trace_id(),
     }
     return {key: value for key, value in known.items() if value is not None}
@@ -130,7 +128,7 @@ def conventions(notes: Notes) -> dict[str, str]:
 
 
 def error_type(notes: Notes) -> str | None:
-    """Return the class of an error: `tool_error`, or the JSON-RPC code, or the HTTP status. None: there is none."""
+    """Return the class of an error: `tool_error`, the JSON-RPC code, or the HTTP status; None without an error."""
     if notes.tool_error:
         return "tool_error"
     if notes.outcome in {"refused", FAILED, CRASHED}:
@@ -140,11 +138,11 @@ def error_type(notes: Notes) -> str | None:
 
 def level_of(notes: Notes) -> int:
     """Return the level of a request's line."""
-    has_failed = notes.outcome in {CRASHED, FAILED}  # the HTTP status does not show it: a crashed tool has 200
-    # A complete response with any other reason: a conversation, or a table's item, exceeded a limit. The reason has
-    # the limit's number in it, so it cannot be looked up here.
-    is_limited = notes.outcome == "complete" and notes.reason and notes.reason not in USUAL
-    return logging.ERROR if has_failed or is_limited else logging.INFO
+    has_failed = notes.outcome in {CRASHED, FAILED}  # the HTTP status does not tell it: a crashed tool has 200
+    # With any other reason, a conversation or a table's item exceeded a limit. Such a reason has the limit's number in
+    # it, so no set can list them.
+    exceeded_limit = notes.outcome == "complete" and notes.reason and notes.reason not in NORMAL_REASONS
+    return logging.ERROR if has_failed or exceeded_limit else logging.INFO
 
 
 def message(notes: Notes) -> str:
@@ -169,20 +167,20 @@ def _code(notes: Notes) -> str:
 
 def _xray_trace_id() -> str | None:
     """Return the trace id of X-Ray, if Lambda traces this request."""
-    found = re.search(XRAY, os.environ.get(TRACED, ""))
+    found = re.search(XRAY_TRACE_ID, os.environ.get(XRAY_VARIABLE, ""))
     return found[1] if found else None
 
 
-def correlation(identifier: object) -> str | None:
-    """Return an id, or None if it does not have the form of one: a client could have put a secret there."""
-    if isinstance(identifier, str) and 0 < len(identifier) <= LONGEST_ID and ID_CHARACTERS.issuperset(identifier):
-        return identifier
+def checked_id(value: object) -> str | None:
+    """Return an id of a request; None for any other value, because a client could have put a secret there."""
+    if isinstance(value, str) and re.fullmatch(REQUEST_ID, value):
+        return value
     return None
 
 
 def digest(name: str) -> str:
-    """Return a digest of a secret name, by which log lines can be joined."""
-    import hashlib  # noqa: PLC0415 - imported already where there are conversations
+    """Return a digest of an id that the log must not hold. Lines with the same id have the same digest."""
+    import hashlib  # noqa: PLC0415 - only a function with conversations needs it, and has imported it already
 
     hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
     return base64url(hashed.digest()[:DIGEST_BYTES])

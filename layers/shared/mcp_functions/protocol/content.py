@@ -2,7 +2,7 @@
 
 `wire()` writes each as a JSON object, with bytes as base64:
 
-    Image(b"…", mime_type="image/png")  ->  {"type": "image", "data": "4oCm", "mimeType": "image/png"}
+    Image(b"GIF89a", mime_type="image/gif")  ->  {"type": "image", "data": "R0lGODlh", "mimeType": "image/gif"}
 
 A field that is None is absent from the object.
 """
@@ -10,63 +10,20 @@ A field that is None is absent from the object.
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions.protocol import content_blocks, hints
 from mcp_functions.protocol.plain_values import BYTES, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from _typeshed import DataclassInstance
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.protocol.wire_types import Annotations, Icon, Model, Role
 
 
-def _encode(data: bytes) -> str:
-    if not isinstance(data, BYTES):
-        message = "its data must be bytes"
-        raise TypeError(message)
-    return base64.b64encode(data).decode()
-
-
-WIRE_NAMES = {"mime_type": "mimeType", "meta": "_meta"}  # the fields that have another name in JSON
-# How a field of this name becomes JSON; every other field is JSON already.
-WRITERS: dict[str, Callable[[Any], object]] = {
-    "data": _encode,
-    "resource": lambda resource: content_blocks.resource_contents(resource, ""),
-    "annotations": hints.read_annotations,
-    "icons": hints.read_icons,
-    "meta": lambda meta: to_json(dict(meta)),
-}
-
-
-def _members(content: DataclassInstance) -> dict[str, Any]:
-    """Write the fields of a content type under their names on the wire, without those that are None."""
-    members = {}
-    for field in fields(content):
-        value = getattr(content, field.name)
-        if value is not None and field.name in WRITERS:
-            value = WRITERS[field.name](value)
-        if value is not None:  # an empty list of icons is written as None
-            members[WIRE_NAMES.get(field.name, field.name)] = value
-    return members
-
-
 @dataclass(frozen=True, slots=True)
-class _Block:
-    """A content block, whose `type` is a constant of its class."""
-
-    type: ClassVar[str]
-
-    def wire(self) -> dict[str, Any]:
-        """Write it as the specification's content type of this name."""
-        return {"type": self.type, **_members(self)}
-
-
-@dataclass(frozen=True, slots=True)
-class Text(_Block):
+class Text:
     """Text for the model or the user (TextContent)."""
 
     type: ClassVar[str] = "text"
@@ -74,15 +31,25 @@ class Text(_Block):
     annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
+    def wire(self) -> dict[str, Any]:
+        """Write it as TextContent."""
+        return {"type": self.type, "text": self.text, **_annotations_and_meta(self)}
+
 
 @dataclass(frozen=True, slots=True)
-class Media(_Block):
-    """Bytes of a picture or a sound."""
+class Media:
+    """Bytes of a picture or a sound; the base class of Image and Audio."""
 
+    type: ClassVar[str]
     data: bytes
     mime_type: str
     annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
+
+    def wire(self) -> dict[str, Any]:
+        """Write it as ImageContent or AudioContent."""
+        data = _to_base64(self.data)
+        return {"type": self.type, "data": data, "mimeType": self.mime_type, **_annotations_and_meta(self)}
 
 
 class Image(Media):
@@ -110,15 +77,18 @@ class ResourceContents:
 
     def wire(self) -> dict[str, Any]:
         """Write it as TextResourceContents or BlobResourceContents."""
-        members = _members(self)
-        contents = members.pop("contents")
-        if isinstance(contents, str):
-            return {**members, "text": contents}
-        return {**members, "blob": _encode(contents)}
+        members: dict[str, Any] = {"uri": self.uri}
+        if self.mime_type is not None:
+            members["mimeType"] = self.mime_type
+        if self.meta is not None:
+            members["_meta"] = to_json(dict(self.meta))
+        if isinstance(self.contents, str):
+            return {**members, "text": self.contents}
+        return {**members, "blob": _to_base64(self.contents)}
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedResource(_Block):
+class EmbeddedResource:
     """A resource's contents inside a result (EmbeddedResource)."""
 
     type: ClassVar[str] = "resource"
@@ -126,9 +96,14 @@ class EmbeddedResource(_Block):
     annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
+    def wire(self) -> dict[str, Any]:
+        """Write it as EmbeddedResource."""
+        resource = content_blocks.resource_contents(self.resource, uri="")  # the contents have their own URI
+        return {"type": self.type, "resource": resource, **_annotations_and_meta(self)}
+
 
 @dataclass(frozen=True, slots=True)
-class ResourceLink(_Block):
+class ResourceLink:
     """A resource that the client may read (ResourceLink)."""
 
     type: ClassVar[str] = "resource_link"
@@ -137,10 +112,22 @@ class ResourceLink(_Block):
     title: str | None = None
     description: str | None = None
     mime_type: str | None = None
-    size: int | None = None
+    size: int | None = None  # bytes
     annotations: Annotations | Model | None = None
     icons: Sequence[Icon | Model] | None = None
     meta: Mapping[str, Any] | None = None
+
+    def wire(self) -> dict[str, Any]:
+        """Write it as ResourceLink."""
+        optional = {
+            "title": self.title,
+            "description": self.description,
+            "mimeType": self.mime_type,
+            "size": self.size,
+            "icons": hints.read_icons(self.icons),
+        }
+        present = {name: value for name, value in optional.items() if value is not None}
+        return {"type": self.type, "uri": self.uri, "name": self.name, **present, **_annotations_and_meta(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +150,20 @@ class CallToolResult:
     structured_content: Any = ...  # `...` means that there is none, because None is a value of JSON
     is_error: bool = False
     meta: Mapping[str, Any] | None = None
+
+
+def _annotations_and_meta(block: Text | Media | EmbeddedResource | ResourceLink) -> dict[str, Any]:
+    """Write the two members that every content block may have."""
+    members: dict[str, Any] = {}
+    if block.annotations is not None:
+        members["annotations"] = hints.read_annotations(block.annotations)
+    if block.meta is not None:
+        members["_meta"] = to_json(dict(block.meta))
+    return members
+
+
+def _to_base64(data: bytes) -> str:
+    if not isinstance(data, BYTES):
+        message = "its data must be bytes"
+        raise TypeError(message)
+    return base64.b64encode(data).decode()

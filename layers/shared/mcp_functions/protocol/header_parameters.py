@@ -4,8 +4,8 @@
     arguments      {"region": "eu"}
     header         Mcp-Param-Region: eu
 
-`find` reads the annotations of a schema when the server starts. It refuses one that breaks a rule, because a client
-would drop the whole tool. `check` compares the headers of a call with its arguments.
+`find` reads the annotations `x-mcp-header` of a schema when the server starts. It refuses an annotation that breaks a
+rule, because clients drop a tool with such an annotation. `check` compares the headers of a call with its arguments.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
-    # The names of the properties that lead to a schema. It is None elsewhere, as in `items` or `anyOf`: a value there
-    # has no one place in the arguments.
+    # The names of the properties that lead to a schema. None for a schema in `items` or `anyOf`, for example: its value
+    # may stand at several places of the arguments, or at none.
     Path: TypeAlias = tuple[str, ...] | None
 
 FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # "token" of RFC 9110, section 5.6.2
-WHOLE_NUMBER = r"^(-?\d+)\.0+\Z"  # 42.0: an integer as some clients write it
+INTEGER_AS_DECIMAL = r"(?P<integer>-?\d+)\.0+"  # 42.0, as some clients write 42
 JSON_TYPES = ("string", "integer", "boolean")  # the types of arguments that a header may repeat
-# Keywords whose value is not a schema itself. The values inside `properties` are schemas.
+# Keywords whose value holds no further schemas, or whose schemas `_annotated_schemas` visits by name (`properties`).
 NOT_SUBSCHEMAS = ("properties", "enum", "const", "default", "examples")
-MISPLACED = "x-mcp-header names must be unique, and may only stand on properties reached through `properties` alone"
 
 
 class HeaderParameter(NamedTuple):
@@ -53,13 +52,15 @@ def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
     """
     parameters: dict[str, HeaderParameter] = {}
     for path, annotated in _annotated_schemas(schema, ()):
-        if not path:
-            raise ValueError(MISPLACED)
+        if path is None or path == ():  # () is the path of the root, which is no property
+            message = "x-mcp-header may only stand on properties reached through `properties` alone"
+            raise ValueError(message)
         name = annotated["x-mcp-header"]
         _check_annotation(path[-1], name, annotated.get("type"))
         header = f"mcp-param-{name.lower()}"
         if header in parameters:
-            raise ValueError(MISPLACED)
+            message = f"x-mcp-header names must be unique, and two properties have {name!r}"
+            raise ValueError(message)
         parameters[header] = HeaderParameter(path, annotated["type"])
     return parameters
 
@@ -77,9 +78,9 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
     """
     for name, parameter in parameters.items():
         value = value_at(arguments, *parameter.path)
-        if value is None and name in headers:
-            raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
         if value is None:
+            if name in headers:
+                raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
             continue
         received = read_value(headers, name)
         if not _is_same(received, _to_text(value), parameter.json_type):
@@ -88,8 +89,12 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
 
 def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the `Mcp-Param-*` headers of a call, as a client sends them."""
-    values = {name: value_at(arguments, *parameter.path) for name, parameter in parameters.items()}
-    return {name: encode(_to_text(value)) for name, value in values.items() if value is not None}
+    headers = {}
+    for name, parameter in parameters.items():
+        value = value_at(arguments, *parameter.path)
+        if value is not None:
+            headers[name] = encode(_to_text(value))
+    return headers
 
 
 def _to_text(value: JSONValue) -> str:
@@ -101,7 +106,8 @@ def _is_same(received: str, expected: str, json_type: str) -> bool:
     """Compare a header with an argument: "integer values SHOULD be compared numerically", so 42.0 equals 42."""
     if received == expected:
         return True
-    return json_type == "integer" and re.sub(WHOLE_NUMBER, r"\1", received) == expected
+    decimal = re.fullmatch(INTEGER_AS_DECIMAL, received)
+    return json_type == "integer" and decimal is not None and decimal["integer"] == expected
 
 
 def _annotated_schemas(schema: object, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -121,16 +127,17 @@ def _annotated_schemas(schema: object, path: Path) -> Iterator[tuple[Path, dict[
     properties = schema.get("properties")
     if isinstance(properties, dict):
         for name, member in properties.items():
-            yield from _annotated_schemas(member, None if path is None else (*path, name))
+            path_of_member = None if path is None else (*path, name)
+            yield from _annotated_schemas(member, path_of_member)
     for keyword, value in schema.items():
         if keyword not in NOT_SUBSCHEMAS:
             yield from _annotated_schemas(value, None)
 
 
-def _check_annotation(key: str, name: object, json_type: object) -> None:
+def _check_annotation(property_name: str, name: object, json_type: object) -> None:
     if not isinstance(name, str) or not re.fullmatch(FIELD_NAME, name):
-        message = f"x-mcp-header on {key!r} must be an RFC 9110 token"
+        message = f"x-mcp-header on {property_name!r} must be an RFC 9110 token"
         raise ValueError(message)
     if json_type not in JSON_TYPES:
-        message = f"x-mcp-header on {key!r}: only strings, integers and booleans may be repeated in a header"
+        message = f"x-mcp-header on {property_name!r}: only strings, integers and booleans may be repeated in a header"
         raise ValueError(message)

@@ -17,11 +17,11 @@ import binascii
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.constants import (
-    CALLS,
+    CALL_METHODS,
     META_CLIENT_CAPABILITIES,
     META_PROTOCOL_VERSION,
     SUPPORTED_VERSIONS,
-    TASKS,
+    TASK_METHODS,
 )
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
 from mcp_functions.protocol.messages import value_at
@@ -57,7 +57,7 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     version = _requested_version(message)
     required = [VERSION_HEADER, METHOD_HEADER]
     # If the name is missing or is not a string, the search for the handler refuses the call, with InvalidParams.
-    if message["method"] in CALLS and isinstance(_name_in(message), str):
+    if message["method"] in CALL_METHODS and isinstance(_name_in(message), str):
         required.append(NAME_HEADER)
     for header in required:
         if header.lower() not in headers:
@@ -94,7 +94,7 @@ def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     Raises:
         HeaderMismatch: `Mcp-Name` is missing, or differs from `params.taskId`.
     """
-    parameter = TASKS[message["method"]]
+    parameter = TASK_METHODS[message["method"]]
     task_id = message["params"].get(parameter)
     if isinstance(task_id, str):
         check_value(headers, NAME_HEADER, task_id)
@@ -128,8 +128,8 @@ def _name_in(message: Mapping[str, Any]) -> object:
     method = message.get("method")
     if method == "completion/complete":
         return value_at(message, "params", "ref", "name") or value_at(message, "params", "ref", "uri")
-    if isinstance(method, str) and method in CALLS:
-        return value_at(message, "params", CALLS[method])
+    if isinstance(method, str) and method in CALL_METHODS:
+        return value_at(message, "params", CALL_METHODS[method])
     return None
 
 

@@ -1,9 +1,9 @@
-"""What an author says in a decorator for clients to show or to weigh, checked as schema.ts defines it.
+"""Checks the annotations, icons and `_meta` that an author gives to a decorator, as schema.ts defines them.
 
     @tool(annotations={"readOnlyHint": True}, icons=[{"src": "https://…"}], meta={"example.com/team": "billing"})
 
-Each object may be a dict, or a model of the official SDK; what comes out is a dict. A misspelt name is refused, because
-clients silently ignore a hint that they do not know.
+An author gives each of these objects as a dict, or as a model of the official SDK. Each function returns it as a dict.
+A misspelt name is refused, because clients silently ignore a name that they do not know.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     Members: TypeAlias = "dict[str, Member]"  # the members that an object may have, by name
 
-# A key of `_meta` is an optional prefix of dotted labels, and a name. MCP reserves some second labels (basic, "_meta").
+# The parts of a key of `_meta`: "example.com/team" has the labels "example" and "com", and the name "team".
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-RESERVED = r"[^./]+\.(?:modelcontextprotocol|mcp)(?:\.[^/]*)?/"
-META_KEY = rf"(?!{RESERVED})(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
+NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+RESERVED_LABELS = {"modelcontextprotocol", "mcp"}  # as the second label of a key (basic, "_meta")
 TAGS = "fastmcp"  # the key of `_meta` under which FastMCP writes tags
 SOURCE = r"(?i:https?://|data:)\S*"  # "an HTTP/HTTPS URL or a `data:` URI" (Icon)
 SIZE = "[0-9]+x[0-9]+|any"  # "in WxH format" (schema.ts, Icon)
@@ -32,38 +32,48 @@ DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 
 
 class Member(NamedTuple):
-    """A member of an object."""
+    """The rule for a member of an object."""
 
-    allowed: str  # the values that it may have, in words
-    is_valid: Callable[[Any], bool]  # checks a value
+    allowed: str  # the values that the member may have, in words for an error
+    is_valid: Callable[[Any], bool]  # tells whether the member may have a value
 
 
 def _text(allowed: str, pattern: str) -> Member:
-    """Return a member that is a string with a pattern."""
+    """Return the rule for a string with a pattern."""
     return Member(allowed, lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value)))
 
 
 def _list_of(item: Member) -> Member:
-    """Return a member that is a list."""
-    return Member(f"a list of {item.allowed}", lambda value: isinstance(value, list) and all(map(item.is_valid, value)))
+    """Return the rule for a list whose items have a rule."""
+
+    def is_valid(value: object) -> bool:
+        return isinstance(value, list) and all(item.is_valid(member) for member in value)
+
+    return Member(f"a list of {item.allowed}", is_valid)
+
+
+def _is_priority(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):  # Python counts True as an integer
+        return False
+    return 0 <= value <= 1
 
 
 TEXT = Member("text", lambda value: isinstance(value, str))
 FLAG = Member("True or False", lambda value: isinstance(value, bool))
-TOOL: Members = {
+TOOL_ANNOTATIONS: Members = {
     "title": TEXT,
     "readOnlyHint": FLAG,
     "destructiveHint": FLAG,
     "idempotentHint": FLAG,
     "openWorldHint": FLAG,
 }
-CONTENT: Members = {
+CONTENT_ANNOTATIONS: Members = {
     "audience": _list_of(_text('"user" and "assistant"', "user|assistant")),
-    "priority": Member("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1),
+    "priority": Member("a number from 0 to 1", _is_priority),
     "lastModified": _text("a date in ISO 8601, as in 2026-07-28T12:00:00Z", DATE),
 }
 ICON: Members = {
-    "src": _text("an https:// or data: URI", SOURCE),
+    "src": _text("an http://, https:// or data: URI", SOURCE),
     "mimeType": TEXT,
     "sizes": _list_of(_text('sizes such as "48x48" or "any"', SIZE)),
     "theme": _text('"light" or "dark"', "light|dark"),
@@ -72,8 +82,8 @@ ICON: Members = {
 SERVER: Members = {
     "title": TEXT,
     "description": TEXT,
-    "websiteUrl": _text("an https:// URL", r"https?://\S+"),
-    "icons": Member("a list of icons", lambda value: isinstance(value, list)),  # `read_icons` checks them
+    "websiteUrl": _text("an http:// or https:// URL", r"https?://\S+"),
+    "icons": Member("a list of icons", lambda value: isinstance(value, list)),  # `read_server_info` checks each icon
 }
 
 
@@ -89,8 +99,12 @@ def read_server_info(value: object) -> dict[str, Any]:
     return info
 
 
-def read_annotations(value: object, known: Members = CONTENT) -> dict[str, Any]:
-    """Read the hints about the audience of content (Annotations), or with TOOL those about a tool's effects.
+def read_annotations(value: object, known: Members = CONTENT_ANNOTATIONS) -> dict[str, Any]:
+    """Read the annotations of content or of a tool.
+
+    Args:
+        value: the annotations.
+        known: CONTENT_ANNOTATIONS (`Annotations` in schema.ts), or TOOL_ANNOTATIONS (`ToolAnnotations`).
 
     Raises:
         TypeError: a hint is unknown, or has a value that it cannot have.
@@ -111,7 +125,7 @@ def read_icons(value: object) -> list[dict[str, Any]] | None:
         raise TypeError(message)
     icons = [_read_members("an icon", icon, ICON) for icon in value]
     if not all("src" in icon for icon in icons):
-        message = "an icon needs src, an https:// or data: URI"
+        message = "an icon needs src, an http://, https:// or data: URI"
         raise TypeError(message)
     return icons or None
 
@@ -128,8 +142,7 @@ def read_meta(value: object) -> dict[str, Any] | None:
         message = f"meta is a dict, not {type_name(value)}"
         raise TypeError(message)
     for key in value:
-        is_key = isinstance(key, str) and key and re.fullmatch(META_KEY, key)
-        if not is_key:
+        if not _is_meta_key(key):
             message = f"_meta key {key!r}: letters, digits, . _ - and a prefix/ that is not reserved for MCP"
             raise TypeError(message)
     try:
@@ -142,6 +155,21 @@ def read_meta(value: object) -> dict[str, Any] | None:
         message = "JSON cannot carry meta (it holds NaN or Infinity)"
         raise TypeError(message) from None
     return plain or None
+
+
+def _is_meta_key(key: object) -> bool:
+    """Check a key of `_meta`: a name, or a prefix of labels and a name that may be empty, as in "example.com/"."""
+    if not isinstance(key, str):
+        return False
+    prefix, slash, name = key.rpartition("/")
+    if not slash:
+        return bool(re.fullmatch(NAME, name))
+    labels = prefix.split(".")
+    if not all(re.fullmatch(LABEL, label) for label in labels):
+        return False
+    is_reserved = len(labels) > 1 and labels[1] in RESERVED_LABELS
+    has_valid_name = name == "" or bool(re.fullmatch(NAME, name))
+    return has_valid_name and not is_reserved
 
 
 def add_tags(meta: dict[str, Any] | None, tags: Collection[str]) -> dict[str, Any] | None:
@@ -166,17 +194,18 @@ def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]
 
     Args:
         subject: what the value is, for error messages.
-        value: the dict or the model.
+        value: the dict or the model. A member that is None counts as absent.
         known: the members that the object may have.
 
     Raises:
-        TypeError: the value is neither, has an unknown member, or a wrong value.
+        TypeError: the value is no dict and no model, a member is unknown, or a member has a wrong value.
     """
     names = ", ".join(known)
-    is_model = hasattr(value, "model_dump") and not isinstance(value, type)
+    is_model = hasattr(value, "model_dump") and not isinstance(value, type)  # a class of the SDK is no model itself
     given: Any = pydantic_to_json(value) if is_model else value
-    # The SDK's models drop unknown names silently, so a model that is empty now may have had misspelt ones.
-    if not isinstance(given, Mapping) or (is_model and not given):
+    # A model of the SDK silently drops a misspelt name, and may then be empty.
+    is_empty_model = is_model and not given
+    if is_empty_model or not isinstance(given, Mapping):
         message = f"{subject}: a dict or a model with these members is needed: {names}; not {type_name(value)}"
         raise TypeError(message)
     members = {}
@@ -186,8 +215,9 @@ def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]
             raise TypeError(message)
         if member is None:
             continue
-        members[name] = list(member) if isinstance(member, tuple) else member
-        if not known[name].is_valid(members[name]):
+        plain = list(member) if isinstance(member, tuple) else member
+        if not known[name].is_valid(plain):
             message = f"{subject}: {name} must be {known[name].allowed}"
             raise TypeError(message)
+        members[name] = plain
     return members

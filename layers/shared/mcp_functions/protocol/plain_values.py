@@ -1,15 +1,11 @@
-"""An author's value as plain JSON values. A value that JSON cannot hold is refused; it never becomes its `str()`.
+"""Converts an author's value to plain JSON values. A value that JSON cannot hold is refused.
 
     {"day": date(2026, 7, 28), 1: {"b", "a"}}    {"day": "2026-07-28", "1": ["a", "b"]}
-    {"picture": b"…"}                            refused: "dict that holds bytes: binary data goes into Image, …"
-    Image(b"…", "image/png")                     refused: a protocol type is no plain value
+    {"picture": b"GIF89a"}                       refused: "dict that holds bytes: binary data goes into Image, …"
+    Image(b"GIF89a", "image/gif")                refused: a protocol type is no plain value (see `content_kind`)
 
-This module reads JSON's own types, dataclasses, enums, dates and datetimes. pydantic reads UUIDs, paths, decimals and
-the rest; it is imported only for them.
-
-A protocol type is a class of this toolkit, of the official SDK, or of FastMCP that can be a part of a result. Its
-package and its name identify it, so `mcp` is never imported. An author's own model with a field `type` is a plain
-value, and so is a dict, whatever it holds.
+This module converts JSON's own types, dataclasses, enums, dates and datetimes. pydantic converts UUIDs, paths, decimals
+and the rest. It is imported only for them.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from enum import Enum
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -25,68 +21,28 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
-# ---- Protocol types
-
-PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})  # the packages whose classes are protocol types
-
-# The parts of a result.
-BLOCK = "block"  # a content block
-MESSAGE = "message"  # a message of a prompt
-RESOURCE = "resource"  # the contents of a resource
-WHOLE_RESULT = "result"  # a whole result
-# The kind of content that a type of the protocol is, by the name of its class.
-CONTENT_KINDS = {
-    "Text": BLOCK, "TextContent": BLOCK, "Image": BLOCK, "ImageContent": BLOCK, "Audio": BLOCK,
-    "AudioContent": BLOCK, "File": BLOCK, "EmbeddedResource": BLOCK, "ResourceLink": BLOCK,
-    "PromptMessage": MESSAGE, "SamplingMessage": MESSAGE, "Message": MESSAGE,
-    "ResourceContents": RESOURCE, "ReadResourceContents": RESOURCE,
-    "CallToolResult": WHOLE_RESULT, "ToolResult": WHOLE_RESULT, "GetPromptResult": WHOLE_RESULT,
-    "ReadResourceResult": WHOLE_RESULT,
-}  # fmt: skip
-
-
-def content_kind(value: object) -> str:
-    """Return what a value is: BLOCK, MESSAGE, RESOURCE or WHOLE_RESULT; "" for any other value."""
-    return content_kind_of_type(type(value))
-
-
-def content_kind_of_type(cls: type) -> str:
-    """Return what the values of a class are, as `content_kind` does."""
-    for base in cls.__mro__:
-        if base.__name__ in CONTENT_KINDS and _is_of_package(base):
-            return CONTENT_KINDS[base.__name__]
-    return ""
-
-
-def _is_of_package(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] in PACKAGES
-
-
-# ---- Plain values
-
-SCALARS = (str, int, float, bool, type(None))
-# How a subclass of a scalar, such as a member of a StrEnum, becomes the scalar itself.
+SCALARS = (str, int, float, bool, NoneType)
+# How a value of a subclass, such as a member of a StrEnum, becomes a plain str, int or float.
 TO_SCALAR: dict[type, Callable[[Any], JSONValue]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 BYTES = (bytes, bytearray, memoryview)
-# Types that pydantic would convert, but hardly as the author meant: what `isinstance` takes -> why such a value is
-# refused. {0} is the name of its type.
-REFUSED: dict[type | tuple[type, ...], str] = {
+# Types that are refused although pydantic would convert some of them, and the reason. {0} is the name of the type.
+REFUSED: dict[tuple[type, ...], str] = {
     BYTES: "{0}: binary data goes into Image, Audio or ResourceContents",
-    Coroutine: "a coroutine that nobody awaited",
+    (Coroutine,): "a coroutine that nobody awaited",
     (Iterator, AsyncIterator): "a {0}: return a list of what it yields",
     (type, FunctionType, ModuleType): "a {0} itself",
 }
 
 
 class NotJson(ValueError):
-    """JSON cannot hold a value. The text has names of types, never values or keys, because it goes to the log."""
+    """JSON cannot hold a value. The text names types and never quotes values or keys, because it goes to the log."""
 
 
 class _UnsupportedValue(Exception):
-    """JSON cannot hold one value, which may be deep inside another."""
+    """JSON cannot hold a value, which may be deep inside the author's value."""
 
     def __init__(self, value: object, reason: str) -> None:
-        """Keep the value, and the reason, which names its type."""
+        """Keep the value, and the reason, which names the type of the value."""
         super().__init__(reason)
         self.value = value
         self.reason = reason
@@ -100,7 +56,7 @@ def to_json(value: object) -> JSONValue:
     """
     try:
         return _convert(value)
-    # `from None`: the causes would add nothing to the message but the author's values.
+    # `from None` hides the causes, because their texts may quote the author's values.
     except RecursionError:
         message = f"{type_name(value)} that is nested too deep, or holds itself"
         raise NotJson(message) from None
@@ -112,15 +68,15 @@ def to_json(value: object) -> JSONValue:
 
 
 def pydantic_to_json(value: object) -> JSONValue:
-    """Convert a value as pydantic does. In the protocol's own models, None means that a member is absent.
+    """Convert a value as pydantic does.
 
     Raises:
         ValueError: pydantic cannot write it as JSON.
     """
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - plain values do not need it
 
-    # Every model of the packages, also one that `content_kind` does not know, for example an Icon.
-    is_protocol_model = any(map(_is_of_package, type(value).__mro__))
+    # In a model of the protocol, such as an Icon, None means that a member is absent. Elsewhere None is a value.
+    is_protocol_model = any(_is_of_package(cls) for cls in type(value).__mro__)
     return to_jsonable_python(value, by_alias=True, exclude_none=is_protocol_model)
 
 
@@ -146,7 +102,8 @@ def _convert(value: object) -> JSONValue:
     if isinstance(value, list | tuple | deque):
         return [_convert(member) for member in value]
     if isinstance(value, set | frozenset):
-        return sorted(map(_convert, value), key=repr)  # the order of a set differs between processes
+        members = [_convert(member) for member in value]
+        return sorted(members, key=repr)  # Python's order of a set differs between processes
     for types, reason in REFUSED.items():
         if isinstance(value, types):
             raise _UnsupportedValue(value, reason.format(type(value).__name__))
@@ -156,21 +113,22 @@ def _convert(value: object) -> JSONValue:
 
 
 def _convert_object(value: object) -> JSONValue:
-    """Convert a dataclass, an enum, a date, or a value that only pydantic can read."""
+    """Convert a dataclass, an enum, a date, or a value that only pydantic can convert."""
     is_dataclass = hasattr(value, "__dataclass_fields__")
-    if is_dataclass and not hasattr(value, "__pydantic_serializer__"):  # pydantic's own may have aliases
+    if is_dataclass and not hasattr(value, "__pydantic_serializer__"):  # a dataclass of pydantic may have aliases
         from dataclasses import fields  # noqa: PLC0415 - an author who made a dataclass has imported it
 
         declared = fields(cast("DataclassInstance", value))
         return {field.name: _convert(getattr(value, field.name)) for field in declared}
     if isinstance(value, Enum):
         return _convert(value.value)
+    # `date` and `datetime`, written as pydantic writes them. A `time` has no year.
     if type(value).__module__ == "datetime" and hasattr(value, "isoformat") and hasattr(value, "year"):
-        text: str = value.isoformat()  # a date or a datetime, which pydantic would write in the same way
-        return f"{text[:-6]}Z" if text.endswith("+00:00") else text
+        text: str = value.isoformat()
+        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
     try:
         return pydantic_to_json(value)
-    except ValueError:  # `from None`: pydantic's text quotes the value
+    except ValueError:  # `from None` hides pydantic's text, because it quotes the value
         raise _UnsupportedValue(value, type_name(value)) from None
 
 
@@ -192,3 +150,40 @@ def _convert_key(key: object) -> str:
     if isinstance(converted, str | int | float):
         return str(converted)
     raise _UnsupportedValue(key, f"a dict whose keys are of type {type_name(key)}")
+
+
+# ---- Protocol types: classes of this toolkit, of the official SDK and of FastMCP for results and parts of results.
+# They are recognized by the names of their package and class, so `mcp` is never imported. Every other value is plain.
+
+PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})
+
+BLOCK = "block"  # a content block
+MESSAGE = "message"  # a message of a prompt
+RESOURCE = "resource"  # the contents of a resource
+WHOLE_RESULT = "result"  # a whole result
+# The kind of each protocol type, by the name of its class.
+CONTENT_KINDS = {
+    "Text": BLOCK, "TextContent": BLOCK, "Image": BLOCK, "ImageContent": BLOCK, "Audio": BLOCK,
+    "AudioContent": BLOCK, "File": BLOCK, "EmbeddedResource": BLOCK, "ResourceLink": BLOCK,
+    "PromptMessage": MESSAGE, "SamplingMessage": MESSAGE, "Message": MESSAGE,
+    "ResourceContents": RESOURCE, "ReadResourceContents": RESOURCE,
+    "CallToolResult": WHOLE_RESULT, "ToolResult": WHOLE_RESULT, "GetPromptResult": WHOLE_RESULT,
+    "ReadResourceResult": WHOLE_RESULT,
+}  # fmt: skip
+
+
+def content_kind(value: object) -> str:
+    """Return the kind of a value: BLOCK, MESSAGE, RESOURCE or WHOLE_RESULT; "" for a plain value."""
+    return content_kind_of_type(type(value))
+
+
+def content_kind_of_type(cls: type) -> str:
+    """Return the kind of the values of a class, as `content_kind` does."""
+    for base in cls.__mro__:
+        if base.__name__ in CONTENT_KINDS and _is_of_package(base):
+            return CONTENT_KINDS[base.__name__]
+    return ""
+
+
+def _is_of_package(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in PACKAGES

@@ -2,13 +2,13 @@
 
 For example, of a tool:
 
-    "done"                       {"content": [{"type": "text", "text": "done"}], "isError": False}
-    Image(…), ["a", Image(…)]    {"content": [the blocks], "isError": False}
-    {"total": 3}                 {"content": [its JSON as text], "structuredContent": {"total": 3}, "isError": False}
+    "done"            {"content": [{"type": "text", "text": "done"}], "isError": False}
+    ["a", Image(…)]   {"content": [{"type": "text", "text": "a"}, {"type": "image", …}], "isError": False}
+    {"total": 3}      {"content": [{"type": "text", "text": '{"total":3}'}], "structuredContent": {"total": 3}, …}
 
 "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized JSON in a
-TextContent block" (server/tools). Everything else is refused and never becomes its `str()`. `content_blocks` writes
-the blocks; it is imported only where there is content.
+TextContent block" (server/tools). Content is a value of a protocol type (see `plain_values`): Text, Image and so on.
+`content_blocks` writes it, and is imported only if there is content.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ from mcp_functions.protocol.plain_values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# What a function may return, for the error of one that returns something else.
-TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
-RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
+# What a function may return, for the error text if it returns something else.
+TOOL_RETURNS = (
+    "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
+)
+RESOURCE_RETURNS = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
 OWN_CONTENT_MODULE = "mcp_functions.protocol.content"  # the module of this toolkit's own CallToolResult
 
 
@@ -44,23 +46,25 @@ def call_tool_result(
 
     Args:
         value: the return value: text, content, a list with content in it, or any value that JSON can carry.
-        promises_structured: True if the signature promises structured content; text and None then are such content.
-        promises_list: True if the signature promises lists of content; an empty list then is a list of content too.
+        promises_structured: True if the signature promises structured content. Then text and None are such content.
+        promises_list: True if the signature promises a list of content. Then an empty list is a list of content.
 
     Raises:
-        DeveloperError: the value is none of these.
+        DeveloperError: the function may not return such a value.
     """
-    if isinstance(value, str) and not promises_structured:
-        return _content([_text(value)])
-    if value is None and not promises_structured:
-        return _content([])
+    if not promises_structured:
+        if isinstance(value, str):
+            return _content([_text(value)])
+        if value is None:
+            return _content([])
     if isinstance(value, list | tuple) and (promises_list or _holds_content(value)):
         return _content(_blocks(value))
-    if content_kind(value) == WHOLE_RESULT:
+    kind = content_kind(value)
+    if kind == WHOLE_RESULT:
         return _whole_result(value)
-    if content_kind(value):
+    if kind:
         return _content(_blocks([value]))
-    plain, text = _write(value, TOOL)
+    plain, text = _plain_and_text(value, TOOL_RETURNS)
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
@@ -77,20 +81,20 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
         description: the description of the prompt, for a value without one.
 
     Raises:
-        DeveloperError: the value is none of these.
+        DeveloperError: a prompt may not return such a value.
     """
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
-    result: dict[str, Any] = {}
-    if content_kind(value) == WHOLE_RESULT and hasattr(value, "messages"):
-        whole = content_blocks.to_wire(value)
-        description = whole.get("description", description)
-        if "_meta" in whole:
-            result["_meta"] = whole["_meta"]
-        value = value.messages
-    if description:
-        result["description"] = description
     items = value if isinstance(value, list | tuple) else [value]
+    whole: dict[str, Any] = {}
+    if content_kind(value) == WHOLE_RESULT and hasattr(value, "messages"):
+        items = value.messages
+        whole = content_blocks.to_wire(value)
+    result: dict[str, Any] = {}
+    if "_meta" in whole:
+        result["_meta"] = whole["_meta"]
+    if whole.get("description", description):
+        result["description"] = whole.get("description", description)
     result["messages"] = [message for item in items for message in content_blocks.messages(item)]
     return result
 
@@ -104,7 +108,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         mime_type: the MIME type of the resource, for a value without one.
 
     Raises:
-        DeveloperError: the value is none of these.
+        DeveloperError: a resource may not return such a value.
     """
     items = value if isinstance(value, list | tuple) else [value]
     if content_kind(value) == WHOLE_RESULT and hasattr(value, "contents"):
@@ -118,13 +122,13 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
-    _plain, text = _write(value, RESOURCE)
+    _plain, text = _plain_and_text(value, RESOURCE_RETURNS)
     return [{"uri": uri, "mimeType": "application/json", **mime, "text": text}]
 
 
 def _holds_content(values: Iterable[object]) -> bool:
     types = {type(value) for value in values}  # each type is looked up once, because a list may be long
-    return any(map(content_kind_of_type, types))
+    return any(content_kind_of_type(cls) for cls in types)
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -136,7 +140,7 @@ def _content(blocks: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
-    """Write a list of content. A value beside content becomes text, its JSON; None is left out."""
+    """Write a list of content as blocks. Any other value in it becomes text (its JSON), and None is left out."""
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
     blocks = []
@@ -144,7 +148,7 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
         if isinstance(item, str) or content_kind(item):
             blocks.append(content_blocks.block(item))
         elif item is not None:
-            _plain, text = _write(item, TOOL)
+            _plain, text = _plain_and_text(item, TOOL_RETURNS)
             blocks.append(_text(text))
     return blocks
 
@@ -152,38 +156,38 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
 def _whole_result(value: object) -> dict[str, Any]:
     """Write a CallToolResult, or FastMCP's ToolResult."""
     if not hasattr(value, "content"):
-        raise DeveloperError(rule=f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL}")
+        raise DeveloperError(rule=f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL_RETURNS}")
     content = [value.content] if isinstance(value.content, str) else value.content
     result = {
         "content": _blocks(content),
-        "isError": bool(_member(value, ("is_error", "isError"))),
+        "isError": bool(_member(value, "is_error", "isError")),
     }
-    structured = _member(value, ("structured_content", "structuredContent"))
-    # Without structured content, other toolkits have None here, and ours has `...`, because None is a value of JSON.
-    is_ours = any(base.__module__ == OWN_CONTENT_MODULE for base in type(value).__mro__)
-    absent = ... if is_ours else None
+    structured = _member(value, "structured_content", "structuredContent")
+    # Without structured content, the classes of other libraries have None here. The CallToolResult of this toolkit has
+    # `...`, because None is a value of JSON.
+    is_of_toolkit = any(base.__module__ == OWN_CONTENT_MODULE for base in type(value).__mro__)
+    absent = ... if is_of_toolkit else None
     if structured is not absent:
-        result["structuredContent"], _json = _write(structured, TOOL)
+        result["structuredContent"], _json = _plain_and_text(structured, TOOL_RETURNS)
     meta = getattr(value, "meta", None)
     if meta:
-        result["_meta"], _json = _write(dict(meta), TOOL)
+        result["_meta"], _json = _plain_and_text(dict(meta), TOOL_RETURNS)
     return result
 
 
-def _member(value: object, names: tuple[str, str]) -> object:
-    """Return a member by its new or its old name. FastMCP warns of the old one, so it is read only where it must be."""
-    for name in names:
-        if hasattr(value, name):
-            return getattr(value, name)
-    return None
+def _member(value: object, name: str, old_name: str) -> object:
+    """Return an attribute by its name, or by the name in older versions of a library. FastMCP warns of the old name."""
+    if hasattr(value, name):
+        return getattr(value, name)
+    return getattr(value, old_name, None)
 
 
-def _write(value: object, allowed: str) -> tuple[Any, str]:
-    """Write a value as plain JSON values, and as the text of these.
+def _plain_and_text(value: object, allowed: str) -> tuple[Any, str]:
+    """Write a value as plain JSON values, and these as JSON text.
 
     Args:
         value: the value that an author's function returned, or a part of it.
-        allowed: what the function may return, for the error.
+        allowed: what the function may return, for the error text.
 
     Raises:
         DeveloperError: JSON cannot hold the value.

@@ -5,7 +5,8 @@
     3. WireQuestion("seat", {"method": …}, read)    the JSON for the client, and a function that reads its response
     4. round_.ask(wire_question)                    returns the answer, or ends the round with the question
 
-A round is one request of a conversation. A question has the same key in all rounds, so that its answer is found again.
+A call that asks takes several requests, and a round is one of them. The author's function runs from its first line in
+every round, so it asks the same questions again. A question keeps its key in all rounds, by which its answer is found.
 """
 
 from __future__ import annotations
@@ -76,17 +77,23 @@ class AnyQuestion(Generic[Answer_co]):
 
 
 def ask(round_: Round, question: AnyQuestion[Answer_co]) -> Answer_co:
-    """Return the answer to an author's question, or end the round with the question: see `Round.ask`."""
+    """Return the answer to an author's question; if the question has none yet, end the round with it."""
     answer: Answer_co = ask_together(round_, question)[0]
     return answer
 
 
 def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
-    """Return the answers to an author's questions, or end the round with those that have no answer yet."""
+    """Return the answers to an author's questions; if some have none yet, end the round with these.
+
+    Raises:
+        InputRequired: an answer is missing. The exception leaves the author's function.
+        DeveloperError: a question breaks a rule.
+        NotAnswered: the user declined or closed a question.
+    """
     camel_case = round_.request.camel_case
     try:
         wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]
     except DeveloperError as error:
-        round_.keep_error(error)  # the round fails, even if the author's function catches the error
+        round_.keep_error(error)  # so that the round fails, even if the author's function catches the error
         raise
     return round_.ask(*wire_questions)

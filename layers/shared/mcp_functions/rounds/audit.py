@@ -42,7 +42,14 @@ class AuditRecord(NamedTuple):
 
 
 def audit_record(round_: Round, handler: str, *, sent: bool, answered_by: str = "client") -> AuditRecord:
-    """Return the audit record of a round; `sent` is False if the client does not get its questions."""
+    """Return the audit record of a round.
+
+    Args:
+        round_: the round, after the author's function has run.
+        handler: the name of the handler.
+        sent: whether the client gets the questions of the round. If an error took their place, nobody was asked.
+        answered_by: who gave the answers in the request: "client", "app" or "model".
+    """
     requests = round_.requests if sent else {}
     return AuditRecord(
         flow=round_.request.flow,

@@ -1,10 +1,16 @@
-"""The declarations after `*` in a signature: capabilities, questions (`Ask`) and shared values (`Shared`).
+"""What an author's function declares after the `*` of its signature: what it may do, and what it gets from the server.
 
-A capability is an object with which an author's function acts in one round, that is in one request of a conversation:
-it asks the user, runs a step, or reports progress. The function declares it by the type of a parameter.
+    @tool
+    def close_ticket(
+        number: int,                                                        # from the model
+        *,
+        elicit: Elicit,                                                     # a capability: asks the user
+        caller: Caller,                                                     # a capability: who calls
+        how: Annotated[Resolution, Ask("How was {number} resolved?")],      # a question, asked before the function runs
+        database: Annotated[Database, Shared(open_database)],               # opened once, for many calls
+    ) -> str: ...
 
-A round that ends before its function does leaves a sealed state for the next round. So a Lambda needs keys if one of
-its handlers has a capability with `needs_state`.
+A call that asks takes several requests, and a round is one of them. The function gets new capabilities in each round.
 """
 
 from __future__ import annotations
@@ -23,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class Capability:
-    """The base of all capabilities. Each belongs to one round."""
+    """The base class of capabilities. A parameter declares one by its type, as in `elicit: Elicit`."""
 
-    needs_state: ClassVar[bool] = False  # True if it can end a round, so that its Lambda has to seal a state
+    needs_state: ClassVar[bool] = False  # True if it can end a round: the next one continues from a sealed state
     asks: ClassVar[bool] = False  # True if it asks the user
     low_level: ClassVar[bool] = False  # True for the functions that return InputRequiredResult
     logs: ClassVar[bool] = False  # True if it sends log messages, which the server then advertises
@@ -35,32 +41,40 @@ class Capability:
         self._round = round_
 
     @classmethod
-    def check(cls, parameter: str, _args: tuple[Any, ...]) -> None:
-        """Raise a TypeError if the types in a parameter's brackets are wrong, as in `RequestState[int]`."""
+    def check(cls, parameter: str, type_args: tuple[Any, ...]) -> None:
+        """Check a declaration before any call. A capability that takes types, as `RequestState[Draft]`, overrides this.
+
+        Args:
+            parameter: the name of the parameter, for the error.
+            type_args: the types in brackets: `(Draft,)` in the example.
+
+        Raises:
+            TypeError: they are wrong.
+        """
 
     @classmethod
-    def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
-        """Make the capability for one round; `_args` are the types in its brackets in the signature."""
+    def for_round(cls, round_: Round, _type_args: tuple[Any, ...]) -> Self:
+        """Make the capability for one round. A capability that takes types overrides this, too."""
         return cls(round_)
 
 
 class Ask(NamedTuple):
-    """Declares a question in the signature, after `*`: `how: Annotated[Resolution, Ask("How was it resolved?")]`.
+    """Declares a question: `how: Annotated[Resolution, Ask("How was {number} resolved?")]`.
 
-    The questions of a signature are asked together, before the function runs; the model does not see them. With
-    `Annotated[Resolution | None, Ask(…)]` the value is None if the user declines. In the message, an argument replaces
-    `{name}`.
+    All questions of a signature are asked together, before the function runs. The arguments of the call replace the
+    names in braces. The model does not see the questions. If the type is `Resolution | None`, the function gets None
+    from a user who declines.
     """
 
     message: str
 
 
 class Shared(NamedTuple):
-    """Declares what the calls of a container share, after `*`: `database: Annotated[Database, Shared(open_database)]`.
+    """Declares a value that many calls share: `database: Annotated[Database, Shared(open_database)]`.
 
-    The function returns a context manager, as one with `@contextmanager` or `@asynccontextmanager` does. The first call
-    of a container enters it, and each call gets its value; so do other handlers that name the same function. Each round
-    may run in another container, so what a conversation must remember does not belong there.
+    `open_database` returns a context manager, as a function with `@contextmanager` or `@asynccontextmanager` does. The
+    first call in a process enters it, and later calls of all handlers get the same value. The rounds of a conversation
+    may run in different processes, so the value must not hold what a conversation has to remember.
     """
 
     enter: Callable[[], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]]

@@ -1,6 +1,10 @@
-"""Questions that the client answers, and not its user: a message of its model (client/sampling), and its roots.
+"""Questions that the client itself answers, and not its user.
 
-Roots are the folders in which the client works, as URIs (client/roots).
+    message = sample("summary", "Summarise …", max_tokens=200)    its model writes a message (client/sampling)
+    folders = list_roots()                                        the folders in which it works, as URIs (client/roots)
+
+Each call makes a request for the client. `asking.ask` returns the answer if an earlier request of this conversation
+brought it. Otherwise `ask` ends the author's function, and the client gets the request.
 """
 
 from __future__ import annotations
@@ -21,6 +25,32 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject, Model
 
 
+class Sample(Capability):
+    """Asks the client's model: `message = sample("key", "Summarise …", max_tokens=200)`."""
+
+    needs_state = True
+
+    def __call__(
+        self, key: str, messages: str | Sequence[JSONObject | Model], *, max_tokens: int, **options: object
+    ) -> JSONObject:
+        """Return the model's message (CreateMessageResult), in this round or a later one.
+
+        Args:
+            key: the request's key in `inputRequests`.
+            messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one
+                message of the user.
+            max_tokens: the limit for the answer.
+            options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
+        """
+        request = CreateMessageRequest(messages, max_tokens, options)
+        return ask(self._round, SampleQuestion(key, request))
+
+    @property
+    def possible(self) -> bool:
+        """Whether this client has a model to ask (without tools)."""
+        return is_declared(self._round.request.capabilities, "sampling")
+
+
 class CreateMessageRequest(InputRequest):
     """Asks the client's model.
 
@@ -39,70 +69,66 @@ class CreateMessageRequest(InputRequest):
         self.max_tokens = max_tokens
         self.options = options or {}
 
-    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - for forms only
         """Return a CreateMessageRequest as JSON, with the function that reads its CreateMessageResult."""
         if self.max_tokens < 1:
             raise DeveloperError(rule="max_tokens must be 1 or more")
         messages = self.messages
         if isinstance(messages, str):
             messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
-        conversation = [_to_message(message) for message in messages]
-        _check_tool_results(conversation)
+        wire_messages = [_to_wire_message(message) for message in messages]
+        _check_tool_results(wire_messages)
         try:
             options = to_json(dict(self.options))
         except NotJson as error:
             raise DeveloperError(rule=f"JSON cannot carry the options of the question to the model ({error})") from None
-        params: Any = {"messages": conversation, **options, "maxTokens": self.max_tokens}
+        params: Any = {**options, "messages": wire_messages, "maxTokens": self.max_tokens}
         return WireQuestion(key, {"method": "sampling/createMessage", "params": params}, _read_message)
 
 
-class ListRootsRequest(InputRequest):
-    """Asks the client which folders it works in."""
-
-    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
-        """Return a ListRootsRequest as JSON, with the function that reads its ListRootsResult."""
-        return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)
-
-
 class SampleQuestion(AnyQuestion["dict[str, Any]"]):
-    """One question to the client's model among several."""
+    """A question to the client's model, asked with others: `elicit.together(SampleQuestion(…), Question(…))`."""
 
     def __init__(self, key: str, request: CreateMessageRequest) -> None:
         """Take the key in `inputRequests`, and the request."""
         super().__init__(key, request)
 
 
-class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
-    """The question for the client's roots among several."""
+def _to_wire_message(message: object) -> JSONObject:
+    """Return a message of a conversation as JSON; `message` is a dict or a SamplingMessage of the official SDK."""
+    if content_kind(message) == MESSAGE:
+        message = content_blocks.to_wire(message)
+    if isinstance(message, dict) and message.get("role") in ("user", "assistant") and "content" in message:
+        return message
+    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
+    raise DeveloperError(text)
 
-    def __init__(self, key: str = "roots") -> None:
-        """Take the key in `inputRequests`."""
-        super().__init__(key, ListRootsRequest())
+
+def _check_tool_results(messages: Sequence[JSONObject]) -> None:
+    """Check a conversation with tools (client/sampling, "Tool Result Messages", "Tool Use and Result Balance")."""
+    open_uses: set[str] = set()  # the ids of the tool_use blocks in the message before
+    for message in messages:
+        blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
+        results = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
+        # "user messages that contain tool results MUST contain ONLY tool results"
+        if results and len(results) != len(blocks):
+            raise DeveloperError(rule="a message with a tool_result holds tool_results alone")
+        # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
+        if results != open_uses:
+            text = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
+            raise DeveloperError(text)
+        open_uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
+    if open_uses:
+        raise DeveloperError(rule="a tool_use at the end has no tool_result")
 
 
-class Sample(Capability):
-    """Asks the client's model: `message = sample("key", "Summarise …", max_tokens=200)`."""
-
-    needs_state = True
-
-    def __call__(
-        self, key: str, messages: str | Sequence[JSONObject | Model], *, max_tokens: int, **options: object
-    ) -> JSONObject:
-        """Return the model's message (CreateMessageResult), in this round or a later one.
-
-        Args:
-            key: the request's key in `inputRequests`.
-            messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one
-                message of the user.
-            max_tokens: the limit for the answer.
-            options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
-        """
-        return ask(self._round, SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options)))
-
-    @property
-    def possible(self) -> bool:
-        """Whether this client has a model to ask (without tools)."""
-        return is_declared(self._round.request.capabilities, "sampling")
+def _read_message(response: JSONObject) -> JSONObject:
+    """Return a CreateMessageResult, or raise InvalidAnswer if the client sent something else."""
+    match response:
+        case {"role": "user" | "assistant", "content": dict() | list(), "model": str()}:
+            return response
+    reason = "the answer was not a message"
+    raise InvalidAnswer(reason)
 
 
 class ListRoots(Capability):
@@ -120,42 +146,24 @@ class ListRoots(Capability):
         return is_declared(self._round.request.capabilities, "roots")
 
 
-def _to_message(message: object) -> JSONObject:
-    if content_kind(message) == MESSAGE:
-        message = content_blocks.to_wire(message)
-    if isinstance(message, dict) and message.get("role") in ("user", "assistant") and "content" in message:
-        return message
-    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
-    raise DeveloperError(text)
+class ListRootsRequest(InputRequest):
+    """Asks the client which folders it works in."""
+
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - for forms only
+        """Return a ListRootsRequest as JSON, with the function that reads its ListRootsResult."""
+        return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)
 
 
-def _check_tool_results(messages: Sequence[JSONObject]) -> None:
-    """Check a conversation with tools (client/sampling, "Tool Result Messages", "Tool Use and Result Balance")."""
-    open_uses: set[str] = set()
-    for message in messages:
-        blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
-        answered = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
-        # "user messages that contain tool results MUST contain ONLY tool results"
-        if answered and len(answered) != len(blocks):
-            raise DeveloperError(rule="a message with a tool_result holds tool_results alone")
-        # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
-        if answered != open_uses:
-            text = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
-            raise DeveloperError(text)
-        open_uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
-    if open_uses:
-        raise DeveloperError(rule="a tool_use at the end has no tool_result")
+class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
+    """The question for the client's roots, asked with others: `elicit.together(RootsQuestion(), Question(…))`."""
 
-
-def _read_message(response: JSONObject) -> JSONObject:
-    match response:
-        case {"role": "user" | "assistant", "content": dict() | list(), "model": str()}:
-            return response
-    reason = "the answer was not a message"
-    raise InvalidAnswer(reason)
+    def __init__(self, key: str = "roots") -> None:
+        """Take the key in `inputRequests`."""
+        super().__init__(key, ListRootsRequest())
 
 
 def _read_roots(response: JSONObject) -> list[JSONObject]:
+    """Return the roots of a ListRootsResult, or raise InvalidAnswer if the client sent something else."""
     roots = response.get("roots")
     if isinstance(roots, list) and all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
         return roots

@@ -1,16 +1,15 @@
 """Questions to the user: forms to fill in, and pages to open (client/elicitation).
 
-    seat = elicit("seat", "Which seat?", Seat)      a form: a dataclass `Seat`, for example
+    seat = elicit("seat", "Which seat?", Seat)      a form with the fields of a dataclass `Seat`
     elicit.url("login", "Sign in", "https://…")     a page
 
-The client's response has the user's action, and the content of a form:
+The function ends at the question, and runs again from its first line when the client sends a response (`asking`). The
+response has the user's action, and what the user filled in:
 
-    {"action": "accept", "content": {"row": 7}}     the author's function gets Seat(row=7); for a page, None
+    {"action": "accept", "content": {"row": 7}}     `elicit` returns Seat(row=7); `elicit.url` returns None
     {"action": "accept", "content": {"row": "x"}}   the user is asked again (`InvalidAnswer`)
-    {"action": "decline"}                           the function gets the exception `Declined`
-    {"action": "cancel"}                            the function gets the exception `Cancelled`
-
-`asking` shows how a question reaches the client.
+    {"action": "decline"}                           `elicit` raises `Declined`
+    {"action": "cancel"}                            `elicit` raises `Cancelled`
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ D = TypeVar("D")
 class Declined(NotAnswered):
     """The user declined a question."""
 
-    user_action = "declined to answer"  # for the text of `NotAnswered`: "The user declined to answer: <message>"
+    user_action = "declined to answer"  # the exception's text is "The user declined to answer: <message>"
 
 
 class Cancelled(NotAnswered):
@@ -52,7 +51,7 @@ class Cancelled(NotAnswered):
 
 
 class Page(NamedTuple):
-    """A page that the user should open; it takes the place of a form in an ElicitRequest."""
+    """A page that the user should open. An ElicitRequest has it in place of a form."""
 
     url: str
 
@@ -61,7 +60,12 @@ class ElicitRequest(InputRequest):
     """Asks the user to fill in a form, or to open a page (client/elicitation)."""
 
     def __init__(self, message: str, form: TypeForm[Any] | Page) -> None:
-        """Take the text for the user, and the type of the answer; `url` makes a request with a page."""
+        """Make a request.
+
+        Args:
+            message: the text for the user.
+            form: the type of the answer (`Elicit.__call__` says which types there are), or a page.
+        """
         self.message = message
         self.form = form
 
@@ -84,16 +88,19 @@ class ElicitRequest(InputRequest):
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
 
     def _page_question(self, key: str, url: str) -> WireQuestion:
+        """Return the question for a page. Its answer is None, because an accepted page has no content.
+
+        The user agrees to open the page, and may not have finished there. So a function asks in a loop, `while not
+        connected(user): elicit.url(…)`, and its second call must ask the user again: `read_once`.
+        """
         _check_url(url)
         params = {"mode": "url", "message": self.message, "url": url}
-        read = partial(_check_accepted, key, self.message)  # an accepted page has no content: the answer is None
-        # An accept means that the user agrees to open the page, and not that the user has finished there. So a function
-        # asks in a loop, `while not connected(user): elicit.url(…)`, and its second call asks the user again.
+        read = partial(_check_accepted, key, self.message)
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read, read_once=True)
 
 
 class Question(AnyQuestion[Answer]):
-    """One form among several: `elicit.together(Question("where", "Where to?", City), …)`."""
+    """A form, asked with other questions: `elicit.together(Question("where", "Where to?", City), …)`."""
 
     def __init__(self, key: str, message: str, form: TypeForm[Answer]) -> None:
         """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
@@ -149,7 +156,7 @@ class Elicit(Capability):
         """Ask several things in one round: `where, when = elicit.together(Question(…), Question(…))`.
 
         Raises:
-            NotAnswered: the user declined or closed one of them. It is raised when every question has an answer.
+            NotAnswered: every question has a response, and the user declined or closed one of them.
         """
         return tuple(ask_together(self._round, *questions))
 
@@ -193,7 +200,12 @@ def _check_url(url: str) -> None:
 
 
 def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None:
-    """Raise what the handler gets in place of an answer, unless the user accepted."""
+    """Check that the user accepted.
+
+    Raises:
+        Declined, Cancelled: the user did not; the author's function gets the exception.
+        InvalidAnswer: the response has no known action, so the user is asked again.
+    """
     action = response.get("action")
     if action == "accept":
         return

@@ -1,7 +1,8 @@
-"""What the server reads from its own requests to a client: a fingerprint, a message, and the capabilities they need.
+"""Reads the questions of a server, as the client gets them.
 
-A request (`InputRequest` of the specification) asks the user, the client's model, or the client for its roots. The
-functions take it as the dict that the client gets.
+    {"method": "elicitation/create", "params": {"mode": "form", "message": "Which seat?", "requestedSchema": {…}}}
+
+The specification calls this JSON an InputRequest. It asks the user, the client's model, or the client for its roots.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def message_of(request: JSONObject) -> str:
 
 
 def repeat_request(request: JSONObject, reason: str) -> JSONObject:
-    """Return a question with the reason why the last answer is invalid; only a form's message can tell it."""
+    """Return a question that tells the user why the last answer is invalid. Only a form has a message for the user."""
     params = request.get("params", {})
     if "requestedSchema" not in params:
         return request
@@ -42,9 +43,9 @@ def repeat_request(request: JSONObject, reason: str) -> JSONObject:
 
 
 def without_extra_fields(request: JSONObject, response: JSONObject) -> JSONObject:
-    """Keep only the requested fields of a form's response: no round reads others, but every state would carry them.
+    """Return the response to a form without fields that it did not request. Any other response stays unchanged.
 
-    Other responses are returned unchanged.
+    No round reads such fields, but the state of every later round would carry them.
     """
     params = request.get("params", {})
     content = response.get("content")
@@ -62,27 +63,29 @@ def missing_capabilities(requests: Iterable[JSONObject], declared: Mapping[str, 
     """
     missing: dict[str, Any] = {}
     for request in requests:
-        capability, member = _needed(request)
+        capability, member = _needed_capability(request)
         if not is_declared(declared, capability, member):
             members = missing.setdefault(capability, {})
             if member:
                 members[member] = {}
-    # Without any elicitation, `{}` is enough to declare forms, and the specification's example of this error has it.
+    # A client that declares no elicitation may declare forms by `{}`. The specification's example of this error has it.
     if missing.get("elicitation") == {"form": {}} and "elicitation" not in declared:
         missing["elicitation"] = {}
     return missing
 
 
 def is_declared(declared: Mapping[str, Any], capability: str, member: str = "") -> bool:
-    """Tell whether a client declares a capability, and the member of it, if one is given."""
+    """Tell whether a client declares a capability, and this member of it, if one is given."""
     if member == "form":
         return shows_forms(declared)
     members = declared.get(capability)
-    return isinstance(members, dict) and (not member or isinstance(members.get(member), dict))
+    if not isinstance(members, dict):
+        return False
+    return not member or isinstance(members.get(member), dict)
 
 
-def _needed(request: JSONObject) -> tuple[str, str]:
-    """Return the capability that a request needs, and the member of it; "" if it needs no member."""
+def _needed_capability(request: JSONObject) -> tuple[str, str]:
+    """Return the capability that a request needs, and the member that must be in it; "" if any value is enough."""
     params = request.get("params", {})
     if request["method"] == "roots/list":
         return "roots", ""

@@ -1,9 +1,17 @@
-"""The low level: an author's function itself ends its round, and chooses what the next round gets.
+"""The low level: the author's function itself says which questions it asks, and what the next round gets.
 
-    round 1    the function returns InputRequiredResult(questions, request_state); `end_round` puts both into the record
-    round 2    it gets the answers in InputResponses, and the state in RequestState
+A call that asks takes several requests, and a round is one of them:
 
-A round is one request of the conversation with a client. At the high level, `elicit` and `step` do this for the author.
+    def book(city: str, *, answers: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
+        seat = answers.accepted("seat", Seat)
+        if seat is None:
+            return InputRequiredResult({"seat": ElicitRequest("Which seat?", Seat)}, Draft(city=city))
+        return f"Booked {seat} in {state.value.city}."
+
+    round 1    the function returns the question "seat" and a Draft; the client gets both, the Draft sealed (encrypted)
+    round 2    the client sends both back: `answers` has the user's answer, and `state.value` is the Draft
+
+At the high level, `elicit` and `step` do this for the author.
 """
 
 from __future__ import annotations
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 State = TypeVar("State", bound="BaseModel")
 
-MAX_CHECKED_CHARS = 4096  # a longer state is not read again as a check: that takes as long as the rest of the round
+MAX_CHECKED_CHARS = 4096  # the longest state that is checked: to check a long one takes as long as the rest of a round
 
 
 class InputRequiredResult(NamedTuple):
@@ -48,9 +56,13 @@ class InputRequiredResult(NamedTuple):
     request_state: BaseModel | None = None
 
     def end_round(self, round_: Round) -> NoReturn:
-        """End the round of the function that returned this result.
+        """Put the questions and the state into the round, and end it.
 
         "servers MUST include at least one of inputRequests or requestState" (basic/patterns/mrtr).
+
+        Raises:
+            InputRequired: the normal outcome.
+            DeveloperError: a question or the state breaks a rule.
         """
         if not self.input_requests and self.request_state is None:
             round_.fail("an InputRequiredResult needs input_requests or a request_state")
@@ -65,7 +77,10 @@ class InputRequiredResult(NamedTuple):
 
 
 class InputResponses(Capability, Mapping[str, "JSONObject"]):
-    """The client's answers by key, for the questions that the sealed state proves."""
+    """The client's answers by key, to questions that an earlier round of this conversation asked.
+
+    The sealed state has the questions. A response to any other key is in `unproven`.
+    """
 
     needs_state = True
     asks = True
@@ -73,9 +88,9 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
     def __getitem__(self, key: str) -> JSONObject:
         """Return one answer: ElicitResult, CreateMessageResult or ListRootsResult."""
-        answers = list(self._round.record.answers[key].values())  # there are several if the question was reworded
-        answer: JSONObject = copy_json(answers[-1])
-        return answer
+        answers_by_text = self._round.record.answers[key]  # by the fingerprint of the question's text, oldest first
+        newest: JSONObject = copy_json(list(answers_by_text.values())[-1])
+        return newest
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys that have an answer."""
@@ -87,18 +102,18 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
     @property
     def unproven(self) -> dict[str, JSONObject]:
-        """Other responses of the client. They answer no question of this server, so treat them as arguments."""
+        """The responses to keys that this server did not ask: treat them like arguments, which a client may invent."""
         responses = self._round.request.responses
         return {key: copy_json(response) for key, response in responses.items() if key not in self}
 
     def accepted(self, key: str, form: TypeForm[Answer]) -> Answer | None:
-        """Return an accepted form; None if it is missing, was declined or cancelled, or does not fit."""
+        """Return the answer to a form as a value of its type; None if the user has not accepted, or it does not fit."""
         answer = self.get(key, {})
         if answer.get("action") != "accept":
             return None
-        asked = forms.read_form(form, key, camel_case=self._round.request.camel_case)
+        form_type = forms.read_form(form, key, camel_case=self._round.request.camel_case)
         try:
-            return cast("Answer", asked.accept(answer.get("content")))
+            return cast("Answer", form_type.accept(answer.get("content")))
         except InvalidAnswer:
             return None
 
@@ -114,19 +129,23 @@ class RequestState(Capability, Generic[State]):
         super().__init__(round_)
         self.value = model()
         if round_.record.state is not None:
-            # Another deployed version may have written the state with other fields. The model may migrate them in a
-            # validator of mode "before". Otherwise the state starts empty, and the recorded answers still count.
-            with suppress(ValueError, TypeError, LookupError, AttributeError):
-                # JSON has no dates or sets, so even a strict model reads them from text and lists.
+            # Another deployed version may have written other fields. A validator of the model (mode "before") may
+            # convert them. If nothing does, the value stays empty; `InputResponses` still has the answers.
+            with suppress(ValueError, TypeError, LookupError, AttributeError):  # what an author's validator may raise
+                # Not strict: JSON has no dates and no sets, so a strict model would refuse what it wrote itself.
                 self.value = model.model_validate_json(round_.record.state, strict=False)
 
     @classmethod
-    def check(cls, parameter: str, args: tuple[Any, ...]) -> None:
-        """Refuse a RequestState without a model, or whose model has no empty instance for the first round."""
-        if not args:
+    def check(cls, parameter: str, type_args: tuple[Any, ...]) -> None:
+        """Check that the brackets have a model, and that every field of it has a default.
+
+        Raises:
+            TypeError: there is no model, or a field without a default.
+        """
+        if not type_args:
             message = f"{parameter}: RequestState needs its model in brackets, as in RequestState[Draft]"
             raise TypeError(message)
-        (model,) = args
+        (model,) = type_args
         try:
             model()
         except ValueError:
@@ -136,22 +155,24 @@ class RequestState(Capability, Generic[State]):
             raise TypeError(message) from None
 
     @classmethod
-    def for_round(cls, round_: Round, args: tuple[Any, ...]) -> Self:
+    def for_round(cls, round_: Round, type_args: tuple[Any, ...]) -> Self:
         """Read the state as the model in brackets."""
-        return cls(round_, *args)
+        (model,) = type_args
+        return cls(round_, model)
 
 
 def _write_state(state: BaseModel) -> str:
-    """Write a function's model as JSON, and check that the next round can read it again.
+    """Write a model as JSON, and check that the next round can read it.
 
-    A long state is not checked, to save time. A model that cannot be read again fails with short states, too, so its
-    author sees the error soon.
+    Raises:
+        DeveloperError: the next round could not read this JSON as the same model.
     """
     options: Any = {"by_alias": True, "warnings": False}  # a warning would quote the state in the log
     try:
         text = state.model_dump_json(**options)
-        if "null" in text:  # pydantic writes NaN and infinity as null, too; `dumps` refuses them
-            dumps(state.model_dump(mode="json", **options))
+        if "null" in text:  # pydantic writes NaN as null, too, which the next round would read as None
+            dumps(state.model_dump(mode="json", **options))  # raises a ValueError for NaN
+        # A longer state is not checked. Its model writes short states too, so its author sees the error with these.
         if len(text) <= MAX_CHECKED_CHARS:
             type(state).model_validate_json(text, strict=False)
     except (TypeError, ValueError, LookupError, AttributeError):

@@ -10,11 +10,16 @@ from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.rounds.capabilities import Capability
 
+# The rules for authors. `Round.fail` raises the error of a rule, with a value for each `{name}` in it.
+MESSAGE_NOT_TEXT = "the message of progress is text, and not of type {type}"
+UNKNOWN_LEVEL = "there is no log level {level!r}: it is one of {levels}"
+DATA_NOT_JSON = "JSON cannot carry what log.{level} was given ({type})"
+
 
 class Progress(Capability):
     """Reports how far the work is: `progress(50, total=100)`."""
 
-    _last = -inf  # the last progress that was sent; the first one is sent whatever its value
+    _last_sent = -inf  # the last value that the client got; the first one is higher than this
 
     def __call__(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
         """Notify the client, if it sent a progress token (basic/patterns/progress). A task shows it as `statusMessage`.
@@ -28,18 +33,20 @@ class Progress(Capability):
             DeveloperError: the message is not text.
         """
         if not isinstance(message, str | None):
-            self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
-        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"
+            self._round.fail(MESSAGE_NOT_TEXT, type=type(message).__name__)
+        if total is not None and not isfinite(total):
+            total = None  # JSON has no infinity
+        numbers = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
         self._round.progress_message = message or numbers
-        listening = progress_listener.get()
-        if listening:
-            listening(progress, total)
+        show_progress = progress_listener.get()
+        if show_progress:  # only on the author's machine
+            show_progress(progress, total)
         token = self._round.request.meta.get("progressToken")
-        if token is None or not isfinite(progress) or progress <= self._last:
+        if token is None or not isfinite(progress) or progress <= self._last_sent:
             return
-        self._last = progress
+        self._last_sent = progress
         params = {"progressToken": token, "progress": progress}
-        if total is not None and isfinite(total):
+        if total is not None:
             params["total"] = total
         if message is not None:
             params["message"] = message
@@ -66,20 +73,20 @@ class Log(Capability):
             DeveloperError: the level is unknown, or `data` is not JSON.
         """
         if level not in LOG_LEVELS:
-            levels = ", ".join(LOG_LEVELS)
-            self._round.fail("there is no log level {level!r}: it is one of {levels}", level=level, levels=levels)
-        wanted = self._round.request.meta.get(META_LOG_LEVEL)
+            self._round.fail(UNKNOWN_LEVEL, level=level, levels=", ".join(LOG_LEVELS))
+        lowest = self._round.request.meta.get(META_LOG_LEVEL)
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
-        if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+        if lowest is None:
+            return
+        if LOG_LEVELS.index(level) < LOG_LEVELS.index(lowest):  # from debug to emergency
             return
         try:
             params = {"level": level, "data": to_json(data)}
             if logger:
                 params["logger"] = logger
-            dumps(params)
+            dumps(params)  # NaN, for example, must fail at the author's line, and not when the response is written
         except (TypeError, ValueError):
-            rule = "JSON cannot carry what log.{level} was given ({type})"
-            self._round.fail(rule, level=level, type=type(data).__name__)
+            self._round.fail(DATA_NOT_JSON, level=level, type=type(data).__name__)
         self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
 
     def debug(self, data: object, *, logger: str | None = None) -> None:

@@ -1,14 +1,16 @@
-"""The record of a conversation: the JSON that each round reads from the sealed state and writes for the next round.
+"""The record of a conversation: the JSON that one round leaves for the next one, inside the sealed state.
+
+A call that asks takes several requests, and a round is one of them. The record has these members:
 
     answers         the client's responses, by the question's key and by its fingerprint (a digest of its text)
     steps           the recorded steps, by key: see `RecordedStep`
-    sheds           how many rounds in a row ended without a question, because the time was up
+    sheds           how many rounds in a row ended without a question, because the time of the request was up
     began           when the conversation began, in unix milliseconds; absent until a step needs it
     lost_answers    how many rounds in a row asked an answered question again, under another key
     state           JSON that a low-level function keeps
 
-A member without a value is absent. A question has several answers if its text changed between two rounds, or because
-two versions of the function are deployed. So the answers to "Who?" and to its new text "Your name?" are
+A member without a value is absent. A question has several answers if its text changed between two rounds, for example
+because a new version was deployed. So the answers to "Who?" and to its new text "Your name?" are
 
     {"who": {"<fingerprint of Who?>": {"action": "accept", …}, "<fingerprint of Your name?>": {…}}}
 """
@@ -26,21 +28,21 @@ EMPTY: Mapping[str, Any] = {}
 
 
 class RecordedStep(NamedTuple):
-    """A step that ran. The record has it as a list of these values."""
+    """A step that ran. In the JSON it is a list of these values."""
 
-    arguments_digest: str
-    result: Any
+    arguments_digest: str  # the result counts only for a call with the same arguments
+    result: Any  # as JSON
     milliseconds: int  # how long the step ran
 
 
 class Record:
-    """The record, under the names of its JSON. Handlers get copies, so that they cannot change what the next one reads.
+    """The record as Python values, which a round changes while the author's function runs.
 
-    The lock of the round guards it, because a handler may use several threads.
+    The lock of the round guards it, because the function may use several threads.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Read the JSON of the previous round, and leave it as it is."""
+        """Copy the JSON of the previous round, which stays as it is."""
         self.answers = {key: dict(answers) for key, answers in document.get("answers", EMPTY).items()}
         self.steps = {key: RecordedStep(*step) for key, step in document.get("steps", EMPTY).items()}
         self.sheds: int = document.get("sheds", 0)
@@ -56,7 +58,7 @@ class Record:
             self.answers.pop(key, None)
 
     def to_json(self, sheds: int) -> dict[str, Any]:
-        """Write the record for the next round; `sheds` counts this round, too."""
+        """Return the record for the next round, as JSON. `sheds` counts this round, too."""
         document = {
             "answers": {key: dict(answers) for key, answers in self.answers.items()} or None,
             "steps": {key: list(step) for key, step in self.steps.items()} or None,

@@ -1,23 +1,22 @@
-"""One round of a multi round-trip request, by replay.
+"""One round: one request of a call that may ask its user.
 
-A handler runs from its first line in every round. A question returns its answer if an earlier round received it;
-otherwise the round ends with the question. A step returns its result if an earlier round ran it. The record has these
-answers and results. It reaches the next round in a sealed state that the client sends, or for a task in a table.
+Such a call takes several requests. The author's function runs from its first line in each of them:
 
-    1. Round(request, record, asked)    reads the previous round's record, and adds the responses of the request
-    2. ask, check_may_run               the handler asks and runs steps, maybe in several threads or tasks
-    3. close                            the handler has returned: no question or step is possible any more
-    4. requests, next_record            what the client and the next round get, if the round ended before the handler
+    def book(city: str, *, elicit: Elicit, step: Step) -> str:
+        flight = step("reserve", reserve, city)           runs in round 1; round 2 gets the recorded result
+        seat = elicit("seat", "Which seat?", Seat)        ends round 1; round 2 gets the answer
+        return f"{flight}, {seat}"                        the result of the call, in round 2
 
-A round ends before its handler if one of these methods raises InputRequired, which leaves the author's function:
+The record has the results of steps and the answers. It reaches the next round in a sealed (encrypted) state that the
+client carries; for a task, a table has it. Whoever runs the function uses a round in this order:
 
-    ask                     a question has no answer yet
-    end_without_question    the time is up: the client repeats the request, and the next round continues (a "shed")
-    require_state           the request has no state: the client gets one, so that a repeated request is recognized
-    end                     any other reason: a low-level function returned its questions, or a task was cancelled
+    1. Round(request, record, asked)    reads the record, and adds the client's responses to it
+    2. ask, end_if_step_must_wait       the function asks and runs steps, maybe in several threads or asyncio tasks
+    3. close                            the function is done: it may not ask or run steps any more
+    4. requests, next_record            if the round ended: the questions for the client, and the next round's record
 
-The author's code may catch an exception of a round. So the round keeps the fact that it has ended (`input_required`),
-and the first error (`error`); the caller of the handler looks at both.
+A round ends by the exception InputRequired, which leaves the author's function. The function may catch it, or an error
+of the round. So the round itself keeps that it has ended (`has_ended`), and its first error (`error`).
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.step_call import StepCall
 
-# The time that must remain between the end of a step and the deadline: to seal the state, and to answer. It also allows
-# for a difference between the clocks of the gateway and this machine.
+# From the end of the last step to the deadline: the time to seal the state and to answer. It also allows for a
+# difference between the clock of this machine and the clock of the gateway, which sets the deadline.
 MARGIN_SECONDS = 2.0
 
-# The step in which the author's code runs. A task or thread that a step started keeps it, even when the step has ended.
+# The step that runs the calling code. Tasks and threads that a step started keep this value after the step has ended.
 step_of_context: ContextVar[StepCall | None] = ContextVar("step_of_context", default=None)
 
 
@@ -63,11 +62,11 @@ class RoundRequest(NamedTuple):
     deadline: float = math.inf  # when the client stops waiting, in unix seconds
     now: Callable[[], float] = time.time  # the clock, in unix seconds
     camel_case: bool = False  # True if forms use camelCase on the wire
-    # A round whose time is up ends without a question (a "shed"). After this number of sheds in a row the call fails,
-    # because clients limit how often they repeat a request.
+    # A "shed" is a round that ends without a question, because its time is up: the client repeats its request, and the
+    # next round continues. After this number of sheds in a row the call fails, because clients limit repetitions.
     max_sheds: int = 2
     # True if each round may run only once. A repeated request is recognized by its state, and the first request has
-    # none. So the first round ends before its first step, and gives the client a state.
+    # none. So the first round ends before its first step, and the client gets a state.
     single_use: bool = False
     # True if the client itself shows no forms, but its host shows MCP Apps: then an app asks the questions.
     has_app: bool = False
@@ -77,7 +76,7 @@ DEFAULT_REQUEST = RoundRequest()
 
 
 class TaskLease(Protocol):
-    """What the round of a task needs from its worker: `tasks.lease` implements it."""
+    """The right of one worker to run a task, for a limited time (`tasks.lease`)."""
 
     def renew_before_step(self, round_: Round) -> bool:
         """Renew the lease; return False if the round must end before the step."""
@@ -87,7 +86,7 @@ class TaskLease(Protocol):
 
 
 class Round:
-    """One round: it combines the request with the record, and ends with a result or with questions."""
+    """One round of a call: its request, its record, its questions, and how it ended."""
 
     def __init__(
         self,
@@ -101,7 +100,7 @@ class Round:
         Args:
             request: the request of this round.
             record: the record of the previous round, as JSON.
-            asked: the fingerprints of the previous round's questions by key, as the sealed state proves them.
+            asked: the questions of the previous round, from the sealed state: a digest of each (fingerprint), by key.
             lease: the lease of the worker that runs a task; None if the round does not belong to a task.
         """
         self.request = request
@@ -111,7 +110,7 @@ class Round:
         self.lease = lease
         self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
         self._has_state = bool(record or asked)
-        self._must_end = request.deadline - MARGIN_SECONDS  # when the last step has to end, in unix seconds
+        self._steps_must_end = request.deadline - MARGIN_SECONDS  # in unix seconds
 
         # The steps of this round.
         self.running_steps: set[str] = set()  # the keys of the steps that run now
@@ -123,21 +122,24 @@ class Round:
         self.progress_message = ""  # the last message that the function reported; a task shows it
 
         # How the round ended. Each of these stays as it is, even if the author's code catches the exception.
-        self.input_required = False  # True once InputRequired was raised: no step begins, but other threads may ask
-        self.handler_returned = False  # True once it returned or raised: no step begins, and no question is asked
-        self.error: DeveloperError | ToolError | None = None  # the first error, which the call ends with
+        self.has_ended = False  # True once InputRequired was raised: no step begins, but other threads may still ask
+        self.handler_returned = False  # True once the function is done: no step begins, and no question is asked
+        self.error: DeveloperError | ToolError | None = None  # the first error, with which the call ends
 
     @property
     def began(self) -> int:
-        """When the conversation began, in unix milliseconds: the recorded time, or now."""
-        return int(self.request.now() * 1000) if self.record.began is None else self.record.began
+        """When the conversation began, in unix milliseconds: as recorded, or else now."""
+        if self.record.began is not None:
+            return self.record.began
+        return int(self.request.now() * 1000)
 
     def keep_error(self, error: DeveloperError | ToolError) -> None:
-        """End the call with an error, also if the author's code catches it. The first error counts."""
-        self.error = self.error or error
+        """Keep the first error of the round, with which the call ends even if the author's code catches the error."""
+        if self.error is None:
+            self.error = error
 
     def fail(self, rule: str, **values: object) -> NoReturn:
-        """Raise and keep the DeveloperError of a rule: a constant text, and the values for each `{name}` in it."""
+        """Keep and raise the DeveloperError of a rule. `values` replace each `{name}` in the rule's text."""
         error = DeveloperError(rule, **values)
         self.keep_error(error)
         raise error
@@ -148,12 +150,12 @@ class Round:
             raise self.error
 
     def ask(self, *questions: WireQuestion) -> list[Any]:
-        """Return the answers to some questions, or end the round with those that have none yet.
+        """Return the answers to some questions. If an answer is missing, end the round with the open questions.
 
         Raises:
             InputRequired: an answer is missing.
             DeveloperError: a question breaks a rule.
-            Exception: the outcome of a question, as its `read` raised it, once all questions have answers.
+            Exception: all questions have a response, and the function gets this exception for one: a user declined.
         """
         self.raise_kept_error()
         step = self.current_step()
@@ -164,17 +166,17 @@ class Round:
             if self.handler_returned:
                 raise InputRequired
             try:
-                outcomes = [self.questions.answer(question) for question in questions]
+                outcomes = [self.questions.find_outcome(question) for question in questions]
             except DeveloperError as error:
                 self.keep_error(error)
                 raise
-            has_open_question = any(question.key in self.requests for question in questions)
-        if has_open_question:
+        answered = [outcome for outcome in outcomes if outcome is not None]
+        if len(answered) < len(questions):
             self.end()
-        for outcome in outcomes:
-            if isinstance(outcome, Exception):
-                raise outcome
-        return outcomes
+        for outcome in answered:
+            if outcome.error:
+                raise outcome.error
+        return [outcome.answer for outcome in answered]
 
     def end_without_question(self) -> NoReturn:
         """End the round: the client repeats the request, and the next round continues after the recorded steps.
@@ -200,14 +202,18 @@ class Round:
         """End the round if its request has no state, so that the client gets one, and repeats the request with it.
 
         The state has the conversation's id, which recognizes a repeated request. Without a state, each repetition would
-        begin another conversation. If `max_sheds` is 0, no round may end without a question, so this one continues.
+        begin another conversation.
+
+        Raises:
+            InputRequired: the request has no state.
         """
-        if not self._has_state and self.request.max_sheds:
+        may_end = self.request.max_sheds > 0  # with 0, no round may end without a question
+        if may_end and not self._has_state:
             self.end()
 
     def end(self) -> NoReturn:
-        """End the round for good: the author's code may catch the exception, but cannot undo the end."""
-        self.input_required = True
+        """End the round by raising InputRequired. The author's code may catch it, but cannot undo the end."""
+        self.has_ended = True
         raise InputRequired
 
     def current_step(self) -> StepCall | None:
@@ -217,11 +223,14 @@ class Round:
             return step
         return None
 
-    def check_may_run(self, max_seconds: float | None) -> None:
-        """End the round before a step if the task, `single_use` or the deadline requires it.
+    def end_if_step_must_wait(self, max_seconds: float | None) -> None:
+        """End the round if the next step cannot run in it.
+
+        The step waits if its task was cancelled, if the round first needs a state (`single_use`), or if too little time
+        is left.
 
         Args:
-            max_seconds: the longest duration of the step; None expects the duration of the longest step so far.
+            max_seconds: the longest duration of the step. None: as long as the longest step of the conversation so far.
 
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.
@@ -235,27 +244,27 @@ class Round:
         if max_seconds is None:
             with self.lock:
                 max_seconds = max(step.milliseconds for step in self.record.steps.values()) / 1000
-        if self.request.now() + max_seconds > self._must_end:
+        if self.request.now() + max_seconds > self._steps_must_end:
             self.end_without_question()
 
     async def wait_for_steps(self) -> None:
-        """Wait for the steps that an async handler has left running, so that the record has them."""
+        """Wait for the steps that an async function has left running, so that the record has their results."""
         import asyncio  # noqa: PLC0415 - its caller runs in it
 
-        if not self.input_required:
-            self.handler_returned = True  # it has its result, so the tasks that it left start no more steps
+        if not self.has_ended:
+            self.handler_returned = True  # the call has its result, so asyncio tasks that still run start no steps
         while self.step_tasks:
             await asyncio.wait(self.step_tasks)
 
     def close(self) -> None:
-        """Refuse further steps and questions, because the handler has returned.
+        """Refuse further steps and questions, because the author's function is done.
 
-        A round that has ended waits for the steps in other threads, until the deadline. Steps that the record misses
-        would run again in the next round.
+        A round that has ended waits for the steps in other threads, until the deadline. Otherwise the record would miss
+        their results, and they would run again in the next round.
         """
         with self.lock:
-            if self.input_required:
-                seconds = max(0.0, self._must_end - self.request.now())  # infinite without a deadline
+            if self.has_ended:
+                seconds = max(0.0, self._steps_must_end - self.request.now())  # infinite without a deadline
                 self.lock.wait_for(lambda: not self.running_steps, min(seconds, TIMEOUT_MAX))
             self.handler_returned = True
         try:

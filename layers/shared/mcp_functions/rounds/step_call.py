@@ -1,14 +1,15 @@
-"""One call of a step, from its key to its result.
+"""One call of a step: `flight = step("reserve", reserve, city)` in the author's function.
 
-A round is one request of a conversation, in which the handler runs from its first line. The record is the JSON that one
-round leaves for the next; it has the results of the steps that ran. A call of a step goes through these stages:
+A conversation takes several requests, and a round is one of them. The author's function runs from its first line in
+every round, but a step runs in one round only: its result is in the record, the JSON that each round leaves for the
+next. A call of a step does this:
 
-    reserve    keep other tasks and threads of this round from running the step; if it is recorded, go to `read`
-    check      if too little time is left, end the round, and the next round runs the step
-    run        call the author's function
-    record     write its result into the record, as JSON
-    release    the step no longer runs
-    read       return the recorded JSON as the type in the function's return annotation
+    reserve    no other task or thread of this round may run the step; if the record has its result, go on with `read`
+    check      if too little time is left for the step, end the round; the next round runs it
+    run        call `reserve(city)`
+    record     write the result into the record, as JSON
+    release    other tasks and threads may call the step again
+    read       return the recorded JSON as the type in the return annotation of `reserve`
 
 The round that ran a step reads its result from the record, too. So every round gets the same value.
 """
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-MAX_BYTES = 8 * 1024  # the limit of one recorded result; the sealed state has another limit
+MAX_BYTES = 8 * 1024  # the limit of one recorded result, because the client carries all of them in each request
 
-# The rules for authors. Each is a constant, with a `{name}` for each value, because the log must not get values.
-NOT_TEXT = "a step's key is text, and not of type {type}"
+# The rules for authors. `_fail` puts the values for each `{name}` into the author's error; the log gets no values.
+KEY_NOT_TEXT = "a step's key is text, and not of type {type}"
 NESTED = "step {key!r} runs inside step {outer!r}: a step is recorded as a whole"
 ARGUMENTS_NOT_JSON = "step {key!r}: JSON cannot carry the arguments of {function}"
 STILL_RUNS = (
@@ -76,7 +77,11 @@ class StepCall:
         args: Sequence[object],
         kwargs: Mapping[str, object],
     ) -> None:
-        """Refuse a call inside another step, a key that is not text, and arguments that JSON cannot carry."""
+        """Prepare the call `function(*args, **kwargs)`; the function does not run yet.
+
+        Raises:
+            DeveloperError: the call is inside another step, the key is not text, or JSON cannot carry the arguments.
+        """
         self.round = round_
         self.step_key = key
         self._function = function
@@ -86,7 +91,7 @@ class StepCall:
         if outer:
             self._fail(NESTED, outer=outer.step_key)
         if not isinstance(key, str):
-            self._fail(NOT_TEXT, type=type(key).__name__)
+            self._fail(KEY_NOT_TEXT, type=type(key).__name__)
         try:
             self.arguments_digest = digest_arguments(args, kwargs)
         except (TypeError, ValueError, RecursionError):
@@ -104,7 +109,7 @@ class StepCall:
         """
         if self._reserve_unless_recorded():
             try:
-                self.round.check_may_run(max_seconds)
+                self.round.end_if_step_must_wait(max_seconds)
                 self._run_and_record()
             finally:
                 self._release()
@@ -114,19 +119,24 @@ class StepCall:
         """Return the recorded result of an async function; await the function first if the record has none."""
         if self._reserve_unless_recorded():
             try:
-                self.round.check_may_run(max_seconds)
+                self.round.end_if_step_must_wait(max_seconds)
                 await self._run_in_task()
             finally:
                 self._release()
         return self._recorded_result()
 
     def _reserve_unless_recorded(self) -> bool:
-        """Add the key to the running steps and return True; return False if the record already has the step."""
+        """Add the step to the running ones, and return True; return False if the record has its result.
+
+        Raises:
+            InputRequired: the round has ended.
+            DeveloperError: the step runs already, or its result belongs to other arguments.
+        """
         round_ = self.round
         key = self.step_key
         round_.raise_kept_error()
         with round_.lock:
-            if round_.input_required or round_.handler_returned:
+            if round_.has_ended or round_.handler_returned:
                 raise InputRequired
             if key in round_.running_steps:
                 self._fail(STILL_RUNS)
@@ -139,26 +149,31 @@ class StepCall:
             return False
 
     def _release(self) -> None:
-        """Remove the key from the running steps, for which the end of the round may be waiting."""
+        """Remove the step from the running ones. `Round.close` may wait for that."""
         with self.round.lock:
             self.round.running_steps.discard(self.step_key)
             self.round.lock.notify_all()
 
     def _run_and_record(self) -> None:
+        """Call the function in this thread, and record its result."""
         began = self.round.request.now()
         token = step_of_context.set(self)
         try:
             result = self._call()
         finally:
             step_of_context.reset(token)
-        if inspect.iscoroutine(result):
-            result.close()
         if inspect.isawaitable(result):
+            if inspect.iscoroutine(result):
+                result.close()  # otherwise Python warns that nobody awaited it
             self._fail(ASYNC_FUNCTION)
         self._record(result, began)
 
     async def _run_in_task(self) -> None:
-        """Await the function in a separate task, so that a cancellation of the caller need not stop it."""
+        """Await the function in a task of its own, which goes on if another task ends the round with a question.
+
+        A question cancels the other tasks of the handler, and so this call. But the function runs to its end, and its
+        result is recorded; otherwise the next round would run it again.
+        """
         import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
 
         task = asyncio.ensure_future(self._await_and_record())
@@ -167,24 +182,24 @@ class StepCall:
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
-            # If the round has ended, another task asked a question, and so this one was cancelled. The function runs to
-            # its end, and its result is recorded; otherwise the next round would run it again.
-            if not self.round.input_required:
-                task.cancel()  # the author's code cancelled the call, so the function is cancelled, too
-            await task
-            raise  # if the function raised an exception, `await task` has raised that instead
+            is_cancelled_by_author = not self.round.has_ended
+            if is_cancelled_by_author:
+                task.cancel()
+            await task  # an exception of the function leaves here
+            raise
 
     async def _await_and_record(self) -> None:
+        """Await the function, and record its result."""
         began = self.round.request.now()
-        step_of_context.set(self)  # it ends with the context of this task
+        step_of_context.set(self)  # no reset: each task has a copy of the context, which ends with the task
         result = await self._call()
         self._record(result, began)
 
     def _record(self, result: object, began: float) -> None:
-        """Record the result as JSON, so that this round reads the same value as later rounds."""
+        """Record the result as JSON. `began` is when the function was called, in unix seconds."""
         try:
             text = dumps(to_record(result))
-            value = json.loads(text)
+            value = json.loads(text)  # later rounds read this text, so this round must read the same value
         except (TypeError, ValueError, RecursionError):
             self._fail(RESULT_NOT_JSON)
         size = len(text.encode("utf-8", "surrogatepass"))
@@ -198,9 +213,10 @@ class StepCall:
             round_.record.steps[self.step_key] = RecordedStep(self.arguments_digest, value, int(seconds * 1000))
             round_.has_recorded_step = True
         if round_.lease and not round_.lease.save_step(round_):
-            round_.end()  # another worker has the task: after a step that was not saved, no other step may run
+            round_.end()  # another worker has the task; this one must not run a step after one that was not saved
 
     def _recorded_result(self) -> object:
+        """Return a copy of the recorded result, as the type in the function's return annotation."""
         value = copy_json(self.round.record.steps[self.step_key].result)
         try:
             return self._returns.read(value) if self._returns else value

@@ -1,7 +1,11 @@
-"""The values of a step in the record of a conversation: a digest of its arguments, and its result as JSON.
+"""The arguments and the result of a step, as the record of a conversation has them.
 
-A later round may run in another process, where a set has another order. So the digest sorts sets. The recorded JSON is
-read as the type in the return annotation of the step's function.
+    step("reserve", reserve, city)     def reserve(city: str) -> Flight: ...
+
+    arguments    a digest, so that a later round can tell whether it calls the step with the same ones
+    result       JSON; a later round reads it as the type in the return annotation, here `Flight`
+
+A later round may run in another process, where a set has another order. So the digest sorts sets.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.schemas.json_types import JsonType
 
-DIGEST_BYTES = 16
+DIGEST_BYTES = 16  # enough that two lists of arguments are never equal by chance; every state carries the digests
 
 
 def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
@@ -29,32 +33,39 @@ def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> st
     Raises:
         TypeError, ValueError, RecursionError: JSON cannot carry them.
     """
-    digest = canonical_digest(b"", to_record(_sort_sets([args, kwargs])))
+    arguments = to_record(_sort_sets([args, kwargs]))
+    digest = canonical_digest(label=b"", value=arguments)
     return base64url(digest[:DIGEST_BYTES])
 
 
 def read_return_type(function: Callable[..., Any]) -> JsonType | None:
-    """Read the return annotation of a function; None if it has no type that JSON can be read as."""
-    function = _without_wrappers(function)
-    if not inspect.isroutine(function) and not isinstance(function, type):
-        function = type(function).__call__
+    """Read the return annotation of a step's function; None if JSON cannot be read as a type that it names."""
     try:
-        annotation: Any = function
-        if not isinstance(function, type):
-            annotation = get_type_hints(function, include_extras=True).get("return")
-        return None if annotation in (None, Any, object) else read_type(annotation)
+        annotation = _return_annotation(_without_wrappers(function))
+        if annotation in (None, Any, object):
+            return None
+        return read_type(annotation)
     except (TypeError, NameError, AttributeError):
         return None  # a name that only type checkers see, or a type that JSON cannot hold
 
 
+def _return_annotation(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - an annotation may be anything
+    """Return what the caller of a function gets, as its annotation says; None if it says nothing."""
+    if isinstance(function, type):
+        return function  # the caller of a class gets an instance of it
+    if not inspect.isroutine(function):
+        function = type(function).__call__  # an object whose class defines `__call__`
+    return get_type_hints(function, include_extras=True).get("return")
+
+
 def _without_wrappers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function inside decorators, which have it as `__wrapped__`, and inside functools.partial (`func`)."""
+    """Return the function inside decorators (`__wrapped__`) and inside functools.partial (`func`)."""
     inner: Any = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
     return _without_wrappers(inner) if inner else function
 
 
 def is_json(value: object) -> bool:
-    """Check whether a value comes back from JSON unchanged; a tuple may come back as a list."""
+    """Tell whether a value comes back from JSON unchanged; a tuple may come back as a list."""
     if type(value) in (list, tuple):
         return all(map(is_json, cast("list[Any]", value)))
     if type(value) is dict:
@@ -63,25 +74,26 @@ def is_json(value: object) -> bool:
 
 
 def to_record(value: object) -> object:
-    """Return a value as JSON: a value that a result can hold, or one that pydantic can write."""
+    """Return a value as JSON: a value that a tool may return, or any other one that pydantic can write."""
     try:
         return to_json(value)
     except NotJson:
-        from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only for values that a result cannot hold
+        from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only for values that no tool may return
 
         return to_jsonable_python(value, by_alias=True)
 
 
 def _sort_sets(value: object) -> object:
-    """Sort the members of sets, because their order differs between processes."""
+    """Return a value with a sorted list for each set in it, also inside models and dataclasses."""
     if isinstance(value, set | frozenset):
-        return sorted(map(_sort_sets, value), key=repr)
+        return sorted(map(_sort_sets, value), key=repr)  # by `repr`, because members of two types do not compare
     if isinstance(value, dict):
         return {key: _sort_sets(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
         return [_sort_sets(member) for member in value]
     if hasattr(value, "model_dump"):
-        return _sort_sets(value.model_dump(by_alias=True, warnings=False))  # a warning would quote values in the log
+        fields = value.model_dump(by_alias=True, warnings=False)  # a warning would quote values in the log
+        return _sort_sets(fields)
     if is_dataclass(value) and not isinstance(value, type):
         return {name: _sort_sets(getattr(value, name)) for name in value.__dataclass_fields__}
     return value

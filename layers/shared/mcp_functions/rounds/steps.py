@@ -1,17 +1,16 @@
-"""Steps: work that runs once in a conversation, although its handler runs in every round.
+"""Steps: work that runs once in a conversation, although the author's function runs again in each of its requests.
 
-A conversation is one call of a tool, over several requests. Each request is a round: the handler runs from its first
-line until it returns, or until it asks a question that is still unanswered. Then `elicit` raises `InputRequired`, which
-ends the handler. The client gets the question and a sealed state, and its next request brings an answer and the state.
+A call that asks takes several requests; each is a round of one conversation. The function runs from its first line in
+every round, until it returns or reaches a question without an answer:
 
-                                      round 1              round 2
-    step("reserve", reserve, city)    runs, is recorded    returns the recorded result
-    elicit("ok", "Book it?", Ok)      ends the round       returns the answer
-    step("pay", pay, price)                                runs, is recorded
+                                      round 1                    round 2
+    step("reserve", reserve, city)    runs, and is recorded      returns the recorded result
+    elicit("ok", "Book it?", bool)    ends the round             returns the answer
+    step("pay", pay, price)                                      runs, and is recorded
 
-A step that raises is not recorded. A client that lost a response repeats the round with the state from before the step,
-so the step may run again. For a service that must not act twice, a step has an idempotency key. It derives from the
-conversation, the step's key and its arguments, so it is the same in every repetition of a round with a state.
+A step that raises an exception is not recorded, and the next round runs it again. A step also runs again if the client
+lost a response, and repeats its request. For a service that must not act twice, each step has an idempotency key, which
+is the same in both runs.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from mcp_functions.rounds.capabilities import Capability
@@ -27,14 +26,13 @@ from mcp_functions.rounds.step_call import StepCall
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Self
 
     from mcp_functions.rounds.round import Round
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-KEY_BYTES = 16  # the length of an idempotency key: two keys are never equal by chance
+KEY_BYTES = 16  # of an idempotency key: long enough that two keys are never equal by chance
 
 
 class Step(Capability):
@@ -43,15 +41,15 @@ class Step(Capability):
     needs_state = True
 
     def __init__(self, round_: Round, max_seconds: float | None = None) -> None:
-        """Keep the round, and the longest duration of a step in seconds, if `within` has set one."""
-        super().__init__(round_)
-        self._max_seconds = max_seconds
+        """Record when the conversation began, for `now`.
 
-    @classmethod
-    def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
-        """Make the capability for one round, and record when the conversation began, for `now`."""
+        Args:
+            round_: the round in which the function runs.
+            max_seconds: the longest duration of a step, if `within` has set one.
+        """
+        super().__init__(round_)
         round_.record.began = round_.began
-        return cls(round_)
+        self._max_seconds = max_seconds
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what `function` returned, now or in an earlier round.
@@ -88,11 +86,11 @@ class Step(Capability):
 
     @property
     def keyed(self) -> KeyedStep:
-        """The step with an idempotency key: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
+        """A step that passes its key on: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
 
-        The key is `step.key`. In a conversation's first round, the step does not run: the round ends without a
-        question, and the client repeats the request with a state. Without a state, a repeated request would begin
-        another conversation, with another key.
+        A repeated first request has no state, so it would begin another conversation, with another key. So a keyed step
+        does not run in the first round: the round ends without a question, and the client repeats its request with the
+        state that it got.
         """
         return KeyedStep(self._round, self)
 
@@ -100,8 +98,8 @@ class Step(Capability):
     def key(self) -> str:
         """The idempotency key of the running step, 32 hexadecimal digits, for a service that must not act twice.
 
-        It is the same when a client repeats a round after a lost response. In the first round, which has no state, it
-        may change. If that matters, use `step.keyed`.
+        The key is the same when a client repeats a request after a lost response. Only a repeated first request, which
+        has no state, gets another key. `step.keyed` prevents that.
 
         Raises:
             DeveloperError: no step is running.
@@ -109,8 +107,9 @@ class Step(Capability):
         call = self._round.current_step()
         if call is None:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
-        # A digest has no zero byte, so no two pairs of a step's key and its arguments are written alike.
-        return self._derive("step", f"{call.step_key}\0{call.arguments_digest}")[:KEY_BYTES].hex()
+        # The digest is base64url, without a zero byte. So two pairs of key and digest never give the same text.
+        name = f"{call.step_key}\0{call.arguments_digest}"
+        return self._derive("step", name)[:KEY_BYTES].hex()
 
     def now(self) -> datetime:
         """Return when the conversation began: the record has it, so it is the same in all rounds."""
@@ -122,7 +121,8 @@ class Step(Capability):
 
     def random(self, key: str) -> float:
         """Return a number in [0, 1) for a key, the same in all rounds of this conversation."""
-        return int.from_bytes(self._derive("random", key)[:6], "big") / (1 << 48)
+        number = int.from_bytes(self._derive("random", key)[:6], "big")  # 48 bits, which a float holds exactly
+        return number / 2**48
 
     def shed(self) -> NoReturn:
         """End the round here, without a question: the next round continues the work.
@@ -135,7 +135,7 @@ class Step(Capability):
         self._round.end_without_question()
 
     def _derive(self, purpose: str, key: str) -> bytes:
-        """Derive 32 bytes that are the same in all rounds of the conversation, and that no other one has."""
+        """Return 32 bytes for a key: the same in all rounds of this conversation, and others in any other one."""
         flow = self._round.request.flow
         if not flow:
             self._round.fail("only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set")
@@ -163,7 +163,7 @@ class KeyedStep:
 
         @functools.wraps(function)
         def keyed(*args: object, **kwargs: object) -> R:
-            self._round.require_state()  # the first round has none: it raises InputRequired
+            self._round.require_state()  # raises InputRequired in the first round, which has no state
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed

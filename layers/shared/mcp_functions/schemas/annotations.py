@@ -5,10 +5,8 @@
     Literal["a"], Titles("One")     {"type": "string", "oneOf": [{"const": "a", "title": "One"}]}
     str, Format("email")            {"type": "string", "format": "email"}
 
-An item is read in one of two ways:
-
-    by `type_reader`                                `add_limits` or `add_to` makes another `JsonType` of the type
-    by pydantic, inside a model or with a `Field`   it calls `__iter__` of a limit, or `__get_pydantic_…` of the others
+Each item works in two ways. `type_reader` applies it without pydantic, with `add_limits` or `add_to`. Inside a pydantic
+model, or beside a `Field`, pydantic reads it: it calls the methods `__iter__` and `__get_pydantic_…`.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from mcp_functions.schemas.json_types import NULL, JsonType, NeedsPydantic
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sized
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
@@ -31,19 +29,19 @@ if TYPE_CHECKING:
 
 
 class Limit(NamedTuple):
-    """A kind of limit."""
+    """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`."""
 
     keyword: str  # the keyword in a schema
-    is_within: Callable[[Any, Any], bool]  # compares a value with the bound
+    is_within: Callable[[Any, Any], bool]  # takes a value and the bound
     reason: str  # why a value is refused; {} is the bound
 
 
-def _length_limits(noun: str, parts: str) -> dict[str, Limit]:
-    """Return the limits of a value with parts; keywords are made of the noun, as in minItems and maxItems."""
-    return {
-        "min_length": Limit(f"min{noun}", lambda value, least: len(value) >= least, "must have at least {} " + parts),
-        "max_length": Limit(f"max{noun}", lambda value, most: len(value) <= most, "must have at most {} " + parts),
-    }
+def _has_at_least(value: Sized, least: int) -> bool:
+    return len(value) >= least
+
+
+def _has_at_most(value: Sized, most: int) -> bool:
+    return len(value) <= most
 
 
 NUMBER_LIMITS = {
@@ -52,13 +50,22 @@ NUMBER_LIMITS = {
     "le": Limit("maximum", operator.le, "must be at most {}"),
     "lt": Limit("exclusiveMaximum", operator.lt, "must be less than {}"),
 }
-# The limits of a type, by the attribute of an annotation that has the bound, as in `annotated_types.Ge(1).ge`.
+# The limits that each type may have, by the attribute of an item that holds the bound: `annotated_types.Ge(1).ge`.
 LIMITS: dict[object, dict[str, Limit]] = {
     int: NUMBER_LIMITS,
     float: NUMBER_LIMITS,
-    str: _length_limits("Length", "characters"),
-    list: _length_limits("Items", "items"),
-    dict: _length_limits("Properties", "members"),
+    str: {
+        "min_length": Limit("minLength", _has_at_least, "must have at least {} characters"),
+        "max_length": Limit("maxLength", _has_at_most, "must have at most {} characters"),
+    },
+    list: {
+        "min_length": Limit("minItems", _has_at_least, "must have at least {} items"),
+        "max_length": Limit("maxItems", _has_at_most, "must have at most {} items"),
+    },
+    dict: {
+        "min_length": Limit("minProperties", _has_at_least, "must have at least {} members"),
+        "max_length": Limit("maxProperties", _has_at_most, "must have at most {} members"),
+    },
 }
 
 
@@ -100,20 +107,20 @@ def add_limits(cls: object, type_: JsonType, items: Iterable[object]) -> JsonTyp
     """Add limits to the type that was read from a class.
 
     Args:
-        cls: the class.
-        type_: the type that was read from it.
+        cls: the class, a key of LIMITS.
+        type_: the type that was read from the class.
         items: the items of `Annotated` that have bounds.
 
     Raises:
-        NeedsPydantic: only pydantic reads one of the limits.
+        NeedsPydantic: one of the limits is not in LIMITS for this class.
     """
     limits = LIMITS.get(cls, {})
     for item in items:
-        bounds = {name: getattr(item, name) for name in limits if getattr(item, name, None) is not None}
-        if not bounds:
+        bounded = [name for name in limits if getattr(item, name, None) is not None]
+        if not bounded:
             raise NeedsPydantic
-        for name, bound in bounds.items():
-            type_ = _add_limit(type_, limits[name], bound)
+        for name in bounded:
+            type_ = _add_limit(type_, limits[name], getattr(item, name))
     return type_
 
 
@@ -137,7 +144,10 @@ FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
 
 
 class Keywords:
-    """Keywords that an annotation adds to the schema of a type; each subclass has its own."""
+    """An item of `Annotated` that adds keywords to a schema.
+
+    A subclass overrides `extend_one`, and `check` if it limits the values.
+    """
 
     def add_to(self, type_: JsonType) -> JsonType:
         """Add the keywords to the schema of a type, and their check to its reader."""

@@ -1,4 +1,4 @@
-"""A signature as `inputSchema`, and the client's arguments as the function's own.
+"""Writes a function's signature as `inputSchema`, and turns the client's arguments into keyword arguments.
 
     def book(city: str, item_count: int = 1, *, step: Step) -> str: ...
 
@@ -6,8 +6,8 @@
     sent      {"city": "Ely", "itemCount": 2}
     bound     {"city": "Ely", "item_count": 2}
 
-The client sends the parameters before `*`, under their wire names. A wire name is the alias of a `Field`, or else the
-parameter's name, in camelCase if `camel_case` is true.
+The client sends a value for each parameter before `*`, under its wire name: the alias of its `Field`, or else the
+parameter's name, in camelCase if `camel_case` is true. The toolkit itself passes the parameters after `*`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.protocol.errors import ToolError, shortened
-from mcp_functions.schemas.parameters import MISSING, UNNAMED, Header, published_default, to_camel_case
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Header, published_default, to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 from mcp_functions.tuples import NamedTuple
 
@@ -54,7 +54,7 @@ class Argument(NamedTuple):
 
 
 class Arguments(NamedTuple):
-    """The arguments of one handler."""
+    """The arguments of one handler (a tool, a prompt or a resource)."""
 
     by_name: Mapping[str, Argument]  # the arguments by their wire names, in the order of the signature
     schema: dict[str, Any]  # the `inputSchema`
@@ -86,7 +86,7 @@ class Arguments(NamedTuple):
             elif parameter.required:
                 message = f"Argument {name!r}: it is missing"
                 raise InvalidArgument(message)
-            # else: Python uses the default in the function's own signature. A `Field(default_factory=…)` is not there.
+            # Without a value here, Python uses the default in the function's signature.
         return bound
 
 
@@ -153,18 +153,20 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
 
 def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
     if parameter.name not in hints:
-        raise TypeError(UNNAMED)
+        raise TypeError(PARAMETER_RULE)
     annotation = hints[parameter.name]
     type_ = read_type(annotation)
-    default = parameter.default
     headers = [item.name for item in get_args(annotation) if isinstance(item, Header)]
     keywords = {"x-mcp-header": headers[0]} if headers else {}
+    default = parameter.default
     if default is not MISSING:
         keywords |= published_default(default, type_.read)
         if _is_read_as_float(default, type_):  # `amount: float = 5`
             parameter = parameter._replace(make_default=partial(float, default))
-    python_name = to_camel_case(parameter.name) if camel_case else parameter.name
-    return Argument(parameter, parameter.alias or python_name, type_.with_keywords(keywords))
+    wire_name = parameter.alias
+    if not wire_name:
+        wire_name = to_camel_case(parameter.name) if camel_case else parameter.name
+    return Argument(parameter, wire_name, type_.with_keywords(keywords))
 
 
 def _is_read_as_float(default: object, type_: JsonType) -> bool:

@@ -10,7 +10,8 @@
     read      Stay(since=date(2026, 7, 28)); a member that the class does not declare is ignored
 
 The import of pydantic takes most of a cold start, so the classes that authors use most are read here. A property test
-compares both. A class with a rule of its own, for example a `@field_validator`, is left to pydantic (`NeedsPydantic`).
+checks that both read the same. A class with a rule for pydantic, for example a `@field_validator`, raises
+`NeedsPydantic`. Then pydantic reads it.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ TEXT_FORMATS = {
     "date": TextFormat("date", DATE, "must be a date, such as 2026-07-28"),
     "datetime": TextFormat("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
 }
-# The names under which a class keeps a rule for pydantic. An Enum with its own `_missing_` accepts more values than its
-# members have: a Flag adds them up.
-RULES = (
-    "__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__",
-    "_missing_",
-)  # fmt: skip
+# The attributes in which a class keeps a rule for pydantic.
+RULES = {"__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__"}
 
 
 def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
-    """Read an Enum, a class of the module `datetime`, a dataclass or a TypedDict.
+    """Read an Enum, `date`, `datetime`, a dataclass or a TypedDict.
+
+    Args:
+        cls: the class.
+        read_type: reads the type of each member.
 
     Raises:
-        NeedsPydantic: the class is another one, or it or one of its members has a rule that only pydantic follows.
+        NeedsPydantic: it is another class, or pydantic must read the class or one of its members.
     """
     if _has_rules(cls):
         raise NeedsPydantic
@@ -80,18 +81,18 @@ def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
 def _has_rules(cls: type) -> bool:
     """Tell whether a class, or one from which it inherits, has a rule that only pydantic follows."""
     for base in cls.__mro__:
-        if base is Enum:  # its `_missing_` accepts no other value
-            continue
         for name, attribute in vars(base).items():
-            # A rule like `@field_validator` has any name, but its value is an object of pydantic.
+            # The author names a method with `@field_validator`. It is recognized by its type, which is of pydantic.
             if name in RULES or json_types.needs_pydantic(attribute):
                 return True
     return False
 
 
 def _read_enum(cls: type[Enum]) -> JsonType:
+    # Such an Enum accepts more values than its members have. A Flag, for example, accepts their sums.
+    has_own_missing = any("_missing_" in vars(base) for base in cls.__mro__ if base is not Enum)
     values = tuple(member.value for member in cls)
-    if not values or any(type(value) not in (str, int) for value in values):
+    if has_own_missing or not values or any(type(value) not in (str, int) for value in values):
         raise NeedsPydantic
     choice = json_types.read_choice(values)
     schema = dict(choice.schema)
@@ -110,7 +111,7 @@ def _read_date(cls: type[date]) -> JsonType:
 
     def read(value: object) -> date:
         if isinstance(value, str) and re.fullmatch(text_format.pattern, value):
-            # `fromisoformat` knows neither the minus sign U+2212 nor a decimal comma, which pydantic accepts.
+            # pydantic accepts the minus sign U+2212 and a decimal comma, but `fromisoformat` does not.
             text = value.replace("\u2212", "-").replace(",", ".").upper()
             with suppress(ValueError):  # for example a 30th of February
                 return cls.fromisoformat(text)
@@ -123,9 +124,10 @@ def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
     from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
 
     hints = get_type_hints(cls, include_extras=True)
-    # `read` calls `__init__` with the fields. It must take each of them, and no InitVar beside them.
+    # `read` calls `__init__` with a value for each field. So `__init__` must take each field, and no InitVar.
     takes_all_fields = cls.__dataclass_params__.init and all(field.init for field in fields(cls))
-    if not takes_all_fields or any(isinstance(hint, InitVar) for hint in hints.values()):
+    has_init_var = any(isinstance(hint, InitVar) for hint in hints.values())
+    if has_init_var or not takes_all_fields:
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
@@ -149,7 +151,7 @@ def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
 
 
 def _read_typed_dict(cls: type[Any], read_type: ReadType) -> JsonType:
-    if getattr(cls, "__closed__", None):  # it refuses other members
+    if getattr(cls, "__closed__", None):  # a closed TypedDict refuses members that it does not declare
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
@@ -192,7 +194,11 @@ def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) ->
             if name not in sent:
                 message = f"{name} is missing"
                 raise ValueError(message)
-        return {name: json_types.read_part(name, type_, sent[name]) for name, type_ in types.items() if name in sent}
+        members = {}
+        for name, type_ in types.items():
+            if name in sent:
+                members[name] = json_types.read_part(name, type_, sent[name])
+        return members
 
     schema: dict[str, Any] = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
     if required:

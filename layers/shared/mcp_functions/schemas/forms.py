@@ -1,4 +1,13 @@
-"""A form: a type as a `requestedSchema`, and the user's content as a value of this type.
+"""A form: writes a type as a `requestedSchema` for the client, and reads the user's answer as a value of this type.
+
+    @dataclass
+    class Trip:
+        town: str
+        nights: int = 1
+
+    requestedSchema    {"type": "object", "properties": {"town": {"type": "string"}, "nights": …}, "required": ["town"]}
+    answer             {"town": "Ely"}
+    value              Trip(town="Ely", nights=1)
 
 "Form mode elicitation schemas are limited to flat objects with primitive properties only" (client/elicitation). A type
 with named fields (a dataclass, a TypedDict, a pydantic model) becomes this object. Any other type is one value, and
@@ -27,7 +36,7 @@ ALLOWED = {
     "boolean": COMMON,
     "array": COMMON | {"minItems", "maxItems", "items"},
 }
-ITEM_KEYWORDS = ({"type", "enum"}, {"anyOf"})  # the two forms of `items`: plain choices, and choices with titles
+ITEM_KEYWORDS = ({"type", "enum"}, {"anyOf"})  # `items` has plain choices, or choices with titles
 FORMATS = {"email", "uri", "date", "date-time"}
 # A field with one of these names, in lower case and without `_` and `-`, asks for a secret.
 SECRET_NAMES = {
@@ -41,48 +50,52 @@ class InvalidAnswer(Exception):
 
 
 class Form:
-    """A type that a user fills in."""
+    """A type whose members a user fills in."""
 
-    def __init__(self, annotation: object, type_: JsonType, key: str, *, camel_case: bool) -> None:
-        """Take a type with named fields; any other type becomes the only property of a form."""
-        self.annotation = annotation
+    def __init__(self, type_: JsonType, *, class_name: str, camel_case: bool) -> None:
+        """Prepare a form.
+
+        Args:
+            type_: the type of an object; its schema has `properties`.
+            class_name: the name of the author's class, for errors; "" if the form has one value.
+            camel_case: True if the names of properties become camelCase on the wire.
+        """
         self._type = type_
-        self._definitions: Mapping[str, Any] = type_.schema.get("$defs", {})
-        self._object = _follow_reference(type_.schema, self._definitions)  # the JSON Schema with the properties
-        self._path = f"{getattr(annotation, '__name__', '')}."  # where a field is, for errors: "City.zip"
-        if "properties" not in self._object:
-            self._type = _with_one_property(key, type_, is_optional=NULL in self._object.get("anyOf", ()))
-            self._object = self._type.schema
-            self._path = ""
-        # The name of each property on the wire, by the name of the type's field.
-        self.wire_names = {name: to_camel_case(name) if camel_case else name for name in self._object["properties"]}
-        self._requested: dict[str, Any] = {}  # the `requestedSchema`; empty before `schema` writes it
+        self._prefix = f"{class_name}." if class_name else ""  # errors name a field by its path, as in "City.zip"
+        properties = type_.schema["properties"]
+        # The name of each property on the wire, by the name of the type's member.
+        self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
+        self._requested: dict[str, Any] = {}  # the result of `schema`; {} before its first call
 
     def schema(self) -> dict[str, Any]:
         """Return the `requestedSchema`, which every round sends unchanged.
 
-        It is not made with the form. `InputResponses.accepted` may read an answer with a type that is stricter than any
-        form, a string with a pattern for example.
+        The constructor does not write it, because `InputResponses.accepted` only reads an answer. Its type may have a
+        pattern, for example, which no form can express.
 
         Raises:
-            DeveloperError: the restricted schema cannot express a field.
+            DeveloperError: the restricted schema cannot express a member.
         """
-        if self._requested:
-            return self._requested
+        if not self._requested:
+            self._requested = self._write_schema()
+        return self._requested
+
+    def _write_schema(self) -> dict[str, Any]:
+        schema = self._type.schema
+        definitions = schema.get("$defs", {})
         properties = {}
-        for name, field in self._object["properties"].items():
-            properties[self.wire_names[name]] = _property(self._path + name, name, field, self._definitions)
+        for name, member in schema["properties"].items():
+            properties[self.wire_names[name]] = _property(self._prefix + name, name, member, definitions)
         requested = {"type": "object", "properties": properties}
-        if self._object.get("required"):
-            requested["required"] = [self.wire_names[name] for name in self._object["required"]]
-        self._requested = requested
+        if schema.get("required"):
+            requested["required"] = [self.wire_names[name] for name in schema["required"]]
         return requested
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
         """Read the user's answer.
 
         Args:
-            content: the unchecked `ElicitResult.content`; keys that the form does not have are ignored.
+            content: the unchecked `ElicitResult.content`; members that the form does not have are ignored.
 
         Raises:
             InvalidAnswer: the content does not fit the form.
@@ -90,18 +103,21 @@ class Form:
         if not isinstance(content, dict):
             message = "the form came back without content"
             raise InvalidAnswer(message)
-        filled = {name: content[wire] for name, wire in self.wire_names.items() if wire in content}
+        members = {}
+        for name, wire_name in self.wire_names.items():
+            if wire_name in content:
+                members[name] = content[wire_name]
         try:
-            return self._type.read(filled)
+            return self._type.read(members)
         except ValueError as error:
             raise InvalidAnswer(str(error)) from None
 
 
-# The forms that were read, by the id of the type, the key of the question, and `camel_case`. Every round asks with the
-# same types again. Literal["a", "b"] equals Literal["b", "a"], but these are two forms, so the id distinguishes them. A
-# form keeps its type in memory, so that Python gives this id to no other type.
-_forms: dict[tuple[int, str, bool], Form] = {}
-MAX_FORMS = 256  # a function may make types and keys without end
+# Every round asks with the same types again, so the forms are kept. The key has the id of the type and not the type
+# itself, because Literal["a", "b"] equals Literal["b", "a"], and they are two forms. The type is kept beside its form:
+# as long as it is in memory, Python gives its id to no other type.
+_forms: dict[tuple[int, str, bool], tuple[object, Form]] = {}
+MAX_FORMS = 256  # a function may make new types and keys without end
 
 
 def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
@@ -117,31 +133,53 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     """
     form_key = (id(annotation), key, camel_case)
     if form_key in _forms:
-        return _forms[form_key]
+        _type, form = _forms[form_key]
+        return form
+    form = _make_form(annotation, key, camel_case=camel_case)
+    if len(_forms) >= MAX_FORMS:
+        _forms.clear()
+    _forms[form_key] = (annotation, form)
+    return form
+
+
+def _make_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     try:
         type_ = read_type(annotation)
     except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
-    form = Form(annotation, type_, key, camel_case=camel_case)
-    if len(_forms) >= MAX_FORMS:
-        _forms.clear()
-    _forms[form_key] = form
-    return form
+    # pydantic writes a class that refers to itself as a `$ref` to its definition.
+    schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
+    if "properties" in schema:
+        class_name = getattr(annotation, "__name__", "")
+        return Form(JsonType(schema, type_.read), class_name=class_name, camel_case=camel_case)
+    return Form(_with_one_property(key, type_), class_name="", camel_case=camel_case)
 
 
-def _with_one_property(key: str, value: JsonType, *, is_optional: bool) -> JsonType:
-    """Return the type of an object whose only property, named as the question, is a value of another type."""
+def _with_one_property(key: str, type_: JsonType) -> JsonType:
+    """Return the type of an object with one property, named as the question; `read` returns the property's value."""
     name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot in a name as a path
+    property_ = dict(type_.schema)
+    schema: dict[str, Any] = {"$defs": property_.pop("$defs", {}), "properties": {name: property_}}
+    is_optional = NULL in type_.schema.get("anyOf", ())
+    if not is_optional:
+        schema["required"] = [name]
 
     def read(members: object) -> object:
-        return read_part(name, value, check_object(members).get(name))
+        return read_part(name, type_, check_object(members).get(name))
 
-    return JsonType({"properties": {name: value.schema}, "required": [] if is_optional else [name]}, read)
+    return JsonType(schema, read)
 
 
 def _property(path: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Write one property of a form; errors name the field by its path."""
+    """Write one property of a form.
+
+    Args:
+        path: the field in errors, as in "City.zip".
+        name: the name of the field.
+        field: the schema of the field.
+        definitions: the schemas to which a `$ref` in the field refers, by name.
+    """
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model.
     if name.lower().replace("_", "").replace("-", "") in SECRET_NAMES:
         _refuse(path, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
@@ -157,11 +195,15 @@ def _property(path: str, name: str, field: dict[str, Any], definitions: Mapping[
 
 
 def _follow_reference(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a schema, and replace its `$ref` with the keywords of that definition. The schema's own keywords win."""
+    """Copy a schema, and replace its `$ref` with the keywords of that definition.
+
+    A keyword beside the `$ref` replaces the same keyword of the definition.
+    """
     own = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
     if "$ref" not in schema:
         return own
-    definition = dict(definitions[schema["$ref"].rpartition("/")[2]])
+    name = schema["$ref"].rpartition("/")[2]  # of "#/$defs/City"
+    definition = dict(definitions[name])
     definition.pop("title", None)  # the name of the class, which says nothing to users
     return {**definition, **own}
 
@@ -169,7 +211,7 @@ def _follow_reference(schema: Mapping[str, Any], definitions: Mapping[str, Any])
 def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Write a field's schema with the few keywords that the restricted schema has."""
     schema = _follow_reference(field, definitions)
-    # The restricted schema has no null: a field that may be empty is one that is not required.
+    # The restricted schema has no null. A field that may be empty is not required there.
     members = [member for member in schema.get("anyOf", []) if member.get("type") != "null"]
     # Each integer is a number.
     if {member.get("type") for member in members} == {"integer", "number"}:

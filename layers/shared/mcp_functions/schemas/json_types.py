@@ -1,11 +1,17 @@
 """The types of JSON as Python annotations name them: scalars, choices, unions, arrays and objects.
 
-`read_…` functions take the parts of an annotation, and return a `JsonType`: a schema, and a function that reads values.
-That function never quotes a value that it refuses, because its message goes to the client and into logs.
+    int           SCALARS[int]
+    "a" or "b"    read_choice(("a", "b"))
+    int | None    read_union((int, None), …)
+    list[int]     read_array((int,), …)
+
+Each becomes a `JsonType`: a JSON Schema, and a function that reads values. That function never quotes a value that it
+refuses, because its message goes to the client and into logs.
 """
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.errors import ParseError
@@ -42,52 +48,54 @@ class JsonType(NamedTuple):
         try:
             return self.read(text)
         except ValueError as error:
-            try:
-                value = loads(text)
-            except ParseError:
-                raise error from None  # the text is not JSON, so the first reason explains it better
-            if isinstance(value, str | dict | list):
-                raise error from None
-            return self.read(value)
+            reason = error
+        try:
+            value = loads(text)
+        except ParseError:
+            raise reason from None
+        if isinstance(value, str | dict | list):
+            raise reason
+        return self.read(value)
 
 
-# Reads the type of a member; raises NeedsPydantic.
+# `type_reader` passes such a function to the functions below, which read the parts of a type with it. It raises
+# NeedsPydantic.
 ReadType: TypeAlias = "Callable[[object], JsonType]"
 
 
-def _scalar(name: str, article: str, *accepted: type) -> JsonType:
+def _scalar(name: str, python_types: tuple[type, ...], reason: str) -> JsonType:
+    """Make a scalar type of JSON. The exact Python type counts, because True is an `int` to `isinstance`."""
+
     def read(value: object) -> object:
-        if type(value) not in accepted:
-            message = f"must be {article} {name}"
-            raise ValueError(message)
+        if type(value) not in python_types:
+            raise ValueError(reason)
         return value
 
     return JsonType({"type": name}, read)
 
 
 ANY = JsonType({}, lambda value: value)
-NUMBER = _scalar("number", "a", int, float)
+NUMBER = _scalar("number", (int, float), "must be a number")
 SCALARS: dict[object, JsonType] = {
-    str: _scalar("string", "a", str),
-    int: _scalar("integer", "an", int),
+    str: _scalar("string", (str,), "must be a string"),
+    int: _scalar("integer", (int,), "must be an integer"),
     float: JsonType({"type": "number"}, lambda value: float(NUMBER.read(value))),
-    bool: _scalar("boolean", "a", bool),
-    type(None): _scalar("null", "a", type(None)),
+    bool: _scalar("boolean", (bool,), "must be a boolean"),
+    NoneType: _scalar("null", (NoneType,), "must be a null"),
 }
 NULL = {"type": "null"}  # the schema of None
-UNRESTRICTED = "any"  # stands beside the names of JSON's types for a schema that allows all of them
 
 
 def read_choice(values: tuple[object, ...]) -> JsonType:
-    """Read a choice among scalars of JSON.
+    """Read a choice among strings, integers, booleans and None.
 
     Raises:
-        NeedsPydantic: a value is no such scalar.
+        NeedsPydantic: a value has another type.
     """
     types = {type(value) for value in values}
-    if not types.issubset({str, int, bool, type(None)}):
+    if not types.issubset({str, int, bool, NoneType}):
         raise NeedsPydantic
-    accepted = [(type(value), value) for value in values]  # True equals 1 in Python, so the type counts, too
+    accepted = [(type(value), value) for value in values]  # the type distinguishes True from 1, which are equal
 
     def read(value: object) -> object:
         if (type(value), value) not in accepted:
@@ -95,8 +103,10 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
             raise ValueError(message)
         return value
 
-    type_keyword = SCALARS[types.pop()].schema if len(types) == 1 else {}
-    return JsonType({**type_keyword, "enum": list(values)}, read)
+    schema: dict[str, Any] = {"enum": list(values)}
+    if len(types) == 1:
+        schema = {**SCALARS[types.pop()].schema, **schema}
+    return JsonType(schema, read)
 
 
 def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType:
@@ -106,16 +116,19 @@ def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType:
         NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
     """
     by_member = {member: read_type(member) for member in members}
-    if int in by_member and float in by_member:  # one type of JSON: NUMBER reads 5 as 5, and 5.5 as 5.5
+    if int in by_member and float in by_member:
+        # JSON has one type for both. NUMBER reads 5 as an int, and 5.5 as a float.
         del by_member[int]
         by_member[float] = NUMBER
     types = [*by_member.values()]
     if len(types) == 1:
         return types[0]
-    names = [name for type_ in types for name in _type_names(type_.schema)]
-    has_overlap = len(set(names)) < len(names)
-    if UNRESTRICTED in names or has_overlap:
-        raise NeedsPydantic
+    names: set[str] = set()
+    for type_ in types:
+        names_of_member = _type_names(type_.schema)
+        if names & names_of_member:
+            raise NeedsPydantic
+        names |= names_of_member
 
     def read(value: object) -> object:
         reasons = []
@@ -130,13 +143,22 @@ def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType:
 
 
 def _type_names(schema: dict[str, Any]) -> set[str]:
-    """Name JSON's types that a schema allows, integers as numbers; UNRESTRICTED if it allows all of them."""
-    if "anyOf" in schema:
-        return {name for member in schema["anyOf"] for name in _type_names(member)}
-    if "type" not in schema and "enum" in schema:
-        return {name for value in schema["enum"] for name in _type_names(SCALARS[type(value)].schema)}
-    name = schema.get("type", UNRESTRICTED)
-    return {"number" if name == "integer" else name}
+    """Name the types of JSON that a schema allows. An integer counts as a number.
+
+    Raises:
+        NeedsPydantic: the schema allows every type.
+    """
+    if schema.get("type") == "integer":
+        return {"number"}
+    if "type" in schema:
+        return {schema["type"]}
+    if "enum" in schema:
+        parts = [SCALARS[type(value)].schema for value in schema["enum"]]
+    elif "anyOf" in schema:
+        parts = schema["anyOf"]
+    else:
+        raise NeedsPydantic
+    return {name for part in parts for name in _type_names(part)}
 
 
 def read_array(args: tuple[object, ...], read_type: ReadType) -> JsonType:
@@ -191,7 +213,12 @@ def read_part(place: str, type_: JsonType, value: object) -> object:
 
 def needs_pydantic(item: object) -> bool:
     """Tell whether only pydantic understands an item of `Annotated`, or an attribute of a class."""
-    if hasattr(item, "add_to"):  # a `Keywords` of `annotations`, which has methods for pydantic too
+    if is_keywords(item):  # pydantic understands it too, but is not needed for it
         return False
     is_made_by_pydantic = type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core")
     return is_made_by_pydantic or hasattr(item, "__get_pydantic_core_schema__")
+
+
+def is_keywords(item: object) -> bool:
+    """Recognize a `Keywords` of the module `annotations`, which is imported only where an author uses it."""
+    return hasattr(item, "add_to")

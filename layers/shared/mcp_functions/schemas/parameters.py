@@ -15,8 +15,9 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MISSING: Any = ...  # no default: `...` means required, as to pydantic
-UNNAMED = "every parameter needs a name (no *args, no /) and a type, which the client is told"
+MISSING: Any = ...  # stands for no default, as `Field(...)` does in pydantic
+# The error text for a parameter without a name or without a type.
+PARAMETER_RULE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
 
 
 class Header(NamedTuple):
@@ -29,8 +30,9 @@ class Parameter(NamedTuple):
     """A parameter of an author's function before `*`."""
 
     name: str  # the name in the function
-    default: Any  # the default; MISSING if there is none, or if only `make_default` knows it
-    # Makes the default for one call; None if there is none, or if Python's own default may be used.
+    default: Any  # MISSING if there is none, or if a `default_factory` makes it
+    # Makes the default for one call. None if there is no default, or if the call may leave the argument out, so that
+    # Python uses the default in the signature.
     make_default: Callable[[], Any] | None = None
     alias: str | None = None  # the name on the wire, if `Field` gives one
     title: str | None = None  # the title for people, if `Field` gives one
@@ -48,15 +50,18 @@ def to_camel_case(name: str) -> str:
 
 
 def docstring(item: object) -> str | None:
-    """Return a docstring without its indentation, as `inspect` does, whose import takes 6 ms of a cold start."""
+    """Return a docstring without its indentation; None if there is none.
+
+    This is `inspect.cleandoc`, but the import of `inspect` takes 6 ms of a cold start.
+    """
     if item.__doc__ is None:
         return None
-    first, _, others = item.__doc__.expandtabs().partition("\n")
-    return f"{first.lstrip()}\n{dedent(others)}".strip("\n")
+    first_line, _, other_lines = item.__doc__.expandtabs().partition("\n")
+    return f"{first_line.lstrip()}\n{dedent(other_lines)}".strip("\n")
 
 
 def read_parameter(declared: Parameter, annotation: object) -> tuple[Parameter, object]:
-    """Read the default of a parameter as pydantic does.
+    """Read the default of a parameter, and its `Field` if it has one.
 
     Args:
         declared: the parameter as the signature has it.
@@ -69,33 +74,41 @@ def read_parameter(declared: Parameter, annotation: object) -> tuple[Parameter, 
         TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
     """
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    if any(map(_is_field, (declared.default, *metadata))):
+    if any(_is_field(item) for item in (declared.default, *metadata)):
         from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
 
         return pydantic_fields.read_field(declared, annotation)
-    return declared._replace(make_default=copier(declared.default)), annotation
+    if _is_constant(declared.default):  # also MISSING
+        return declared, annotation
+    return declared._replace(make_default=default_maker(declared.default)), annotation
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
-    """Return the keyword `default` of a schema, with a value as clients send it; {} if JSON has no such value."""
+    """Return the keyword `default` of a schema; {} if no client can send the default.
+
+    Args:
+        default: the default in Python.
+        read: reads a JSON value as the type of the parameter.
+    """
     try:
         value = to_json(default)
-        dumps(value).encode()  # it raises for NaN, infinity and half of a surrogate pair
-        if value != default:  # the JSON of a result may not be what an argument of this type accepts
+        # These two calls only check the value: they raise a ValueError.
+        dumps(value).encode()  # JSON has no NaN and no infinity, and UTF-8 has no half of a surrogate pair
+        if value != default:  # JSON has another form of it, such as text for a date, which the type must accept
             read(value)
     except ValueError:
         return {}
     return {"default": value}
 
 
-def copier(default: object) -> Callable[[], Any] | None:
-    """Return a function that copies a default for one call; None if no call can change the default.
+def default_maker(default: object) -> Callable[[], Any]:
+    """Return a function that gives the default to one call: a copy, unless no call can change it.
 
     Raises:
         TypeError: the default is mutable and cannot be copied.
     """
     if _is_constant(default):
-        return None
+        return lambda: default
     try:
         deepcopy(default)
     except Exception as error:
@@ -104,14 +117,19 @@ def copier(default: object) -> Callable[[], Any] | None:
     return partial(deepcopy, default)
 
 
-def _is_constant(default: object) -> bool:
-    """Tell whether no call can change a value: it has a hash, and is no record, whose hash may leave out its fields."""
-    is_record = hasattr(type(default), "__dataclass_fields__") or hasattr(type(default), "model_fields")
+def _is_constant(value: object) -> bool:
+    """Tell whether no call can change a value, so that all calls may share it.
+
+    Python's mutable types have no hash. A dataclass or a model may have one although its fields can change.
+    """
+    cls = type(value)
+    if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "model_fields"):
+        return False
     try:
-        hash(default)
+        hash(value)
     except TypeError:
         return False
-    return not is_record
+    return True
 
 
 def _is_field(item: object) -> bool:

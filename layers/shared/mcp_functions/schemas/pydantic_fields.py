@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from mcp_functions.schemas.parameters import MISSING, copier
+from mcp_functions.schemas.parameters import MISSING, Parameter, default_maker
 
 if TYPE_CHECKING:
-    from mcp_functions.schemas.parameters import Parameter
+    from collections.abc import Callable
 
 # Options of `Field` that only the field of a model can have.
 ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
@@ -29,39 +29,28 @@ TYPE_OPTIONS = ("title", "examples", "discriminator", "json_schema_extra")
 def read_field(declared: Parameter, annotation: object) -> tuple[Parameter, object]:
     """Read each `Field` in an annotation and behind `=`.
 
+    Args:
+        declared: the parameter as the signature has it; its default may be a `Field`.
+        annotation: the resolved type hint of the parameter.
+
     Returns:
         The parameter, and its type with its description, its limits and the options of its schema.
 
     Raises:
         TypeError: there are two defaults, or an option that no parameter can have.
     """
-    info = _merge(annotation, declared.default)
-    _check_options(info)
-    type_: Any = _type_of(info)
-    parameter = declared._replace(default=MISSING, alias=_alias(info), title=info.title)
-    if info.is_required():
+    _check_defaults(annotation, declared.default)
+    field = _merge(annotation, declared.default)
+    _check_options(field)
+    type_ = _type_of(field)
+    parameter = Parameter(declared.name, MISSING, alias=_alias(field), title=field.title)
+    if field.is_required():
         return parameter, type_
-    if info.default_factory_takes_validated_data:
-        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
-        raise TypeError(message)
-
-    def make_default() -> object:
-        default = info.get_default(call_default_factory=True)
-        return TypeAdapter(type_).validate_python(default) if info.validate_default else default
-
-    if info.default_factory:
-        return parameter._replace(make_default=make_default), type_
-    default = make_default()
-    # Behind `=` is the `Field`, so each call is given the default, even one that no call can change.
-    return parameter._replace(default=default, make_default=copier(default) or (lambda: default)), type_
-
-
-def _merge(annotation: object, default: object) -> FieldInfo:
-    """Merge each `Field` of an annotation with the one behind `=`, or with the plain default there."""
-    _check_defaults(annotation, default)
-    if default is MISSING:
-        return FieldInfo.from_annotation(annotation)  # type: ignore[arg-type]  # any annotation
-    return FieldInfo.from_annotated_attribute(annotation, default)  # type: ignore[arg-type]  # any annotation
+    if field.default_factory is not None:
+        return parameter._replace(make_default=_factory(field, type_)), type_
+    default = _validate_default(field, type_, field.default)
+    # Python's own default may be the `Field` object. So every call passes the default, also one that is constant.
+    return parameter._replace(default=default, make_default=default_maker(default)), type_
 
 
 def _check_defaults(annotation: object, default: object) -> None:
@@ -74,32 +63,66 @@ def _check_defaults(annotation: object, default: object) -> None:
         raise TypeError(message)
 
 
-def _check_options(info: FieldInfo) -> None:
-    options = [name for name in ONLY_IN_MODELS if getattr(info, name, None) is not None]
-    if options:
-        message = f"Field({options[0]}=…) means nothing for a parameter"
-        raise TypeError(message)
-    if info.serialization_alias not in (None, info.alias):
+def _merge(annotation: object, default: object) -> FieldInfo:
+    """Merge each `Field` of an annotation with the one behind `=`, or with the plain default there."""
+    if default is MISSING:
+        return FieldInfo.from_annotation(annotation)  # type: ignore[arg-type]  # any annotation
+    return FieldInfo.from_annotated_attribute(annotation, default)  # type: ignore[arg-type]  # any annotation
+
+
+def _check_options(field: FieldInfo) -> None:
+    for name in ONLY_IN_MODELS:
+        if getattr(field, name, None) is not None:
+            message = f"Field({name}=…) means nothing for a parameter"
+            raise TypeError(message)
+    if field.serialization_alias not in (None, field.alias):
         message = "Field(serialization_alias=…) names what is written, and a parameter is only read"
         raise TypeError(message)
 
 
-def _alias(info: FieldInfo) -> str | None:
-    alias = info.alias if info.validation_alias is None else info.validation_alias
+def _alias(field: FieldInfo) -> str | None:
+    """Return the name on the wire; None if the `Field` gives none."""
+    alias = field.validation_alias
+    if alias is None:
+        alias = field.alias
     if alias is not None and not (isinstance(alias, str) and alias):
         message = f"an argument has one name, and not {alias!r}"
         raise TypeError(message)
     return alias
 
 
-def _type_of(info: FieldInfo) -> object:
-    """Write the annotation of the type alone; pydantic reads its options in a `Field` without a default."""
-    options: dict[str, Any] = {name: getattr(info, name) for name in TYPE_OPTIONS}
-    options = {name: value for name, value in options.items() if value is not None}
-    if info.deprecated and not callable(info.json_schema_extra):
-        options["json_schema_extra"] = {**(info.json_schema_extra or {}), "deprecated": True}
-    metadata = [info.description] if info.description else []
-    metadata += info.metadata
+def _type_of(field: FieldInfo) -> object:
+    """Return the annotation with what belongs to the type: its description, its limits, and TYPE_OPTIONS.
+
+    pydantic reads these options from a `Field` without a default.
+    """
+    metadata: list[object] = []
+    if field.description:
+        metadata.append(field.description)  # `type_reader` reads a string in `Annotated` as the description
+    metadata += field.metadata
+    options: dict[str, Any] = {}
+    for name in TYPE_OPTIONS:
+        value = getattr(field, name)
+        if value is not None:
+            options[name] = value
+    # `json_schema_extra` may be a function that changes the schema, to which no member can be added.
+    if field.deprecated and not callable(field.json_schema_extra):
+        options["json_schema_extra"] = {**(field.json_schema_extra or {}), "deprecated": True}
     if options:
         metadata.append(Field(**options))
-    return Annotated[(info.annotation, *metadata)] if metadata else info.annotation
+    return Annotated[(field.annotation, *metadata)] if metadata else field.annotation
+
+
+def _factory(field: FieldInfo, type_: object) -> Callable[[], object]:
+    """Return a function that makes the default for one call with the `default_factory`."""
+    if field.default_factory_takes_validated_data:
+        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
+        raise TypeError(message)
+    return lambda: _validate_default(field, type_, field.get_default(call_default_factory=True))
+
+
+def _validate_default(field: FieldInfo, type_: object, default: object) -> object:
+    """Let pydantic read a default as it reads arguments, if the author asks for it with `validate_default`."""
+    if not field.validate_default:
+        return default
+    return TypeAdapter(type_).validate_python(default)  # type: ignore[arg-type]  # any annotation

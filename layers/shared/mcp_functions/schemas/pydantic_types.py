@@ -19,7 +19,7 @@ from mcp_functions.protocol.json_reader import by_level, check_size
 from mcp_functions.protocol.json_writer import encode_in_pieces
 from mcp_functions.schemas.json_types import JsonType
 
-# With more errors than this, no reason is given: pydantic explains all errors of a value at once, at 400 bytes each.
+# pydantic makes the texts of all errors at once, at 400 bytes each. With more errors than this, their number is given.
 MAX_ERRORS = 1000
 
 
@@ -27,7 +27,7 @@ def read_type(annotation: object) -> JsonType:
     """Read an annotation.
 
     Raises:
-        TypeError: pydantic cannot write this type as JSON, or an option in it has no effect there.
+        TypeError: pydantic has no JSON Schema for this type, or an option has no effect at this place.
     """
     _check_nested_defaults(annotation)
     adapter, schema = _adapt(annotation)
@@ -41,20 +41,34 @@ def read_type(annotation: object) -> JsonType:
 
     if not _has_iterable(adapter.core_schema):
         return JsonType(schema, read)
+    # pydantic checks an `Iterable` only when the author's function reads its items. A client's mistake must be found
+    # before that.
     from mcp_functions.schemas.validation import read_schema  # noqa: PLC0415 - few types hold an `Iterable`
 
-    # pydantic checks an `Iterable` when the function reads its items. A client's mistake must be found before that.
     by_schema = read_schema(schema)
-    return JsonType(schema, lambda value: read(by_schema.read(value)))
+
+    def check_and_read(value: object) -> object:
+        by_schema.read(value)  # raises a ValueError for a wrong item
+        return read(value)
+
+    return JsonType(schema, check_and_read)
 
 
 def _has_iterable(core_schema: object) -> bool:
-    """Tell whether a type, or a part of it, is an `Iterable`, which pydantic calls a generator."""
-    parts = (part for level in by_level(core_schema) for part in level if isinstance(part, dict))
-    return any(part.get("type") == "generator" for part in parts)
+    """Tell whether a type, or a part of it, is an `Iterable`, which pydantic calls a generator.
+
+    Args:
+        core_schema: pydantic's description of the type: nested dicts and lists.
+    """
+    for containers in by_level(core_schema):
+        for container in containers:
+            if isinstance(container, dict) and container.get("type") == "generator":
+                return True
+    return False
 
 
 def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+    """Make pydantic's reader of a type, and its JSON Schema."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", UnsupportedFieldAttributeWarning)
@@ -65,16 +79,17 @@ def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     except SchemaError as error:
         message = f"{annotation!r} cannot be checked: {error}"
         raise TypeError(message) from None
-    except PydanticSchemaGenerationError as error:  # its text only advises not to check the type
+    except PydanticSchemaGenerationError as error:  # pydantic's text only advises how to skip the check of the type
         message = f"{annotation!r} cannot be written as JSON"
         raise TypeError(message) from error
-    except PydanticUserError as error:  # the sentences after the first advise not to check the type
+    except PydanticUserError as error:  # only the first sentence is a reason; the others advise as above
         reason = error.message.partition("\n")[0].partition(". ")[0]
         message = f"{annotation!r} cannot be written as JSON: {reason}"
         raise TypeError(message) from error
 
 
 def _check_nested_defaults(annotation: object) -> None:
+    """Refuse `list[Annotated[int, Field(default=1)]]`."""
     for item in get_args(annotation):
         if isinstance(item, FieldInfo) and not item.is_required():
             message = "a default inside a type means nothing: write it on the parameter itself"

@@ -6,7 +6,7 @@ start. pydantic reads every other type. A property test proves that both ways ag
 
 from __future__ import annotations
 
-import types
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from mcp_functions.schemas import json_types
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.schemas.json_types import JsonType
 
-UNIONS = (Union, types.UnionType)
+UNIONS = (Union, UnionType)  # the origins of `Optional[int]` and of `int | None`
 
 
 def read_type(annotation: object) -> JsonType:
@@ -31,7 +31,8 @@ def read_type(annotation: object) -> JsonType:
     """
     try:
         return _read_without_pydantic(annotation)
-    # RecursionError: a class refers to itself. NameError: a name is not defined, and pydantic's error has the field.
+    # A class that refers to itself ends in a RecursionError. A name that is not defined is a NameError; pydantic raises
+    # a better one, which names the field.
     except (NeedsPydantic, RecursionError, NameError):
         from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
 
@@ -44,7 +45,7 @@ def _read_without_pydantic(annotation: object) -> JsonType:
     """Read an annotation without pydantic.
 
     Raises:
-        NeedsPydantic: it is none of those that are read here.
+        NeedsPydantic: only pydantic can read this annotation.
     """
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
@@ -76,12 +77,12 @@ def _read_generic(annotation: object) -> JsonType:
 
 
 def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
-    if any(map(json_types.needs_pydantic, metadata)):
+    if any(json_types.needs_pydantic(item) for item in metadata):
         raise NeedsPydantic
     limits = [item for item in metadata if _is_limit(item)]
     type_ = _read_limited(inner, limits) if limits else _read_without_pydantic(inner)
     for item in metadata:
-        if hasattr(item, "add_to"):  # a `Keywords` of `annotations`
+        if json_types.is_keywords(item):
             type_ = item.add_to(type_)
     return _described(type_, metadata)
 
@@ -89,21 +90,25 @@ def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
 def _read_limited(inner: object, limits: list[object]) -> JsonType:
     from mcp_functions.schemas import annotations  # noqa: PLC0415 - few types have limits
 
-    members = get_args(inner)
-    if get_origin(inner) in UNIONS and type(None) in members:
-        # `Annotated[int | None, Ge(1)]` limits the int, so it is read as `Annotated[int, Ge(1)] | None`.
-        others: Any = Union.__getitem__(tuple(member for member in members if member is not type(None)))
-        return _read_without_pydantic(Annotated[(others, *limits)] | None)
-    return annotations.add_limits(get_origin(inner) or inner, _read_without_pydantic(inner), limits)
+    origin = get_origin(inner)
+    if origin not in UNIONS:
+        return annotations.add_limits(origin or inner, _read_without_pydantic(inner), limits)
+    members = [member for member in get_args(inner) if member is not NoneType]
+    if len(members) > 1:
+        raise NeedsPydantic
+    # `Annotated[int | None, Ge(1)]` is read as `Annotated[int, Ge(1)] | None`.
+    limited: Any = Annotated[(members[0], *limits)]
+    return json_types.read_union((limited, NoneType), _read_without_pydantic)
 
 
 def _is_limit(item: object) -> bool:
+    """Recognize a limit of ours or of `annotated_types`, whose import would cost too much."""
     is_group = hasattr(item, "__is_annotated_types_grouped_metadata__")
     return is_group or type(item).__module__.partition(".")[0] == "annotated_types"
 
 
 def _described(type_: JsonType, metadata: Iterable[object]) -> JsonType:
-    """Add the description, which is the first string."""
+    """Add the description, which is the first string in `Annotated`."""
     for item in metadata:
         if isinstance(item, str):
             return type_.with_keywords({"description": item})

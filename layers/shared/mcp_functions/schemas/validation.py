@@ -20,18 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # "the default dialect when no $schema is present" (basic)
-MAX_BYTES = 64 * 1024  # the size of a schema as JSON
+MAX_BYTES = 64 * 1024  # the size of a schema as JSON in UTF-8
 MAX_DEPTH = 32  # the levels of objects and arrays in a schema
 REFERENCES = ("$ref", "$dynamicRef")  # the keywords that name another schema
-# A part of a regular expression: an escape, a class in brackets, or one character.
-TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+# A part of a regular expression, inside which a `$` is an ordinary character: an escape or a class in brackets.
+ESCAPE = r"\\."
+CLASS = r"\[(?:\\.|[^\]\\])*\]"
 
 
 def read_schema(schema: Mapping[str, Any]) -> JsonType:
     """Check a schema that an author wrote, and make its type.
 
     Returns:
-        The type, which returns a value as it is. Its ValueError has the place and the keyword, and not the value.
+        The type. Its `read` returns a valid value unchanged. For another value it raises a ValueError, which gives the
+        place of the error and the keyword of the schema, but never quotes the value.
 
     Raises:
         TypeError: the schema may not be published; the message gives the reason.
@@ -42,12 +44,13 @@ def read_schema(schema: Mapping[str, Any]) -> JsonType:
     except SchemaError as error:
         message = f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}"
         raise TypeError(message) from None
-    extend: Any = validators.extend
-    validator = extend(Draft202012Validator, {"uniqueItems": _unique_items, "pattern": _pattern})(schema)
+    extend: Any = validators.extend  # its type hints are incomplete
+    validator_class = extend(Draft202012Validator, {"uniqueItems": _unique_items, "pattern": _pattern})
+    validator = validator_class(schema)
 
     def read(value: object) -> object:
         check_size(value)
-        # One error is enough: each has a copy of its value as text.
+        # Only the first error is asked for, because each error holds its value as text.
         error = next(validator.iter_errors(value), None)
         if error is not None:
             place = shortened(error.json_path.removeprefix("$").removeprefix("."))
@@ -59,24 +62,38 @@ def read_schema(schema: Mapping[str, Any]) -> JsonType:
 
 
 def _unique_items(_validator: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
-    """Find a member that comes twice; `jsonschema` would compare all pairs of members that it cannot sort."""
-    if unique and isinstance(value, list) and len({dumps_sorted(member) for member in value}) < len(value):
-        yield ValidationError("has a member twice")
+    """Check the keyword `uniqueItems`; `jsonschema` would compare all pairs of members that it cannot sort."""
+    if unique and isinstance(value, list):
+        different = {dumps_sorted(member) for member in value}
+        if len(different) < len(value):
+            yield ValidationError("has a member twice")
 
 
 def _pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
-    r"""Match a pattern as ECMA-262 does: `$` is the end of the text, and `\d` one of ten digits."""
-    python_pattern = TOKEN.sub(lambda token: r"\Z" if token[0] == "$" else token[0], pattern)
-    if isinstance(value, str) and not re.search(python_pattern, value, re.ASCII):
+    r"""Check the keyword `pattern` as ECMA-262 does, where `\d` is one of ten digits, as with re.ASCII in Python."""
+    if isinstance(value, str) and not re.search(_to_python_pattern(pattern), value, re.ASCII):
         yield ValidationError("does not match")
+
+
+def _to_python_pattern(pattern: str) -> str:
+    r"""Replace `$` with `\Z`: in ECMA-262, `$` is the end of the text; in Python, a line break may follow it."""
+
+    def replace(match: re.Match[str]) -> str:
+        part = match.group()
+        return r"\Z" if part == "$" else part
+
+    return re.sub(rf"{ESCAPE}|{CLASS}|\$", replace, pattern, flags=re.DOTALL)
 
 
 def _check_bounds(schema: Mapping[str, Any]) -> None:
     if schema.get("$schema", DIALECT).rstrip("#") != DIALECT:
         message = f"the only dialect is {DIALECT}"
         raise TypeError(message)
-    if len(dumps(schema)) > MAX_BYTES or is_deeper(schema, MAX_DEPTH):
-        message = f"a schema may have {MAX_BYTES} bytes and {MAX_DEPTH} levels"
+    if len(dumps(schema).encode()) > MAX_BYTES:
+        message = f"a schema may have at most {MAX_BYTES} bytes"
+        raise TypeError(message)
+    if is_deeper(schema, MAX_DEPTH):
+        message = f"a schema may have at most {MAX_DEPTH} levels of objects and arrays"
         raise TypeError(message)
     for reference in _references(schema):
         if not reference.startswith("#"):
@@ -85,7 +102,9 @@ def _check_bounds(schema: Mapping[str, Any]) -> None:
 
 
 def _references(schema: object) -> Iterator[str]:
-    for level in by_level(schema):
-        for part in level:
-            if isinstance(part, dict):
-                yield from (part[name] for name in REFERENCES if isinstance(part.get(name), str))
+    """Find the value of each `$ref` in a schema. A property may be called "$ref"; its value is then no string."""
+    for containers in by_level(schema):
+        for container in containers:
+            for keyword in REFERENCES:
+                if isinstance(container, dict) and isinstance(container.get(keyword), str):
+                    yield container[keyword]

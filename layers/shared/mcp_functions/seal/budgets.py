@@ -4,7 +4,7 @@
     buckets.take("alice", 1, now)       True, three times; then False
     buckets.take("alice", 1, now + 10)  True: one unit was refilled
 
-A bucket holds units: its usual word, token, means a sealed text in this package.
+What a bucket holds is usually called tokens. In this package a token is a sealed text, so a bucket holds units.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TokenBuckets:
         return min(self._capacity, bucket.units + seconds * self._refill_per_second)
 
     def _store(self, caller: str, units: float, now: float) -> None:
-        if units >= self._capacity:  # a full bucket needs no memory, and drops none that is not full
+        if units >= self._capacity:  # a caller who is not in memory has a full bucket
             self._buckets.pop(caller, None)
             return
         self._buckets[caller] = Bucket(units, now)

@@ -1,12 +1,15 @@
 """Encryption of a message under a data key: C2SP chunked-encryption, instance Cobblestone-256 (envelope.md §4).
 
-    message = salt (24 bytes) || commitment (32) || chunk 0 || chunk 1 || …
-    chunk   = AES-256-GCM of up to 16 KiB, with a tag of 16 bytes
+    message    = salt (24 bytes) || commitment (32 bytes) || ciphertext
+    ciphertext = chunk 0 || chunk 1 || …
+    chunk      = AES-256-GCM of up to 16 KiB, with a tag of 16 bytes
 
-The last chunk is shorter than 16 KiB, and may be empty. If all chunks are full, the end of the message is missing.
+The plaintext of the last chunk is shorter than 16 KiB, and may be empty. If all chunks are full, the end of the message
+is missing.
 
-`derive` makes a key, nonces and a commitment for each message, from the data key, the salt and the context. The
-commitment binds the message to one data key. AES-GCM alone does not: a message can be made that two keys decrypt.
+`derive` makes a key, a first nonce and a commitment for each message, from the data key, the salt and the context. The
+commitment binds the message to one data key. AES-GCM alone does not: an attacker can make a message that two keys
+decrypt.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 SALT_BYTES = 24
 COMMITMENT_BYTES = 32
+CIPHER_KEY_BYTES = 32  # a key of AES-256
+NONCE_BYTES = 12
 TAG_BYTES = 16
 CHUNK_BYTES = 16 * 1024  # the plaintext of one chunk
 SEALED_CHUNK_BYTES = CHUNK_BYTES + TAG_BYTES
@@ -36,12 +41,14 @@ INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
 
 
 def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    """Encrypt a payload into a message. `entropy` is 32 random bytes."""
+    """Encrypt a payload into a message. `entropy` is `ENTROPY_BYTES` random bytes."""
     salt = hedged_salt(data_key, context, payload, entropy)
-    key, base_nonce, commitment = derive(data_key, salt, context)
-    gcm = AESGCM(key)
-    chunks = [gcm.encrypt(nonce, piece, None) for nonce, piece in _cut(payload, CHUNK_BYTES, base_nonce)]
-    return b"".join((salt, commitment, *chunks))
+    key, first_nonce, commitment = derive(data_key, salt, context)
+    cipher = AESGCM(key)
+    parts = [salt, commitment]
+    for number, piece in enumerate(_cut(payload, CHUNK_BYTES)):
+        parts.append(cipher.encrypt(_nonce(first_nonce, number), piece, None))
+    return b"".join(parts)
 
 
 def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
@@ -50,31 +57,33 @@ def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
     Raises:
         InvalidRequestState: the data key or the context differs, or the message was changed or cut.
     """
-    salt, expected, chunks = split(message)
-    key, base_nonce, commitment = derive(data_key, salt, context)
+    salt, expected_commitment, ciphertext = split(message)
+    key, first_nonce, commitment = derive(data_key, salt, context)
     # "The commitment is compared, in constant time, before anything is decrypted."
-    if not hmac.compare_digest(commitment, expected):
+    if not hmac.compare_digest(commitment, expected_commitment):
         raise InvalidRequestState(TokenReason.COMMITMENT)
-    if len(chunks) % SEALED_CHUNK_BYTES == 0:  # every chunk is full, so the last one is missing
+    if len(ciphertext) % SEALED_CHUNK_BYTES == 0:  # every chunk is full, so the last one is missing
         raise InvalidRequestState(TokenReason.TAG)
-    gcm = AESGCM(key)
-    pieces = _cut(chunks, SEALED_CHUNK_BYTES, base_nonce)
+    cipher = AESGCM(key)
+    pieces = []
     try:
-        return b"".join(gcm.decrypt(nonce, piece, None) for nonce, piece in pieces)
-    except (InvalidTag, ValueError):
+        for number, chunk in enumerate(_cut(ciphertext, SEALED_CHUNK_BYTES)):
+            pieces.append(cipher.decrypt(_nonce(first_nonce, number), chunk, None))
+    except (InvalidTag, ValueError):  # ValueError: the last chunk is shorter than a tag
         raise InvalidRequestState(TokenReason.TAG) from None
+    return b"".join(pieces)
 
 
 def split(message: bytes) -> tuple[bytes, bytes, bytes]:
-    """Split a message into salt, commitment and chunks."""
+    """Split a message into the salt, the commitment and the ciphertext, which is all chunks."""
     start = SALT_BYTES + COMMITMENT_BYTES
     return message[:SALT_BYTES], message[SALT_BYTES:start], message[start:]
 
 
 def message_size(payload_size: int) -> int:
     """Return the size in bytes of the message that holds a payload of `payload_size` bytes."""
-    chunks = payload_size // CHUNK_BYTES + 1  # the last chunk is never full
-    return SALT_BYTES + COMMITMENT_BYTES + payload_size + chunks * TAG_BYTES
+    chunk_count = payload_size // CHUNK_BYTES + 1  # the last chunk is never full
+    return SALT_BYTES + COMMITMENT_BYTES + payload_size + chunk_count * TAG_BYTES
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
@@ -82,20 +91,32 @@ def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes)
 
     Clones of a snapshot may get the same `entropy`. Even then, two different payloads have two different keys.
     """
-    key = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
-    code = hmac.new(key, entropy + len(context).to_bytes(4, "big") + context, "sha512")
+    hedge_key = HKDFExpand(SHA512(), length=32, info=b"ks1/hedge\0").derive(data_key)
+    code = hmac.new(hedge_key, entropy + len(context).to_bytes(4, "big") + context, "sha512")
     code.update(payload)
     return code.digest()[:SALT_BYTES]
 
 
 def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
-    """Derive the key, the first nonce and the commitment of one message, by HKDF-Expand (RFC 5869 §2.3)."""
-    derived = HKDFExpand(SHA512(), 76, INFO + salt + context).derive(data_key)
-    return derived[:32], derived[32:44], derived[44:]
+    """Derive the key, the first nonce and the commitment of one message (§4.1).
+
+    This is HKDF-Expand without HKDF-Extract: a data key is random already (RFC 5869 §3.3).
+    """
+    length = CIPHER_KEY_BYTES + NONCE_BYTES + COMMITMENT_BYTES
+    output = HKDFExpand(SHA512(), length, INFO + salt + context).derive(data_key)
+    key = output[:CIPHER_KEY_BYTES]
+    first_nonce = output[CIPHER_KEY_BYTES:-COMMITMENT_BYTES]
+    commitment = output[-COMMITMENT_BYTES:]
+    return key, first_nonce, commitment
 
 
-def _cut(content: bytes, size: int, base_nonce: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Cut bytes into pieces of `size`, each with its nonce; the last piece is shorter."""
-    first = int.from_bytes(base_nonce, "big")
-    for number, start in enumerate(range(0, len(content) + 1, size)):
-        yield (first ^ number).to_bytes(12, "big"), content[start : start + size]
+def _cut(content: bytes, size: int) -> Iterator[bytes]:
+    """Cut bytes into pieces of `size` bytes and a shorter last piece, which may be empty."""
+    full_pieces = len(content) // size
+    for number in range(full_pieces + 1):
+        yield content[number * size : (number + 1) * size]
+
+
+def _nonce(first_nonce: bytes, number: int) -> bytes:
+    """Return the nonce of a chunk: "nonce XOR i" (§4.3). AES-GCM must not use a nonce twice under one key."""
+    return (int.from_bytes(first_nonce, "big") ^ number).to_bytes(NONCE_BYTES, "big")

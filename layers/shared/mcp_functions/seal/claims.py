@@ -1,10 +1,19 @@
 """The claims of a state, and their bytes (envelope.md §9.1).
 
     {"v":1,"aud":"demo/tool/prod","m":"tools/call",…,"q":{…},"s":{…}}    a line of JSON
-    a text, if the function keeps one
+    the function's own text                                              if it keeps one
 
-A function that writes its own InputRequiredResult may keep a text of its own, in `record["state"]`. On the wire the
-text is not inside `s`, but on the next line, unchanged: inside JSON it would be escaped and grow.
+The members of the JSON are
+
+    v                  the version of this layout
+    aud, m, t, a, p    what the state is bound to: audience, method, target, digests of the arguments and the principal
+    iat, exp, fx       when it was sealed, when it expires, when the conversation must end: unix milliseconds
+    f, r               the id of the conversation, and the number of the round
+    q                  the open questions: wire key -> fingerprint
+    s                  the record of the conversation, without the function's own text
+
+A function that writes its own InputRequiredResult may keep a text, in `record["state"]`. This text is not a member of
+`s`, because inside JSON it would be escaped and grow.
 """
 
 from __future__ import annotations
@@ -23,10 +32,9 @@ from mcp_functions.tuples import NamedTuple
 VERSION = 1
 # `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
 MAX_RECORD_DEPTH = 200
-NOT_JSON = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
-TOO_DEEP = "the state is nested deeper than {most}"
-# The members of the JSON and their types. `encode_claims` says what each of them holds.
-MEMBERS: dict[str, Any] = {
+NOT_JSON_MESSAGE = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
+TOO_DEEP_MESSAGE = "the state is nested deeper than {most}"
+MEMBER_TYPES: dict[str, Any] = {
     "v": int,
     "aud": str,
     "m": str,
@@ -59,7 +67,8 @@ class ClaimReason(StrEnum):
     ROUND = "round"
 
 
-BINDING_FIELDS = {  # the field of a Binding for each reason, in the order of §9.5
+# The fields of a Binding in the order in which §9.5 compares them: the reason if a field differs -> its name
+BINDING_FIELDS = {
     ClaimReason.AUDIENCE: "audience",
     ClaimReason.PRINCIPAL: "principal",
     ClaimReason.METHOD: "method",
@@ -91,9 +100,9 @@ def encode_claims(claims: Claims) -> bytes:
         DeveloperError: the record is not JSON, or is nested too deep.
     """
     record = dict(claims.record)
-    text = ""
+    line_end_and_text = ""
     if isinstance(record.get("state"), str):
-        text = "\n" + record.pop("state")
+        line_end_and_text = "\n" + record.pop("state")
     members = {
         "v": VERSION,
         "aud": claims.binding.audience,
@@ -110,12 +119,12 @@ def encode_claims(claims: Claims) -> bytes:
         "s": record,
     }
     try:
-        payload = (dumps(members) + text).encode("utf-8", "surrogatepass")
+        payload = (dumps(members) + line_end_and_text).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
-        raise DeveloperError(NOT_JSON) from None
+        raise DeveloperError(NOT_JSON_MESSAGE) from None
     # A list that contains itself has no last level, and `is_deeper` would not end. `dumps` above has refused it.
     if is_deeper(record, MAX_RECORD_DEPTH):
-        raise DeveloperError(TOO_DEEP, most=MAX_RECORD_DEPTH)
+        raise DeveloperError(TOO_DEEP_MESSAGE, most=MAX_RECORD_DEPTH)
     return payload
 
 
@@ -126,12 +135,12 @@ def read_claims(payload: bytes) -> Claims:
         InvalidRequestState: a member is missing, has another type, or is unknown.
     """
     try:
-        # The JSON reader for requests would change recorded values, for example 2.0 and lone surrogates.
         document, line_end, text = payload.decode("utf-8", "surrogatepass").partition("\n")
+        # Not the JSON reader for requests: it would change recorded values, for example 2.0 and lone surrogates.
         members = json.loads(document)
     except (ValueError, RecursionError):
         raise InvalidRequestState(ClaimReason.CLAIMS) from None  # the text of the error may quote the payload
-    if not _is_document(members):
+    if not _has_valid_members(members):
         raise InvalidRequestState(ClaimReason.CLAIMS)
     if line_end:
         members["s"]["state"] = text
@@ -155,7 +164,7 @@ def read_claims(payload: bytes) -> Claims:
 
 
 def check_binding(claims: Claims, binding: Binding) -> None:
-    """Check that a state belongs to a request. A state without a principal belongs only to a request without one.
+    """Check that a state belongs to a request.
 
     Raises:
         InvalidRequestState: a claim differs from the request.
@@ -165,11 +174,11 @@ def check_binding(claims: Claims, binding: Binding) -> None:
             raise InvalidRequestState(reason)
 
 
-def _is_document(members: object) -> bool:
-    """Check whether a JSON value is an object with the members of this version, each of its type."""
-    if not isinstance(members, dict) or members.keys() != MEMBERS.keys():
+def _has_valid_members(members: object) -> bool:
+    """Return whether a JSON value is an object with the members of this version, each of its type."""
+    if not isinstance(members, dict) or members.keys() != MEMBER_TYPES.keys():
         return False
-    for name, json_type in MEMBERS.items():
+    for name, json_type in MEMBER_TYPES.items():
         # No member is a boolean, and in Python a boolean is an int.
         if isinstance(members[name], bool) or not isinstance(members[name], json_type):
             return False
@@ -179,7 +188,7 @@ def _is_document(members: object) -> bool:
 
 
 def _is_equal(claim: str | None, expected: str | None) -> bool:
-    """Compare in constant time."""
+    """Compare a claim in constant time. Only a principal may be None, and None equals nothing but None."""
     if claim is None or expected is None:
         return claim is expected
     return hmac.compare_digest(claim.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))

@@ -1,8 +1,8 @@
 """An author's codec, with the interface of an `Envelope` (envelope.md §10).
 
-An author may replace the envelope by a codec, which only seals bytes and opens them. An envelope does more: it limits
-how often a caller can make it ask KMS, and binds a token to a context, `about`. An item of a table is bound to its key
-in this way. The adapter adds that binding: it seals the digest of `about` together with the payload.
+An author may replace the envelope by a codec, which only seals and opens bytes. An envelope also binds a token to a
+context, `about`: for example an item of a table to the item's key. The adapter adds this binding to a codec: it seals
+the digest of `about` together with the payload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CodecAdapter:
     """Seals and opens tokens with an author's codec."""
 
     def __init__(self, codec: Codec, label: bytes) -> None:
-        """Use a codec. The label, the kind of payload, is part of the binding to `about`."""
+        """Use a codec. `label` is the kind of payload: a token with an `about` opens only under the same label."""
         self._codec = codec
         self._label = label
 
@@ -49,5 +49,7 @@ class CodecAdapter:
         return payload[len(digest) :]
 
     def _digest(self, about: bytes) -> bytes:
-        """Return the digest that precedes the payload (§12.2)."""
-        return hashlib.sha256(self._label + b"\0" + about).digest() if about else b""
+        """Return the digest that precedes the payload (§12.2): no bytes if there is no `about`."""
+        if not about:
+            return b""
+        return hashlib.sha256(self._label + b"\0" + about).digest()

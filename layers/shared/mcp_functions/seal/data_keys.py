@@ -1,26 +1,24 @@
 """The keyring of a container: the data keys that seal and open its tokens (envelope.md §6).
 
-    data key       encrypts tokens. KMS generates it, and returns it in the clear and wrapped (encrypted by KMS).
-    wrapping key   the key in KMS that wraps data keys. It never leaves KMS.
-    unwrap         a call of KMS that decrypts a wrapped data key
-    header         the unencrypted part of a token: the wrapped data key, its time of birth, and which key wraps it
+A data key encrypts tokens. KMS generates and wraps it: encrypts it under a key that never leaves KMS. The header of a
+token is not encrypted. It holds the wrapped data key, and the second in which the data key was born.
 
-To seal, `key_choice` chooses a data key. To open a token, the keyring
+To seal a token, `key_choice` chooses the data key. To open a token, the keyring
 
-    1. checks that a token with this header may still be valid;
-    2. takes its data key from the cache, and decrypts the token;
-    3. or, if the cache lacks the key, charges the caller in advance the price of a failed unwrap, which limits forged
-       tokens, and lets KMS unwrap the key;
-    4. decrypts the token, returns most of the charge, and caches the key.
+    1. checks that the data key is young enough;
+    2. decrypts the token, if the cache has the data key;
+    3. otherwise charges the caller for a failed unwrap, and has KMS unwrap the data key;
+    4. decrypts the token, returns most of the charge, and caches the data key.
 
-Anyone can send a token with a wrapped key that KMS unwraps, so only a token that decrypts (step 4) proves that its key
-is one of ours. Only after this is a key cached, and used to seal.
+Anyone can send a token with a data key of their own that KMS wrapped. Only a token that decrypts in step 4 proves that
+the data key is one of ours, so the keyring caches no key before. The charge limits how many forged tokens reach KMS.
 
-A token opens only while its data key is young enough. The key's time of birth is in the token, unencrypted, and in the
-EncryptionContext under which KMS wrapped the key. So KMS refuses a token in which an attacker made the key younger.
+The EncryptionContext of a wrapped key names the second of birth, too. So KMS refuses a token in which an attacker made
+the data key younger.
 
-Threads may share a keyring. Containers may not: Lambda (SnapStart) can start many from one snapshot of memory, and all
-would have the same secrets. So the keyring forgets its keys before a snapshot, after a restore and in a forked child.
+Threads may share a keyring. Containers may not: Lambda (SnapStart) can start many containers from one snapshot of
+memory, which then would have the same secrets. So the keyring forgets its keys before a snapshot, after a restore and
+in a forked child.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ class Keyring:
             wrappings: the wrapping keys; the first one seals, each of them opens.
             scope: the service, stage and generation, part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
-            rand: the function that returns a number of random bytes, to draw the end of the grace period.
+            rand: the function that returns a number of random bytes, for the end of the grace period (`key_choice`).
 
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
@@ -81,11 +79,11 @@ class Keyring:
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget every key, budget and lock."""
+        """Forget every key, budget and lock, and draw a new end of the grace period (`key_choice`)."""
         self._cache = KeyCache(MAX_KEYS)
         self._budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
         grace = draw_grace(self._rand(GRACE_RANDOM_BYTES))
-        self._choice = KeyChoice(self._wrapping_keys, self._cache, self._now, grace)
+        self._choice = KeyChoice(self._wrapping_keys, self._cache, now=self._now, grace=grace)
 
     def key_to_seal(self) -> DataKey:
         """Return the data key to seal with now.
@@ -94,7 +92,7 @@ class Keyring:
             TemporarilyUnavailable: KMS is not available, and no earlier key may replace a new one.
             Misconfigured: KMS fails until the operator acts.
         """
-        choice = self._choice
+        choice = self._choice  # read once, because a reset may replace it in the middle of this call
         try:
             return choice.choose_or_generate()
         except TemporarilyUnavailable as error:
@@ -119,7 +117,8 @@ class Keyring:
             Misconfigured: KMS fails until the operator acts.
         """
         self._check_header(header, max_age)
-        cache = self._cache  # read once: after a reset in the middle of this call, the new cache must not get its key
+        # Read once: a reset in the middle of this call makes a new cache, which must not get the key.
+        cache = self._cache
         key = cache.get(header)
         if key:
             return decrypt(key)
@@ -127,8 +126,8 @@ class Keyring:
             key = cache.get(header)  # another thread may have opened a token under this key meanwhile
             if key:
                 return decrypt(key)
-            key = self._unwrap(header, caller)
-            payload = decrypt(key)
+            key = self._charge_and_unwrap(header, caller)
+            payload = decrypt(key)  # raises an error for a forged token, whose caller then gets nothing back
             self._budgets.put_back(caller, FAILED_UNWRAP_COST - AUTHENTIC_UNWRAP_COST, self._now())
             cache.add(key, caller)
             return payload
@@ -143,8 +142,8 @@ class Keyring:
         if now > last_use(header.born) + max_age + SKEW_SECONDS:
             raise InvalidRequestState(TokenReason.BORN_PAST)
 
-    def _unwrap(self, header: Header, caller: str) -> DataKey:
-        """Have KMS unwrap a data key, and charge the caller as for a failed unwrap (§6.5).
+    def _charge_and_unwrap(self, header: Header, caller: str) -> DataKey:
+        """Charge the caller for a failed unwrap, and have KMS unwrap a data key (§6.5).
 
         An outage costs nothing, because the caller did not cause it. A denial costs as much as a forged token: while
         KMS denies a key, each token under it would cause another call.

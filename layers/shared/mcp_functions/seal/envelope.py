@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
 from mcp_functions.seal import chunked_encryption, token_format
-from mcp_functions.seal.token_format import CEILING
+from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,16 +69,16 @@ class Envelope:
                 one snapshot of memory; there only `os.urandom` does not return the same bytes to all of them.
 
         Raises:
-            Misconfigured: `max_chars` is not within 1 and the ceiling of 4 MiB.
+            Misconfigured: `max_chars` is not from 1 to `MAX_TOKEN_CHARS`.
         """
-        if not 0 < max_chars <= CEILING:
-            raise Misconfigured(reason=f"max_chars is {max_chars}: a token may have 1 to {CEILING} characters")
+        if not 0 < max_chars <= MAX_TOKEN_CHARS:
+            raise Misconfigured(reason=f"max_chars is {max_chars}: a token may have 1 to {MAX_TOKEN_CHARS} characters")
         self.max_chars = max_chars
         self.max_age = max_age
         self._keys = keys
         self._rand = rand
-        # `about` and the head of a token follow (§4). Each part here has its length before it, and each `about` of a
-        # label has the same form. So no two contexts are the same bytes.
+        # The first part of a context (§4); `seal` and `unseal` append `about` and the head of the token. Two contexts
+        # are never the same bytes: each part has its length before it, and a label has one form of `about`.
         self._context = label + b"\0" + b"".join(_with_length(part.encode()) for part in keys.scope)
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
@@ -130,11 +130,11 @@ class Envelope:
             message = (
                 f"the state is {len(payload)} bytes, its token would have {chars} of at most {self.max_chars}"
                 " characters: keep references in the state instead of documents, or raise MCP_MAX_STATE_CHARS"
-                f" (up to {CEILING})"
+                f" (up to {MAX_TOKEN_CHARS})"
             )
             raise StateTooLarge(message)
 
 
 def _with_length(part: bytes) -> bytes:
-    """Put the length before a part (`lp16` in envelope.md), so that two lists of parts never give the same bytes."""
+    """Put the length, in 2 bytes, before a part (`lp16` in envelope.md)."""
     return len(part).to_bytes(2, "big") + part

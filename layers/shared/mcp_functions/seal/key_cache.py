@@ -1,7 +1,7 @@
-"""The cache of data keys in one container, and the locks of threads that need a key which it lacks (envelope.md §6.3).
+"""The cache of the data keys that a container knows, and the locks of its threads (envelope.md §6.3).
 
-Of several threads that need the same key, one calls KMS, and the others wait for its lock. Then each of these looks
-into the cache again, and mostly finds the key.
+If several threads need a key that the cache lacks, one thread takes the lock of this key and calls KMS. The other
+threads wait for the lock. Then each of them looks into the cache again, and usually finds the key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.seal.keys import DataKey, Header
 
-WAIT_SECONDS = 5.0  # how long a thread waits while another calls KMS; a call with its retries takes less
+WAIT_SECONDS = 5.0  # how long a thread waits while another one calls KMS; a call with its retries takes less
 
 
 class CachedKey(NamedTuple):
@@ -42,16 +42,16 @@ class KeyCache:
         self._capacity = capacity
         self._lock = threading.Lock()  # held while the two collections below are read or changed
         self._keys: OrderedDict[Header, CachedKey] = OrderedDict()  # the least recently used one is first
-        # The dictionary drops a lock when no thread uses it.
+        # The dictionary is weak: it keeps the lock of a key only while a thread holds the lock or waits for it.
         self._unwrap_locks: WeakValueDictionary[Header, threading.Lock] = WeakValueDictionary()
 
-    def all(self) -> list[DataKey]:
-        """Return the keys."""
+    def known_keys(self) -> list[DataKey]:
+        """Return all keys. This counts as no use."""
         with self._lock:
             return [cached.key for cached in self._keys.values()]
 
     def get(self, header: Header) -> DataKey | None:
-        """Return a key, and count this as a use."""
+        """Return the key of a header, and count this as a use; None if the cache lacks the key."""
         with self._lock:
             cached = self._keys.get(header)
             if cached is None:
@@ -68,7 +68,7 @@ class KeyCache:
                 self._drop_one()
 
     def unwrap_lock(self, header: Header) -> threading.Lock:
-        """Return the lock of the one thread that has KMS unwrap this key. A thread that needs another key goes on."""
+        """Return the lock that a thread must hold while KMS unwraps this key. Each key has a lock of its own."""
         with self._lock:
             return self._unwrap_locks.setdefault(header, threading.Lock())
 
@@ -84,13 +84,13 @@ class KeyCache:
 
 @contextmanager
 def acquire_or_raise(lock: threading.Lock) -> Iterator[None]:
-    """Hold a lock in the `with` block. While KMS does not answer, threads must not queue up, so the wait has a limit.
+    """Hold a lock in the `with` block. The wait has a limit: else, while KMS does not answer, all threads would wait.
 
     Raises:
         TemporarilyUnavailable: another thread has held the lock for `WAIT_SECONDS`.
     """
     if not lock.acquire(timeout=WAIT_SECONDS):
-        raise TemporarilyUnavailable(reason="kms:NoTurn")
+        raise TemporarilyUnavailable(reason="kms:LockTimeout")
     try:
         yield
     finally:

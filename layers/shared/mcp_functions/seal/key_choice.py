@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 EPOCH_SECONDS = 900
 GRACE_SECONDS = 225  # the longest grace period of a container
-# The mean time by which a container ends its grace period early: 19 seconds. In a fleet of any size, the earliest
-# container is on average this far ahead of the second one, and meanwhile its key spreads. With a twelfth, only one
-# container in 160,000 (e ** 12) has no grace period at all.
+# A container ends its grace period early by a random time with an exponential distribution, whose mean is this: 19
+# seconds. In a fleet of any size, the earliest container is on average one mean ahead of the second one, and meanwhile
+# its key spreads. A larger mean would leave more containers without a grace period: now it is one in 160,000 (e ** 12).
 MEAN_EARLY_SECONDS = GRACE_SECONDS / 12
 GRACE_RANDOM_BYTES = 6  # what `draw_grace` needs
-PAUSE_SECONDS = 5  # after a failure of KMS: how long a container does not ask again if it has a key of rule 4
+PAUSE_SECONDS = 5  # how long a container with a key of rule 4 does not ask KMS again after a failure
 
 
 class KeyChoice:
     """Chooses the key that one container seals with, and generates it if need be."""
 
-    def __init__(self, wrapping_keys: WrappingKeys, cache: KeyCache, now: Callable[[], float], grace: float) -> None:
+    def __init__(self, wrapping_keys: WrappingKeys, cache: KeyCache, *, now: Callable[[], float], grace: float) -> None:
         """Choose among the keys of a cache.
 
         Args:
@@ -76,7 +76,7 @@ class KeyChoice:
             return self._choose() or self._generate()  # another thread may have generated a key meanwhile
 
     def previous_key(self) -> DataKey | None:
-        """Return the key to seal with while KMS generates none: rule 4. None if this container knows no such key."""
+        """Return a key of the previous epoch, to seal with while KMS generates none: rule 4. None if none is known."""
         return oldest_key(self._keys_that_may_seal(), epoch_of(self._now()) - 1)
 
     def _choose(self) -> DataKey | None:
@@ -87,6 +87,7 @@ class KeyChoice:
         return choose_key(self._keys_that_may_seal(), now, grace)
 
     def _generate(self) -> DataKey:
+        """Have KMS generate a key (rule 3), or begin the pause if KMS is not available."""
         now = self._now()
         try:
             key = self._wrapping_keys.generate(born=int(now))
@@ -98,7 +99,7 @@ class KeyChoice:
 
     def _keys_that_may_seal(self) -> list[DataKey]:
         """Return the known keys under the first wrapping key."""
-        return [key for key in self._cache.all() if key.header.kek_hint == self._wrapping_keys.first_hint]
+        return [key for key in self._cache.known_keys() if key.header.kek_hint == self._wrapping_keys.first_hint]
 
 
 def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | None:
@@ -111,33 +112,35 @@ def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | N
     """
     epoch = epoch_of(now)
     key = oldest_key(keys, epoch)
-    if key is None and now - epoch * EPOCH_SECONDS < grace:
+    if key:
+        return key
+    seconds_in_epoch = now - epoch * EPOCH_SECONDS
+    if seconds_in_epoch < grace:
         return oldest_key(keys, epoch - 1)
-    return key
+    return None
 
 
 def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
-    """Return the oldest key of an epoch.
+    """Return the oldest key of an epoch; None if there is no key of this epoch.
 
-    All containers that know the same keys must choose the same one. So of two keys that were born in the same second,
-    it is the one whose wrapped bytes sort first.
+    All containers should seal with the same key, because each container that learns another key calls KMS. The oldest
+    key has been in tokens for the longest time, so most containers know it. If two keys were born in the same second,
+    the order of their wrapped bytes decides.
     """
-    of_epoch = [key for key in keys if epoch_of(key.header.born) == epoch]
-    return min(of_epoch, key=lambda key: (key.header.born, key.header.wrapped), default=None)
+    candidates = [key for key in keys if epoch_of(key.header.born) == epoch]
+    return min(candidates, key=lambda key: (key.header.born, key.header.wrapped), default=None)
 
 
 def draw_grace(random_bytes: bytes) -> float:
-    """Return the length of a container's grace period in seconds: 0 or less if it has none.
-
-    The time by which it ends early has an exponential distribution.
+    """Return the length of a container's grace period in seconds: 0 or less if the container has none.
 
     Args:
         random_bytes: `GRACE_RANDOM_BYTES` random bytes.
     """
     number = int.from_bytes(random_bytes, "big") + 1  # log(0) fails
     fraction = number / 2 ** (8 * GRACE_RANDOM_BYTES)  # above 0, and at most 1
-    early = -math.log(fraction) * MEAN_EARLY_SECONDS
-    return GRACE_SECONDS - early
+    seconds_early = -math.log(fraction) * MEAN_EARLY_SECONDS  # the logarithm makes the distribution exponential
+    return GRACE_SECONDS - seconds_early
 
 
 def epoch_of(seconds: float) -> int:

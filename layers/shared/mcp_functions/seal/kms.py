@@ -15,7 +15,7 @@ Everything that fails becomes one of three errors:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 
 PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
-# Error codes of `kms:Decrypt` for a wrapped key that KMS did not make, or not with this key and context.
+# Error codes of `kms:Decrypt` for bytes that KMS did not wrap, or wrapped under another key or with another context.
 _BAD_WRAPPED_KEY = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
-
-T = TypeVar("T")
 
 
 class Wrapping(Protocol):
@@ -71,33 +69,35 @@ class KmsKey:
             client: the function that builds a KMS client with boto3's methods.
 
         Raises:
-            Misconfigured: the ARN is that of an alias.
+            Misconfigured: the ARN names an alias, or has no id.
         """
         self.arn = arn
-        self.id = arn.rpartition("/")[2]
+        self.id = _key_id(arn)
         if "alias/" in arn or not self.id:
             message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
             raise Misconfigured(message)
         self._client = PerProcess(client)
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
-        """Ask for a new data key: `kms:GenerateDataKey`."""
-        answer = self._ask("generate_data_key", KeyId=self.arn, KeySpec="AES_256", EncryptionContext=context)
+        """Have KMS generate a data key: `kms:GenerateDataKey`."""
+        answer = self._call_kms("generate_data_key", KeyId=self.arn, KeySpec="AES_256", EncryptionContext=context)
         return self._plaintext(answer), bytes(answer["CiphertextBlob"])
 
     def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
-        """Ask for the data key inside `wrapped`: `kms:Decrypt`."""
+        """Have KMS unwrap a data key: `kms:Decrypt`."""
         # "Decrypt always carries KeyId": else a key wrapped under an attacker's own KMS key would be unwrapped.
-        answer = self._ask("decrypt", KeyId=self.arn, CiphertextBlob=wrapped, EncryptionContext=context)
+        answer = self._call_kms("decrypt", KeyId=self.arn, CiphertextBlob=wrapped, EncryptionContext=context)
         return self._plaintext(answer)
 
     def mac(self, message: bytes) -> bytes:
-        """Ask an HMAC key for the code of a message: `kms:GenerateMac`."""
-        return bytes(self._ask("generate_mac", KeyId=self.arn, MacAlgorithm="HMAC_SHA_256", Message=message)["Mac"])
+        """Have an HMAC key compute the code of a message: `kms:GenerateMac`."""
+        answer = self._call_kms("generate_mac", KeyId=self.arn, MacAlgorithm="HMAC_SHA_256", Message=message)
+        return bytes(answer["Mac"])
 
-    def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
+    def _call_kms(self, operation: str, **arguments: object) -> dict[str, Any]:
         try:
-            answer: dict[str, Any] = getattr(self._client(), operation)(**arguments)
+            method = getattr(self._client(), operation)
+            answer: dict[str, Any] = method(**arguments)
         except Exception as error:  # noqa: BLE001 - botocore's classes are not imported
             # `from None` below: the text of the error may quote the context, and must not reach the log.
             failure = read_failure(error)
@@ -111,15 +111,15 @@ class KmsKey:
 
     def _plaintext(self, answer: dict[str, Any]) -> bytes:
         """Return the plaintext key of an answer, after a check that our own KMS key made it (§5)."""
-        if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id:
+        if _key_id(str(answer.get("KeyId", ""))) != self.id:
             raise Misconfigured(reason="kms:UnexpectedAnswer")
         return bytes(answer.get("Plaintext", b""))
 
 
 class WrappingKeys:
-    """The wrapping keys of one scope. The first one generates data keys; each unwraps the data keys that it wrapped.
+    """The wrapping keys of one scope. The first one generates data keys. Each unwraps the data keys that it wrapped.
 
-    What a `Wrapping` raises becomes:
+    What an error of a `Wrapping` becomes:
 
                                        generate          unwrap
         TemporarilyUnavailable         an outage         an outage
@@ -129,8 +129,8 @@ class WrappingKeys:
         anything else                  the operator      a bad token
 
     Attributes:
-        by_hint: the wrapping keys by the hint in headers, `kek_hint`.
-        first_hint: the hint of the first one.
+        by_hint: the wrapping keys, by the `kek_hint` of the headers.
+        first_hint: the hint of the first wrapping key.
     """
 
     def __init__(self, wrappings: Sequence[Wrapping], scope: Scope) -> None:
@@ -146,23 +146,29 @@ class WrappingKeys:
         self._scope = scope
 
     def generate(self, born: int) -> DataKey:
-        """Generate a data key, which is born now (unix seconds)."""
+        """Generate a data key. `born` is the current time in unix seconds."""
         with observability.KmsTimer():
+            wrapping = self.by_hint[self.first_hint]
             try:
-                plaintext, wrapped = _call(self.by_hint[self.first_hint].generate, self._context(born))
+                plaintext, wrapped = wrapping.generate(self._context(born))
             except (TemporarilyUnavailable, Misconfigured):
                 raise
+            except OSError as error:
+                raise _outage(error) from None
             except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
             return _check_length(DataKey(Header(born, self.first_hint, wrapped), plaintext))
 
     def unwrap(self, header: Header) -> DataKey:
-        """Unwrap the data key of a token; its wrapping key is listed."""
+        """Unwrap the data key of a token. The keyring has checked that its hint is in `by_hint`."""
         with observability.KmsTimer():
+            wrapping = self.by_hint[header.kek_hint]
             try:
-                plaintext = _call(self.by_hint[header.kek_hint].unwrap, header.wrapped, self._context(header.born))
+                plaintext = wrapping.unwrap(header.wrapped, self._context(header.born))
             except (TemporarilyUnavailable, InvalidRequestState):
                 raise
+            except OSError as error:
+                raise _outage(error) from None
             except Misconfigured:
                 if header.kek_hint == self.first_hint:
                     raise
@@ -177,12 +183,14 @@ class WrappingKeys:
         return {"purpose": PURPOSE, **self._scope._asdict(), "born": str(born)}
 
 
-def _call(function: Callable[..., T], *arguments: object) -> T:
-    """Call a function of a `Wrapping`. An OSError becomes an outage: a connection is broken, for example."""
-    try:
-        return function(*arguments)
-    except OSError as error:
-        raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
+def _key_id(arn: str) -> str:
+    """Return the id in the ARN of a key: "arn:aws:kms:<region>:<account>:key/<id>"."""
+    return arn.rpartition("/")[2]
+
+
+def _outage(error: OSError) -> TemporarilyUnavailable:
+    """Return the error for an OSError: the connection to the wrapping key is broken, for example."""
+    return TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}")
 
 
 def _check_length(key: DataKey) -> DataKey:

@@ -3,12 +3,12 @@
     round 1: seal(binding of request 1, no state)  -> token -> the client sends it with request 2
     round 2: open(token, binding of request 2)     -> claims -> seal(…, that state) -> next token
 
-A conversation is one call over several requests, and `flow` is its random id. Each request is a round. The state of a
-round is what the next round needs; the client keeps it in between. Its claims say to which request it belongs.
+A conversation is one call over several requests. Each request is a round, and `flow` is the random id of the
+conversation. A state holds what the next round needs, and its claims: for which request, caller and time it was made.
 
 The seal proves no more than that this server made the token. A client could still send it with other arguments, after
 weeks, or as another user. So `open` compares the claims with the request: the call, its arguments and the caller (the
-principal) must be the same, and the state must not be too old. This module itself uses no keys and no KMS.
+principal) must be the same, and the state must not be too old.
 """
 
 from __future__ import annotations
@@ -30,20 +30,19 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.envelope import Seal
 
-MIN_LIMIT_SECONDS = 3600  # the time limit of a conversation is never shorter
-# If the author gives people more than ten minutes for one answer, a conversation may last six times that. So the ratio
-# stays the same: an hour is six times the default of ten minutes.
+# A conversation may take six times as long as one answer may take, and at least an hour.
 FLOW_FACTOR = 6
-SKEW_MS = 60_000  # how far two clocks may differ, in milliseconds
+MIN_CONVERSATION_SECONDS = 3600
+SKEW_MS = 60_000  # how far the clocks of two containers may differ, in milliseconds
 _FLOW_BYTES = 16  # the random bytes in the id of a conversation
 
 
 class RoundStart(NamedTuple):
-    """What a round begins with: its binding, and the claims of the state that the client returned, if any."""
+    """What a round begins with."""
 
-    binding: Binding
+    binding: Binding  # what the next state is bound to: this server, and the request of this round
     flow: str  # the id of the conversation
-    claims: Claims | None  # those of the state, which passed every check; None in the first round
+    claims: Claims | None  # the verified claims of the state that the client returned; None in the first round
 
     @property
     def number(self) -> int:
@@ -53,7 +52,7 @@ class RoundStart(NamedTuple):
 
 def max_flow_seconds(lifetime: int) -> int:
     """Return how many seconds a conversation may take, if one answer may take `lifetime` (§9.4)."""
-    return max(MIN_LIMIT_SECONDS, FLOW_FACTOR * lifetime)
+    return max(MIN_CONVERSATION_SECONDS, FLOW_FACTOR * lifetime)
 
 
 def start_round(audience: str, request: Request, states: RequestStates | None) -> RoundStart:
@@ -71,7 +70,7 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
     """
     binding = bind_request(audience, request.method, request.params, request.principal)
     if "requestState" not in request.params:
-        # A conversation needs an id only if a state may follow. Without keys there is none, so the id is empty.
+        # Only a state needs the id of the conversation, and a function without keys seals no state.
         flow = states.new_flow() if states else ""
         return RoundStart(binding, flow=flow, claims=None)
     if states is None:
@@ -134,7 +133,7 @@ class RequestStates:
             previous: the state that this round began with; None in the first round.
             asked: the fingerprint of each open question, by wire key.
             record: the JSON of `rounds.record`.
-            flow: the id of a new conversation; "" makes one. A later round keeps the id of `previous`.
+            flow: the id of the conversation in the first round; "" makes one. A later round has the id of `previous`.
 
         Raises:
             ToolError: the conversation has used its rounds or its time; the text is for the model.
@@ -150,7 +149,8 @@ class RequestStates:
         else:
             number = previous.round + 1
             flow = previous.flow
-            # This clock may be behind the clock that set the deadline. A later deadline would be refused (§9.5).
+            # The deadline is that of the first round. It is earlier if the clock of this container is behind the clock
+            # of the first one: `open` refuses a deadline that is too far away (§9.5).
             deadline = min(previous.flow_deadline, deadline)
         if number > self._max_rounds:
             message = f"This conversation has used its {self._max_rounds} rounds. Start again."

@@ -1,7 +1,7 @@
 """Resets objects that hold keys, clients, connections or locks, because each process needs its own.
 
-Lambda (SnapStart) may save a process as a snapshot, and start many environments from it. Then they would share the keys
-and connections of the saved process. A forked child would share those of its parent.
+Lambda (SnapStart) may save a process as a snapshot, and start many environments from it. Without a reset, all of these
+environments would share the keys and connections of the saved process, as a forked child would share its parent's.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def register_for_reset(resettable: Resettable) -> None:
     _register_hooks()
 
 
-@functools.cache
+@functools.cache  # the hooks are registered once
 def _register_hooks() -> None:
     os.register_at_fork(after_in_child=_reset_all)
     try:

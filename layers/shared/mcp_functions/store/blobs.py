@@ -1,7 +1,10 @@
-"""A payload that does not fit into an item of the table is sealed into an object of a bucket (envelope.md, 12.3).
+"""Payloads that are too large for an item of DynamoDB, as objects (blobs) in a bucket (envelope.md, section 12.3).
 
-The item keeps the object's key and digest. An object is written before the item that names it, and never overwritten.
-A writer that loses the race for the item leaves an unused object, which the bucket's lifecycle rule removes.
+    the item in DynamoDB        the sealed reference ["blob", key of the object, SHA-256 of the object]
+    the object in the bucket    the sealed payload
+
+An object is written before the item that refers to it, and never overwritten. If another writer is faster, the object
+stays without an item, and the bucket's lifecycle rule removes it.
 """
 
 from __future__ import annotations
@@ -24,8 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-MARK = "blob"  # the first member of every reference
-_NAME_BYTES = 32  # random bytes in the key of an object, so no key is used twice
+_NAME_BYTES = 32  # random bytes in the key of an object, so that no key is used twice
 
 
 class ObjectNotFound(Exception):
@@ -55,48 +57,50 @@ class Bucket(Protocol):
 
 
 class BlobReference(NamedTuple):
-    """The payload of an item whose data is in an object. As JSON it is a list, and every other payload is not."""
+    """Where an object is, and which bytes it has."""
 
-    mark: str  # always MARK
     key: str  # the object's key in the bucket
     digest: str  # SHA-256 of the object's body, as base64url
 
+    def to_json(self) -> list[str]:
+        """Return the payload of the item that refers to the object. Any other payload of an item is a JSON object."""
+        return ["blob", *self]
+
 
 class BlobStore:
-    """The objects of one function."""
+    """The objects of one function. Each object belongs to a row: an item as DynamoDB stores it."""
 
     def __init__(self, bucket: Bucket, seal: Seal, key_prefix: str) -> None:
         """Use a bucket.
 
         Args:
             bucket: the bucket that stores the objects.
-            seal: the seal of their bodies, with the label BLOB_LABEL.
-            key_prefix: `<stack>/<folder of the function>`, by which the policies of roles separate functions.
+            seal: seals their bodies; its label is BLOB_LABEL.
+            key_prefix: `<stack>/<folder of the function>`. The role of a function may only use keys with its prefix.
         """
         self._bucket = bucket
         self._seal = ItemSeal(seal)
         self._key_prefix = key_prefix
         self._last = ("", b"")  # key and body of the last object: a worker often reads again what it wrote
 
-    def put(self, row: Row, plaintext: bytes) -> BlobReference:
+    def put(self, row: Row, payload: bytes) -> BlobReference:
         """Write the payload of a row into a new object.
 
         Raises:
             ItemTooLarge: the payload is larger than a sealed text may be.
         """
         try:
-            body = self._seal.seal(row, plaintext).encode()
-        except StateTooLarge:
-            # StateTooLarge advises about the state of a client, which this is not, so it is replaced.
+            body = self._seal.seal(row, payload).encode()
+        except StateTooLarge:  # its text is about the state of a conversation, and this is the payload of an item
             message = (
-                f"the payload has {len(plaintext)} bytes, more than an object can hold:"
+                f"the payload has {len(payload)} bytes, more than an object can hold:"
                 " keep references instead of documents"
             )
             raise ItemTooLarge(message) from None
         key = f"{self._key_prefix}/{base64url(os.urandom(_NAME_BYTES))}"
         self._bucket.put(key, body)
         self._last = (key, body)
-        return BlobReference(MARK, key, _digest(body))
+        return BlobReference(key, _digest(body))
 
     def get(self, row: Row, reference: BlobReference) -> bytes:
         """Return the payload in a row's object.
@@ -106,9 +110,8 @@ class BlobStore:
             UnreadableItem: the object has changed.
             InvalidRequestState: the object's seal does not open.
         """
-        key, body = self._last
-        if key != reference.key:
-            body = self._bucket.get(reference.key)
+        last_key, last_body = self._last
+        body = last_body if reference.key == last_key else self._bucket.get(reference.key)
         if not hmac.compare_digest(_digest(body), reference.digest):
             log.error("an item's object has changed since it was written")
             raise UnreadableItem

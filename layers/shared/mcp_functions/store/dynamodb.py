@@ -1,7 +1,7 @@
 """The rows of a DynamoDB table, found by their key. A write has a condition: the table still has the expected version.
 
-A write without a response may have happened. So each write has a nonce, a random text that the row keeps. If a retry
-fails on the condition, and the table holds its nonce, the first attempt has succeeded.
+A write without a response may have happened. So each write has a nonce: a random text that the row keeps. If a write
+fails, and the row in the table has its nonce, then an earlier attempt of this write has succeeded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB". Names of attributes count too.
 MAX_BYTES = 400_000
-METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}  # operation -> client's method
+# operation of DynamoDB -> method of its clients
+METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
 
 
@@ -65,7 +66,7 @@ class DynamoDbTable:
 
     def read(self, key: str) -> Row | None:
         """Return a row as the last write left it (strongly consistent); None if there is none."""
-        item = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True).get("Item")
+        item = self._send("GetItem", Key={"key": {"S": key}}, ConsistentRead=True).get("Item")
         return row_of(item) if item else None
 
     def write(self, row: Row, *, replaced_version: int | None, now: int) -> None:
@@ -87,10 +88,10 @@ class DynamoDbTable:
         else:
             condition = _condition("#version = :version", names=["version"], values={"version": replaced_version})
         try:
-            self._ask("PutItem", Item=_item(row), **condition)
+            self._send("PutItem", Item=_item(row), **condition)
         except (Conflict, TemporarilyUnavailable):
-            # The write may have happened in spite of the error. The client repeats a request without a response: if the
-            # first request was executed, its repetition fails on the condition. Only the table knows.
+            # The write may have happened in spite of the error. The client of AWS repeats a request without a response:
+            # if DynamoDB executed the first request, the second one fails on the condition.
             stored = self.read(row.key)
             if stored is None or stored.nonce != row.nonce:
                 raise
@@ -99,11 +100,12 @@ class DynamoDbTable:
         """Delete a row of this version, if it exists; Conflict if the table holds another version."""
         expression = "attribute_not_exists(#key) OR #version = :version"
         condition = _condition(expression, names=["key", "version"], values={"version": version})
-        self._ask("DeleteItem", Key={"key": {"S": key}}, **condition)
+        self._send("DeleteItem", Key={"key": {"S": key}}, **condition)
 
-    def _ask(self, operation: str, **request: object) -> Mapping[str, Any]:
+    def _send(self, operation: str, **request: object) -> Mapping[str, Any]:
+        """Send a request, and turn DynamoDB's errors into those of this package."""
         call = self._call()
-        # The causes are hidden, because a logged traceback would show AWS's error, which may quote the item.
+        # `from None`: a logged traceback would show AWS's error, which may quote the item.
         try:
             return call(operation, {"TableName": self._name, **request})
         except DynamoDbError as error:
@@ -124,7 +126,7 @@ def make_call() -> Call:
             answer: Mapping[str, Any] = getattr(client, METHODS[operation])(**request)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             failure = read_failure(error)
-            # The cause is hidden, because botocore's text may quote the item.
+            # `from None`: botocore's text may quote the item.
             raise DynamoDbError(failure.code, failure.status) from None
         return answer
 
@@ -147,6 +149,7 @@ def _condition(expression: str, *, names: Sequence[str], values: Mapping[str, in
 
 
 def _item(row: Row) -> dict[str, Any]:
+    """Write a row as DynamoDB's JSON: "S" is a text, "N" a number."""
     return {
         "key": {"S": row.key},
         "version": {"N": str(row.version)},

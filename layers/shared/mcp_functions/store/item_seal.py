@@ -42,10 +42,10 @@ class ItemSeal:
 
         Raises:
             InvalidRequestState: the token was not sealed for this row.
-            TemporarilyUnavailable, Misconfigured: KMS does not answer.
+            TemporarilyUnavailable, Misconfigured: KMS is not available.
         """
-        # A token that does not open may cost a call of KMS, so each caller has a budget for them. The gateway notes the
-        # caller of a request. A worker has no caller: there each item has a budget.
+        # A token that does not open may cost a call of KMS, so each caller has a budget for such calls. The gateway
+        # notes the caller of a request. A worker of a task has no caller, so each item has a budget.
         caller_id = observability.current().caller_id or f"item:{row.key}"
         return self._seal.unseal(token, caller=caller_id, about=_binding(row))
 

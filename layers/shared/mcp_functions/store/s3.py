@@ -1,6 +1,6 @@
-"""A bucket of S3, for payloads that are too large for the table. boto3 makes the calls.
+"""A bucket of S3, for payloads that are too large for the table.
 
-Few functions need an object, so the client is made for the first one.
+boto3 makes the calls. It is slow to import, and few functions need an object, so the first call makes the client.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjec
 
 
 def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
-    """Return boto3's client with limits for time, and without checksums: the table keeps a digest of each object."""
+    """Make boto3's client with time limits, and without checksums: the table keeps a digest of each object."""
     return by_boto3.client(
         "s3",
         LIMITS,
@@ -42,22 +42,24 @@ class S3:
 
     def put(self, key: str, body: bytes) -> None:
         """Write an object; see `Bucket`."""
-        self._ask("put_object", Key=key, Body=body, ContentType="application/octet-stream")
+        self._call("put_object", Key=key, Body=body, ContentType="application/octet-stream")
 
     def get(self, key: str) -> bytes:
         """Return an object; see `Bucket`."""
-        return bytes(self._ask("get_object", Key=key))
+        return bytes(self._call("get_object", Key=key))
 
     def delete(self, key: str) -> None:
         """Delete an object; see `Bucket`."""
-        self._ask("delete_object", Key=key)
+        self._call("delete_object", Key=key)
 
-    def _ask(self, operation: str, **request: object) -> bytes:
-        """Call a method of the client, and return the body of its response. Causes are hidden: they may quote a key."""
+    def _call(self, operation: str, **request: object) -> bytes:
+        """Call a method of the client, and return the body of its response; only `get_object` has one."""
         try:
-            answer = getattr(self._client(), operation)(Bucket=self._name, **request)
+            method = getattr(self._client(), operation)
+            answer = method(Bucket=self._name, **request)
             return answer["Body"].read() if "Body" in answer else b""
         except Exception as error:  # noqa: BLE001 - botocore's and urllib3's classes are not imported
+            # `from None` below: the text of the error may quote a key.
             failure = read_failure(error)
             if operation == "get_object" and failure.code in MISSING:
                 raise ObjectNotFound from None

@@ -1,6 +1,6 @@
 """Stores items in DynamoDB. The payload of each item is sealed: encrypted and authenticated with a key from KMS.
 
-    what a caller has                  what DynamoDB has
+    the item of a caller               its row in DynamoDB
     Key("conversation", "f1")          key      "shop/pay/conversation/-/f1"
     version 3                          version  3
     payload {"round": 2}               sealed   "ks1.…"
@@ -9,13 +9,12 @@
 To write an item:
 
     1. seal the payload for this key, version and expiry time: the sealed text opens for no others
-    2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and put the
-       sealed name of the object into the row
-    3. write the row, if DynamoDB still has the version that the caller has read; otherwise the caller gets a `Conflict`
+    2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and seal a reference
+       to the object into the row
+    3. write the row, if DynamoDB still has the version that the caller has read; otherwise raise `Conflict`
 
-A read does the same backwards. A program that may write to DynamoDB, but has no data key, cannot move a payload to
-another key. Nor can it present an old version as the current one, or change when an item expires (envelope.md, section
-12).
+To read an item, the table takes these steps backwards. A program that may write to DynamoDB, but has no data key,
+cannot move a payload to another key, nor change its version or expiry time (envelope.md, section 12.2).
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-SECONDS_BEFORE_READS = (0.0, 0.0, 0.2)  # two attempts at once, and a third after a pause; see `SealedTable.get`
+SECONDS_BEFORE_READS = (0.0, 0.0, 0.2)  # the pause before each attempt of `SealedTable.get`
 _NONCE_BYTES = 16  # random bytes that identify one write
 
 
@@ -93,8 +92,8 @@ class SealedTable:
         Raises:
             UnreadableItem: the item exists, but its seal does not open, or its object is gone.
         """
-        # A read gets the row first, and then the object that the row names. If a writer replaced both in between, that
-        # object is gone, and the next attempt finds the new one. A third one is for items that are written very often.
+        # `_read` gets the row, and then the object that the row names. If a writer replaced both in between, this
+        # object is gone, and the second attempt finds the new one. The third attempt is for items that change often.
         for seconds in SECONDS_BEFORE_READS:
             if seconds:
                 self._sleep(seconds)
@@ -146,34 +145,37 @@ class SealedTable:
             reason = error.reason
         except ValueError:
             reason = "not JSON"
-        # The reason alone is logged, and the error has no cause: a traceback could quote the item.
+        # Only the reason is logged. The error is raised outside `except`, so that it has no cause: a traceback of the
+        # cause could quote the item.
         log.error("an item does not open: %s", reason)
         raise UnreadableItem
 
     def _open(self, key: Key, row: Row) -> Item:
         """Return the item of a row; ObjectNotFound if its payload is in an object that is gone."""
         payload = _decode(self._seal.unseal(row, row.sealed))
-        if not isinstance(payload, list):  # a list is a BlobReference
+        if not isinstance(payload, list):  # a list refers to an object (`BlobReference.to_json`)
             return Item(key, row.version, payload, row.expires)
         if self._blobs is None:
             log.error("an item has an object, and MCP_BLOBS is not set")
             raise UnreadableItem
-        reference = BlobReference(*payload)
+        _mark, object_key, digest = payload
+        reference = BlobReference(object_key, digest)
         payload = _decode(self._blobs.get(row, reference))
         return Item(key, row.version, payload, row.expires, reference.key)
 
     def _write(self, item: Item, *, replaced_version: int | None) -> Item:
         now = int(self._now())
-        if not now < item.expires <= now + self._max_age:
+        lifetime = item.expires - now
+        if not 0 < lifetime <= self._max_age:
             rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
-            raise DeveloperError(rule, kind=item.key.kind, seconds=item.expires - now, most=self._max_age)
+            raise DeveloperError(rule, kind=item.key.kind, seconds=lifetime, most=self._max_age)
         nonce = base64url(os.urandom(_NONCE_BYTES))
         row = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
         row, blob = self._seal_row(row, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)
         except Conflict:
-            # The row was not written. After any other error it may have been written, and then it needs the object.
+            # The row was not written. After any other error, the row may have been written, and may need its object.
             self._delete_blob(blob)
             raise
         return dataclasses.replace(item, blob=blob)
@@ -181,23 +183,28 @@ class SealedTable:
     def _seal_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
         """Return the row with its payload sealed, and the key of the payload's object if it needs one."""
         plaintext = _encode(payload)
-        size = len(plaintext)
-        with suppress(StateTooLarge):  # raised by the seal for a payload that is far too large for a row
-            sealed_row = row._replace(sealed=self._seal.seal(row, plaintext))
-            if sealed_row.size <= MAX_BYTES:
-                return sealed_row, None
-            size = sealed_row.size
+        sealed_row = self._seal_into_row(row, plaintext)
+        if sealed_row:
+            return sealed_row, None
         if self._blobs is None:
             message = (
-                f"an item of {size} bytes: the table takes {MAX_BYTES}. Keep references in it instead of documents,"
-                " or give the deployment a bucket (BlobBucket)"
+                f"a payload of {len(plaintext)} bytes: sealed, it does not fit into an item of {MAX_BYTES} bytes. Keep"
+                " references in it instead of documents, or give the deployment a bucket (BlobBucket)"
             )
             raise ItemTooLarge(message)
         reference = self._blobs.put(row, plaintext)
-        return row._replace(sealed=self._seal.seal(row, _encode(reference))), reference.key
+        return row._replace(sealed=self._seal.seal(row, _encode(reference.to_json()))), reference.key
+
+    def _seal_into_row(self, row: Row, plaintext: bytes) -> Row | None:
+        """Return the row with its payload sealed; None if DynamoDB would not take the row."""
+        try:
+            sealed_row = row._replace(sealed=self._seal.seal(row, plaintext))
+        except StateTooLarge:  # the payload does not even fit into a token
+            return None
+        return sealed_row if sealed_row.size <= MAX_BYTES else None
 
     def _row_key(self, key: Key) -> str:
-        # The principal's digest has 43 characters without a slash, and a kind has no slash: keys of rows are unique.
+        # Neither a kind nor the digest of a principal has a slash. So two keys never give the same text.
         return f"{self._key_prefix}/{key.kind}/{key.principal or '-'}/{key.id}"
 
     def _delete_blob(self, blob: str | None) -> None:
@@ -213,4 +220,5 @@ def _encode(payload: object) -> bytes:
 
 
 def _decode(plaintext: bytes) -> JSONValue:
+    """Read the JSON of a payload. ValueError if it is not JSON."""
     return json.loads(plaintext.decode("utf-8", "surrogatepass"))

@@ -3,10 +3,11 @@
 A worker is a Lambda invocation that runs one round of a task. If the worker dies, its lease ends, and another worker
 takes the task. While it lives, these methods renew the lease and write its results:
 
-    renewed_by_thread    while the round runs: renews the lease several times, so that a long step does not lose it
-    renew_before_step    before each step: renews the lease; the round ends if the task is lost or cancelled
-    save_step            after each step: saves the round's record, and renews the lease
-    change               any other write of the worker, as at the end of the round
+    change               writes the next state of the task
+    renew                renews the lease
+    renewed_by_thread    renews the lease all the time while a round runs, so that a long step does not lose it
+    renew_before_step    renews the lease, and tells whether the next step may run
+    save_step            saves the record of the round after a step, and renews the lease
 
 A worker may lose its lease without knowing it, for example while Lambda freezes it. So the task has an epoch: the
 number of workers that have taken it. Every write checks that the epoch is still the one of this worker:
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-WRITE_PAUSES = (0.1, 0.5, 2.0)  # seconds between the attempts to write while the table is unavailable
+WRITE_PAUSES = (0.1, 0.5, 2.0)  # seconds before each further attempt to write, while the table is unavailable
+RENEWALS = 3  # how often the thread renews in the time of one lease
 
 
 class Lease:
@@ -50,7 +52,7 @@ class Lease:
         owner: str | None,
         epoch: int,
         *,
-        milliseconds: int,
+        lease_ms: int,
         now: Callable[[], float],
         sleep: Callable[[float], None],
     ) -> None:
@@ -61,7 +63,7 @@ class Lease:
             task_id: the task's id.
             owner: the digest of the task's principal; None on a server without sign-in.
             epoch: the epoch of the task since the worker took it.
-            milliseconds: the length of the lease.
+            lease_ms: the length of the lease in milliseconds.
             now: the clock, in unix seconds.
             sleep: the function that waits some seconds.
         """
@@ -69,10 +71,10 @@ class Lease:
         self._task_id = task_id
         self._owner = owner
         self._store = store
-        self._milliseconds = milliseconds
+        self._lease_ms = lease_ms
         self._now = now
         self._sleep = sleep
-        self._lock = Lock()  # threads of this worker write one after the other, so that their writes do not conflict
+        self._lock = Lock()  # of two writes at the same time the table would refuse one
         self._round_ended = Event()
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
@@ -86,20 +88,25 @@ class Lease:
                 try:
                     return self._write(transition)
                 except TemporarilyUnavailable:
-                    self._sleep(pause)  # under the lock: the other threads could not write either
+                    # Other threads wait for the lock meanwhile: the table is unavailable for their writes as well.
+                    self._sleep(pause)
             return self._write(transition)  # the last attempt: its error reaches the caller
 
     def renew(self, round_: Round) -> Task:
-        """Renew the lease and return the task, which the client may have cancelled; LeaseLost if it is too late.
+        """Renew the lease and return the task, which the client may have cancelled.
 
-        A lease that has more than half of its time left is only checked, without a write.
+        If more than half of the lease is left, the end of the lease stays the same, which saves a write.
+
+        Raises:
+            LeaseLost: see `change`.
         """
 
         def transition(task: Task) -> Task:
-            end = self._new_end()
-            if end - task.until < self._milliseconds // 2:  # more than half of the lease is left
-                end = task.until
-            return transitions.renew(task, self.epoch, end, round_.progress_message or task.message)
+            lease_until = task.lease_until
+            remaining = lease_until - self._now_ms()
+            if remaining <= self._lease_ms // 2:
+                lease_until = self._new_end()
+            return transitions.renew(task, self.epoch, lease_until, round_.progress_message or task.message)
 
         return self.change(transition)
 
@@ -114,7 +121,7 @@ class Lease:
         """Save the round's record after a step, and renew the lease; return False if the task is lost."""
 
         def transition(task: Task) -> Task:
-            # The record is read here, under the lock: a slower thread must not overwrite it with an older one.
+            # `change` has the lock here, so that no slower thread overwrites this record with an older one.
             progress = Progress(self.epoch, round_record(round_), round_.progress_message or task.message)
             return transitions.save_progress(task, progress, self._new_end())
 
@@ -136,8 +143,8 @@ class Lease:
             thread.join()
 
     def _renew_until_round_ends(self, round_: Round) -> None:
-        seconds = self._milliseconds / 1000 / 3  # one renewal may fail before the lease ends
-        while not self._round_ended.wait(seconds):
+        pause_seconds = self._lease_ms / 1000 / RENEWALS
+        while not self._round_ended.wait(pause_seconds):
             try:
                 self.renew(round_)
             except LeaseLost:
@@ -147,19 +154,22 @@ class Lease:
 
     def _new_end(self) -> int:
         """Return when a lease ends that begins now, in unix milliseconds."""
-        return int(self._now() * 1000) + self._milliseconds
+        return self._now_ms() + self._lease_ms
+
+    def _now_ms(self) -> int:
+        return int(self._now() * 1000)
 
     def _write(self, transition: Callable[[Task], Task]) -> Task:
         try:
             return self._store.change(self._task_id, self._owner, transition)
         except UnknownTask:
-            raise LeaseLost from None  # the task was deleted, and for a worker that is the same
+            raise LeaseLost from None  # the task was deleted, so this worker must stop as well
 
 
 def round_record(round_: Round) -> dict[str, Any]:
     """Return what the next round must know: the answers and steps so far.
 
-    `sheds`, the number of rounds that ended for lack of time, is left out: a task may have any number of them, and a
-    record that only counts them is no progress.
+    The member `sheds`, the number of rounds that ended for lack of time, is left out. A task may have any number of
+    such rounds, and another number alone is no progress.
     """
     return {name: value for name, value in round_.next_record().items() if name != "sheds"}

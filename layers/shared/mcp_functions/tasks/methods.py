@@ -1,12 +1,12 @@
-"""The methods of the tasks extension: `tools/call` may begin a task, and three methods of their own follow it.
+"""Answers the requests of the tasks extension: `tools/call` may begin a task, and three other methods follow the task.
 
-    tools/call    `Tasks.call` decides whether the call becomes a task
+    tools/call    runs the call at once, or makes it a task
     tasks/get     returns the task with its questions or its result, and replaces its worker if that has died
     tasks/update  gives answers to the task's questions
     tasks/cancel  ends the task, or asks its worker to stop
 
-A worker is a second Lambda function with the same code. One invocation runs one round of the task: the handler, once.
-Clients poll with `tasks/get`, so no other process needs to watch tasks.
+A worker is an invocation of a second Lambda function with the same code. It runs one round of the task: the handler,
+once. No process watches the workers. Clients poll with `tasks/get`, and each poll checks the worker.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from mcp_functions.store import SealedTable
 
 FLOW_BYTES = 16  # random bytes in the id of a conversation (`flow`); the log has it on the line of each round
-MIN_POLL_MS = 1000  # the shortest and the longest time that a client is asked to wait before its next poll
-MAX_POLL_MS = 30_000
-TOO_LARGE = "The call has more data than a task can keep. Call with less."
+MIN_POLL_MS = 1000  # the shortest time that a client is asked to wait before its next poll
+MAX_POLL_MS = 30_000  # the longest
+TOO_LARGE_MESSAGE = "The call has more data than a task can keep. Call with less."
 
 
 class Tasks:
@@ -79,22 +79,21 @@ class Tasks:
         self._now = now
 
     def call(self, request: Request, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Run this round of a call, or begin a task after the questions of the signature have their answers.
+        """Run this round of a call, or begin a task.
 
         Tasks extension: "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on
         the request."
         """
         tool = self.tools[params["name"]]
-        support = tool.task_support(params)
+        support = tool.task_support(params)  # "required", "allowed" or None for the arguments of this call
         if support == "required":
             request.require_tasks_extension()
         if not support or not request.takes_tasks:
             return tool.call(params, round_)
-        # If the client can show questions only in an MCP app (`has_app`), a call that may ask remains a call: a task
-        # cannot ask in an app. With "required" it becomes a task nevertheless.
+        # `has_app`: the client can show questions only in an MCP app, and there a task cannot ask.
         if support == "allowed" and tool.asks and round_.request.has_app:
             return tool.call(params, round_)
-        # The questions of the signature are asked before the task begins: this raises InputRequired to ask them.
+        # Questions in the signature come before the task: InputRequired is raised while one has no answer.
         tool.require_declared_answers(params, round_)
         return self._begin(tool, request, round_)
 
@@ -105,16 +104,20 @@ class Tasks:
         try:
             task_id = self.store.create(task, owner)
         except TooManyTasks:
-            most = self._settings.max_open_tasks
-            return tool.error_result(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
+            limit = self._settings.max_open_tasks
+            return tool.error_result(
+                f"You have {limit} tasks open, and may have no more: finish or cancel one of them."
+            )
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
-            return tool.error_result(TOO_LARGE)
+            return tool.error_result(TOO_LARGE_MESSAGE)
         return {"resultType": "task", **_description(task_id, task, task.created)}
 
     def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:
         now = self._now_ms()
-        ttl = tool.task_ttl * 1000
+        tool_ttl = tool.task_ttl * 1000
+        max_ttl = self._settings.max_task_ttl * 1000
+        requested_ttl = request.task_ttl or tool_ttl  # only clients of a dialect request a time
         return Task(
             tool=tool.name,
             arguments=request.params.get("arguments") or {},
@@ -123,12 +126,13 @@ class Tasks:
             declared=request.capabilities,
             flow=round_.request.flow or os.urandom(FLOW_BYTES).hex(),  # a function without keys has given it no id
             created=now,
-            ttl=min(ttl, self._settings.max_task_ttl * 1000, request.task_ttl or ttl),
+            ttl=min(tool_ttl, max_ttl, requested_ttl),
             updated=now,
-            # Steps read this time (`step.now`), so it must not change in later rounds.
+            # `step.now` is the time of the call, so later rounds must read the same time.
             record={**round_record(round_), "began": round_.began},
-            until=now + INVOCATION_MS,
-            summons=1,  # `TaskStore.create` invokes the first worker
+            # `TaskStore.create` invokes the first worker.
+            retry_at=now + INVOCATION_MS,
+            invocations=1,
         )
 
     def answer(self, request: Request) -> dict[str, Any]:
@@ -147,8 +151,10 @@ class Tasks:
         try:
             task = self.store.change(task_id, owner, lambda task: self._next_state(task, request))
         except ItemTooLarge:
-            raise ContentTooLarge(reason="task_item") from None  # for the client its answer is too large, not the item
-        return self._describe(task_id, task, request) if request.method == "tasks/get" else {}
+            raise ContentTooLarge(reason="task_item") from None  # the answers do not fit into the item
+        if request.method == "tasks/get":
+            return self._describe(task_id, task, request)
+        return {}
 
     def _next_state(self, task: Task, request: Request) -> Task:
         """Return the task after a request; an exception refuses the request."""
@@ -194,8 +200,9 @@ class Tasks:
 
 
 def _description(task_id: str, task: Task, now: int) -> dict[str, Any]:
-    """Return a task's members for the client. Clients poll an older task less often: after a tenth of its age."""
-    poll = min(max(MIN_POLL_MS, (now - task.created) // 10), MAX_POLL_MS)
+    """Return a task's members for the client. An older task is polled less often: after a tenth of its age."""
+    age = now - task.created
+    poll_interval = min(max(MIN_POLL_MS, age // 10), MAX_POLL_MS)
     return {
         "taskId": task_id,
         "status": task.status,
@@ -203,7 +210,7 @@ def _description(task_id: str, task: Task, now: int) -> dict[str, Any]:
         "createdAt": _iso(task.created),
         "lastUpdatedAt": _iso(task.updated),
         "ttlMs": task.ttl,
-        "pollIntervalMs": poll,
+        "pollIntervalMs": poll_interval,
     }
 
 

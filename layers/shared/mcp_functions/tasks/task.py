@@ -1,15 +1,15 @@
-"""A task as its item in the table stores it: the names of the fields are the format of the item.
+"""A task, as the table keeps it. docs/tasks.md describes the item.
 
     working  ->  input_required  ->  working  ->  completed, failed or cancelled
 
-While a task works, a worker (a Lambda invocation) has it for the time of a lease, or has been invoked and must soon
-take it. A question ends the round and the worker's lease.
+A worker is a Lambda invocation that runs one round of the task. While it runs, the worker holds the task's lease: no
+other worker may take the task. A question to the client ends the round and the lease.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,12 +22,14 @@ FAILED = "failed"
 CANCELLED = "cancelled"
 TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
 
+TUPLES = ("principal", "scopes", "used")  # JSON has lists for these members
+
 
 @dataclass(frozen=True)
 class Task:
     """The state of a task. All times are unix milliseconds.
 
-    A question has two keys. The handler gave the elicit key to `elicit`. The client sees the wire key, which may never
+    A question has two keys. The handler gives the elicit key to `elicit`. The client sees the wire key, which may never
     occur twice in a task: a question that is asked again has "seat" first, and "seat-2" then.
     """
 
@@ -49,11 +51,12 @@ class Task:
     asked: Mapping[str, str] = field(default_factory=dict)  # questions of the last round: elicit key -> fingerprint
     given: Mapping[str, Any] = field(default_factory=dict)  # answers to these questions: elicit key -> response
     used: tuple[str, ...] = ()  # all wire keys that the task has ever had
+    # Which worker has the task. `lease_until` and `retry_at` are never both set; 0 means that there is no such time.
     epoch: int = 0  # the number of workers that have taken the task; a write of an earlier worker fails
-    held: bool = False  # True while a worker has a lease of the task
-    until: int = 0  # when the worker's lease ends, or until when an invoked worker may take the task
-    summons: int = 0  # the number of invocations in a row without a worker that took the task
-    attempts: int = 0  # the number of workers in a row that took the task without progress
+    lease_until: int = 0  # when the lease of the worker ends, unless the worker renews it
+    retry_at: int = 0  # when a poll may invoke another worker, because the invoked one has not taken the task
+    invocations: int = 0  # invoked workers since a worker last took the task
+    attempts: int = 0  # workers in a row that took the task and made no progress
     cancel: bool = False  # True once the client has requested cancellation
     outcome: Mapping[str, Any] = field(default_factory=dict)  # how the task ended: {"result": …} or {"error": …}
 
@@ -68,10 +71,28 @@ class Task:
         return math.ceil((self.created + self.ttl) / 1000)
 
 
+def to_json(task: Task) -> dict[str, Any]:
+    """Return the payload of a task's item.
+
+    The item has the names of the first release, because other releases read it: `held` says whether `until` is the end
+    of a lease or the time of a retry, and `summons` counts the invocations.
+    """
+    payload = asdict(task)
+    lease_until = payload.pop("lease_until")
+    retry_at = payload.pop("retry_at")
+    payload["held"] = lease_until > 0
+    payload["until"] = lease_until or retry_at
+    payload["summons"] = payload.pop("invocations")
+    return payload
+
+
 def from_json(payload: Mapping[str, Any]) -> Task:
     """Return the task in an item's payload; members that another release wrote are ignored."""
     names = {one.name for one in fields(Task)}
     members = {name: value for name, value in payload.items() if name in names}
-    for name in ("principal", "scopes", "used"):  # tuples are lists in JSON
-        members[name] = tuple(members[name]) if members.get(name) is not None else None
+    members["lease_until" if payload["held"] else "retry_at"] = payload["until"]
+    members["invocations"] = payload["summons"]
+    for name, value in members.items():
+        if name in TUPLES and value is not None:
+            members[name] = tuple(value)
     return Task(**members)

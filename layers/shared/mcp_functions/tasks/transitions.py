@@ -1,17 +1,16 @@
-"""The transitions of a task: each function takes a state and returns the next one. They write nothing.
+"""The state of a task after each event. These functions take a state and return the next one; they write nothing.
 
-    the client polls           replace_worker, if the task has no worker
+    the client polls           replace_worker
     the client answers         apply_answers
     the client cancels         request_cancel
-    a worker                   take, renew, save_progress; then pause, ask or finish
+    a worker begins            take
+    a worker goes on           renew, save_progress
+    a worker ends its round    finish, ask or pause
 
-They use these two:
+`TaskStore.change` writes the next state. It also invokes a worker if `await_worker` has made that state.
 
-    await_worker               the task waits for a worker, which `TaskStore.change` invokes
-    cancel                     the task has ended because its client has cancelled it
-
-A transition that has no effect returns its argument. A worker's transitions get its epoch, the number of its turn
-(`tasks.lease`). They raise `LeaseLost` after another worker took the task, or after it ended.
+A worker is a Lambda invocation that runs one round of a task. It names itself by its epoch: the number of workers that
+had taken the task when it began. After a later worker took the task, the earlier worker gets `LeaseLost`.
 """
 
 from __future__ import annotations
@@ -36,61 +35,76 @@ class LeaseLost(Exception):
 class Progress(NamedTuple):
     """The progress that a worker writes during a round."""
 
-    epoch: int  # the number of the worker's turn, from `Task.epoch`
+    epoch: int  # the epoch of the worker
     record: Mapping[str, Any]  # the answers and steps so far, from `round_record`
     message: str  # the client sees it as `statusMessage`
 
 
 def replace_worker(task: Task, now: int) -> Task:
-    """Wait for another worker if the task is working, and no worker has it or is expected."""
-    if task.status != WORKING or now < task.until:
+    """Wait for another worker if the task has work to do, and its worker is lost."""
+    if task.status != WORKING:
+        return task
+    has_worker = now < task.lease_until
+    expects_worker = now < task.retry_at
+    if has_worker or expects_worker:
         return task
     return await_worker(task, now)
 
 
 def await_worker(task: Task, now: int) -> Task:
-    """Wait for an invoked worker, or end a task that is cancelled.
+    """Wait for a worker, which the store then invokes; a cancelled task ends instead.
 
-    Each lost invocation makes the time before the next one four times as long.
+    The invocation may be lost. Each one in a row may take four times as long as the one before.
     """
     if task.cancel:
         return cancel(task, now)
-    wait: int = min(INVOCATION_MS * 4**task.summons, MAX_INVOCATION_MS)
-    return replace(task, held=False, until=now + wait, summons=task.summons + 1)
+    wait: int = min(INVOCATION_MS * 4**task.invocations, MAX_INVOCATION_MS)
+    return replace(task, lease_until=0, retry_at=now + wait, invocations=task.invocations + 1)
 
 
-def take(task: Task, now: int, lease: int) -> Task:
-    """Give the task to a worker for `lease` milliseconds.
+def take(task: Task, now: int, lease_ms: int) -> Task:
+    """Give the task to a worker, for the time of a lease; a cancelled task ends instead.
 
     Raises:
         LeaseLost: the task has ended, waits for the client, or belongs to another worker.
     """
     if task.status != WORKING:
         raise LeaseLost
-    if task.held and now < task.until:
+    if now < task.lease_until:
         raise LeaseLost
     if task.cancel:
         return cancel(task, now)
-    return replace(task, epoch=task.epoch + 1, held=True, until=now + lease, summons=0, attempts=task.attempts + 1)
+    return replace(
+        task,
+        epoch=task.epoch + 1,
+        lease_until=now + lease_ms,
+        retry_at=0,
+        invocations=0,
+        attempts=task.attempts + 1,
+    )
 
 
-def renew(task: Task, epoch: int, until: int, message: str) -> Task:
-    """Extend the lease of a worker."""
+def renew(task: Task, epoch: int, lease_until: int, message: str) -> Task:
+    """Extend the lease of a worker; LeaseLost if the worker no longer has it."""
     _require_lease(task, epoch)
-    return replace(task, until=until, message=message)
+    return replace(task, lease_until=lease_until, message=message)
 
 
-def save_progress(task: Task, progress: Progress, until: int) -> Task:
-    """Save a round's record, which includes the answers that the round has read; extend the lease of its worker."""
-    renewed = renew(task, progress.epoch, until, progress.message)
+def save_progress(task: Task, progress: Progress, lease_until: int) -> Task:
+    """Save the record of a round, and extend the lease of its worker; LeaseLost if the worker no longer has it.
+
+    The last questions and their answers are deleted, because the record now holds the answers that the round has read.
+    """
+    renewed = renew(task, progress.epoch, lease_until, progress.message)
     return replace(renewed, record=progress.record, asked={}, given={}, attempts=0)
 
 
-def pause(task: Task, progress: Progress, now: int) -> Task:
-    """End a round without a question, for lack of time; another worker continues."""
-    attempts = 0 if progress.record != task.record else task.attempts
-    saved = save_progress(task, progress, now)
-    return await_worker(replace(saved, rounds=task.rounds + 1, summons=0, attempts=attempts), now)
+def finish(task: Task, epoch: int, now: int, outcome: Mapping[str, Any]) -> Task:
+    """End the task with a worker's outcome, {"result": …} or {"error": …}."""
+    _require_lease(task, epoch)
+    if "error" in outcome:
+        return _end(replace(task, message=str(outcome["error"]["message"])), now, FAILED, outcome)
+    return _end(replace(task, message=""), now, COMPLETED, outcome)
 
 
 def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
@@ -104,19 +118,19 @@ def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], f
         status=INPUT_REQUIRED,
         updated=now,
         rounds=task.rounds + 1,
-        held=False,
+        lease_until=0,
         requests=open_requests,
         asked=dict(fingerprints),
         used=(*task.used, *open_requests),
     )
 
 
-def finish(task: Task, epoch: int, now: int, outcome: Mapping[str, Any]) -> Task:
-    """End the task with a worker's outcome, {"result": …} or {"error": …}."""
-    _require_lease(task, epoch)
-    if "error" in outcome:
-        return _end(replace(task, message=str(outcome["error"]["message"])), now, FAILED, outcome)
-    return _end(replace(task, message=""), now, COMPLETED, outcome)
+def pause(task: Task, progress: Progress, now: int) -> Task:
+    """End a round without a question, because the worker's time is up; another worker continues."""
+    attempts = 0 if progress.record != task.record else task.attempts
+    saved = save_progress(task, progress, now)
+    paused = replace(saved, rounds=task.rounds + 1, invocations=0, attempts=attempts)
+    return await_worker(paused, now)
 
 
 def cancel(task: Task, now: int) -> Task:
@@ -128,39 +142,46 @@ def request_cancel(task: Task, now: int) -> Task:
     """Cancel the task: at once, or at the next step or question of the worker that has it."""
     if task.ended:
         return task
-    is_running = task.status == WORKING and task.held and now < task.until
-    return replace(task, cancel=True) if is_running else cancel(task, now)
+    if now < task.lease_until:
+        return replace(task, cancel=True)
+    return cancel(task, now)
 
 
 def apply_answers(task: Task, responses: Mapping[str, Any], now: int) -> Task:
-    """Accept answers; after the last one the task works again.
+    """Accept the client's responses (wire key -> response); after the last one the task works again.
 
     Tasks extension, "Task Update": "Unknown, answered and superseded keys are ignored".
     """
-    answered = {key: responses[key] for key in task.requests if key in responses}
-    if task.status != INPUT_REQUIRED or not answered:
+    if task.status != INPUT_REQUIRED:
         return task
-    unanswered = {key: request for key, request in task.requests.items() if key not in answered}
     given = dict(task.given)
-    for key, response in answered.items():
-        elicit_key, _request = task.requests[key]
-        given[elicit_key] = response
+    unanswered: dict[str, Any] = {}
+    for wire_key, question in task.requests.items():
+        if wire_key in responses:
+            elicit_key, _request = question
+            given[elicit_key] = responses[wire_key]
+        else:
+            unanswered[wire_key] = question
     after = replace(task, requests=unanswered, given=given)
     if unanswered:
         return after
-    working = replace(after, status=WORKING, updated=now, summons=0, attempts=0)
+    working = replace(after, status=WORKING, updated=now, invocations=0, attempts=0)
     return await_worker(working, now)
 
 
 def _require_lease(task: Task, epoch: int) -> None:
-    if task.ended or task.epoch != epoch or not task.held:
+    """Raise LeaseLost if another worker has taken the task, or no worker has it, because it waits or has ended.
+
+    A late worker may continue: a lease that is over does no harm as long as no other worker has taken the task.
+    """
+    if task.epoch != epoch or not task.lease_until:
         raise LeaseLost
 
 
 def _end(task: Task, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
     """End the task and delete its arguments, answers and record, because nothing reads them after the end."""
     deleted: dict[str, Any] = {"arguments": {}, "record": {}, "requests": {}, "asked": {}, "given": {}, "used": ()}
-    return replace(task, status=status, updated=now, outcome=outcome, held=False, until=0, **deleted)
+    return replace(task, status=status, updated=now, outcome=outcome, lease_until=0, retry_at=0, **deleted)
 
 
 def _fresh_keys(requests: Mapping[str, Any], used: tuple[str, ...]) -> list[str]:

@@ -1,13 +1,15 @@
 """A worker continues one task: it takes the lease, runs one round of the handler, and saves the outcome.
 
-    1. take the task    its lease is the time in which no other worker may take it (`tasks.lease`)
+    1. take the task    for the time of a lease, no other worker may take it (`tasks.lease`)
     2. run the round    the handler starts from its first line, with the answers and steps that the task's record holds
     3. audit            the author's `audit` gets the record of the round
-    4. save             an outcome, {"result": …} or {"error": …}, which ends the task; or the questions to the client;
-                        or the steps so far if the time was up, and then another worker continues
+    4. save             one of:
+                        the outcome, {"result": …} or {"error": …}, which ends the task
+                        the questions to the client
+                        the steps so far, if the time was up; then another worker continues
 
 A worker is one asynchronous invocation of the function. Each step is saved when it ends. Before each step the worker
-checks its lease, and whether the client has cancelled the task: so a worker that lost its lease runs no further step.
+checks its lease, and whether the client has cancelled the task. If the lease is lost, no further step runs.
 """
 
 from __future__ import annotations
@@ -46,9 +48,10 @@ if TYPE_CHECKING:
     from mcp_functions.tasks.task_store import TaskStore
 
 MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
-GAVE_UP = "The task was begun again and again, and never came further"  # the log has the cause
-RESULT_TOO_LARGE = "The result is larger than a task can keep (about 290 KB)"
-TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
+# Messages to the client.
+NO_PROGRESS_MESSAGE = "The task was begun again and again, and never came further"  # the log has the cause
+RESULT_TOO_LARGE_MESSAGE = "The result is larger than a task can keep (about 290 KB)"
+TOO_LARGE_MESSAGE = "This call has more data than a task can keep. Answer more briefly."
 
 
 class Worker:
@@ -82,7 +85,7 @@ class Worker:
         self._sleep = sleep
 
     def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
-        """Run one round of a task, if the task is available; `order` has its `id` and the digest of its `owner`.
+        """Run one round of a task, if the task is available; `order` is {"id": task id, "owner": digest or None}.
 
         Raises:
             McpError: the table does not answer. Saved steps remain; the lease ends, and the next poll invokes another
@@ -101,23 +104,28 @@ class Worker:
         notes.handler = task.tool
         notes.round = task.rounds + 1
         notes.flow = task.flow
-        if not task.held:  # there is no round to run: `_take` has ended the task, as failed or as cancelled
-            if task.status == FAILED:
-                notes.conclude("failed", "worker_gave_up")
+        if task.status == FAILED:
+            notes.conclude("failed", "worker_gave_up")
+        if task.ended:
             return
         lease = Lease(
-            self._store, task_id, owner, task.epoch, milliseconds=self._lease_ms, now=self._now, sleep=self._sleep
+            self._store, task_id, owner, task.epoch, lease_ms=self._lease_ms, now=self._now, sleep=self._sleep
         )
         self._run(task, lease, deadline)
 
     def _take(self, task: Task) -> Task:
-        """Return the task with a lease for this worker; ended, if it was cancelled or too many workers took it."""
+        """Return the task with a lease for this worker, or as ended: cancelled, or failed after too many attempts.
+
+        Raises:
+            LeaseLost: the task is not available.
+            UnknownTask: this release of the function no longer has the tool.
+        """
         if task.tool not in self._tools:
-            raise UnknownTask  # this release no longer has the tool: `work` leaves the task alone, until it expires
+            raise UnknownTask
         now = self._now_ms()
         taken = transitions.take(task, now, self._lease_ms)
-        if taken.held and task.attempts >= MAX_ATTEMPTS:
-            return transitions.finish(taken, taken.epoch, now, {"error": InternalError(GAVE_UP).to_json()})
+        if not taken.ended and task.attempts >= MAX_ATTEMPTS:
+            return transitions.finish(taken, taken.epoch, now, {"error": InternalError(NO_PROGRESS_MESSAGE).to_json()})
         return taken
 
     def _make_round(self, task: Task, lease: Lease, deadline: float) -> Round:
@@ -139,28 +147,42 @@ class Worker:
         """Run the next round, report it to the author's audit, and save its outcome."""
         tool = self._tools[task.tool]
         round_ = self._make_round(task, lease, deadline)
-        has_audited_questions = False
+        has_reported_questions = False
         with lease.renewed_by_thread(round_):
             outcome = _run_handler(task, tool, round_)
-            if self._audit and tool.needs_state:
-                asks = outcome is None and bool(round_.requests)
-                try:
-                    has_audited_questions = _report(self._audit, round_, lease, asks=asks)
-                except BaseException as error:  # the author's audit may raise anything
-                    if _has_no_outcome(error):
-                        raise
-                    outcome = _error_outcome(tool, error)
+            try:
+                has_reported_questions = self._report(tool, round_, lease, outcome)
+            except BaseException as error:  # the author's audit may raise anything
+                if _must_run_again(error):
+                    raise
+                outcome = _error_outcome(tool, error)
         try:
             after = self._save(tool, round_, lease, outcome)
         except LeaseLost:
             return  # another worker runs this round
         _note_outcome(after)
-        # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
-        if self._audit and has_audited_questions and after.status != INPUT_REQUIRED:
+        # The client does not get the questions if it has cancelled the task, or if they do not fit into the item.
+        if self._audit and has_reported_questions and after.status != INPUT_REQUIRED:
             self._audit(audit_record(round_, tool.name, sent=False))
 
+    def _report(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Mapping[str, Any] | None) -> bool:
+        """Report a round to the author's audit, and return whether the report has questions to the client.
+
+        The audit gets the questions before the table does. If a write has no response, the worker cannot know whether
+        the client already sees them.
+        """
+        if self._audit is None or not tool.needs_state:
+            return False
+        try:
+            task = lease.renew(round_)
+        except LeaseLost:
+            return False  # another worker runs this round, and reports it
+        asks = outcome is None and bool(round_.requests) and not task.cancel
+        self._audit(audit_record(round_, tool.name, sent=asks))
+        return asks
+
     def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Mapping[str, Any] | None) -> Task:
-        """Save the outcome of a round, or an error in its place if it does not fit into the item or is not JSON.
+        """Save the outcome of a round; an outcome that does not fit into the item, or is not JSON, becomes an error.
 
         Raises:
             LeaseLost: the worker has lost its task.
@@ -170,15 +192,15 @@ class Worker:
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
             if outcome is None:
-                instead = {"result": tool.error_result(TOO_LARGE)}
+                instead = {"result": tool.error_result(TOO_LARGE_MESSAGE)}
             else:
-                instead = {"error": InternalError(RESULT_TOO_LARGE).to_json()}
+                instead = {"error": InternalError(RESULT_TOO_LARGE_MESSAGE).to_json()}
         except DeveloperError as error:
             instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
         return lease.change(lambda task: self._next(task, round_, lease.epoch, instead))
 
     def _next(self, task: Task, round_: Round, epoch: int, outcome: Mapping[str, Any] | None) -> Task:
-        """Return the state after a round: ended with an outcome; otherwise it asks, or pauses."""
+        """Return the state after a round: a task without an outcome has questions, or the time was up."""
         now = self._now_ms()
         if outcome is not None:
             return transitions.finish(task, epoch, now, outcome)
@@ -204,13 +226,16 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
 
         return {"result": tool.error_result(channels.not_asked(tool, round_.requests, lacking))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
-        if _has_no_outcome(error):
+        if _must_run_again(error):
             raise
         return _error_outcome(tool, error)
 
 
-def _has_no_outcome(error: BaseException) -> bool:
-    """Return whether the next worker must run the round again, because the table does not answer."""
+def _must_run_again(error: BaseException) -> bool:
+    """Return whether the round has no outcome, and the next worker must run it again.
+
+    The table did not answer, or a developer has pressed Ctrl-C.
+    """
     return isinstance(error, TemporarilyUnavailable) or is_ctrl_c(error)
 
 
@@ -219,7 +244,7 @@ def _error_outcome(tool: Tool[..., Any], error: BaseException) -> dict[str, Any]
     notes = observability.current()
     if isinstance(error, ItemTooLarge):
         notes.reason = error.reason  # the author reads the reason in the log
-        return {"result": tool.error_result(TOO_LARGE)}
+        return {"result": tool.error_result(TOO_LARGE_MESSAGE)}
     if isinstance(error, Crash):
         return {"result": crash_result(tool, error)}
     if isinstance(error, McpError):
@@ -229,26 +254,15 @@ def _error_outcome(tool: Tool[..., Any], error: BaseException) -> dict[str, Any]
     return {"error": InternalError().to_json()}
 
 
-def _report(audit: Callable[[AuditRecord], object], round_: Round, lease: Lease, *, asks: bool) -> bool:
-    """Report a round to the author's audit, and return whether the report has its questions.
-
-    The audit gets the questions before the table does. If a write has no response, the worker cannot know whether the
-    client already sees them.
-    """
-    try:
-        task = lease.renew(round_)
-    except LeaseLost:
-        return False  # another worker runs this round, and reports it
-    sent = asks and not task.cancel
-    audit(audit_record(round_, task.tool, sent=sent))
-    return sent
-
-
 def _note_outcome(task: Task) -> None:
     """Note for the log how a round ended. The error of a failed task was noted when it was made."""
     notes = observability.current()
     if task.status == FAILED:
         return
-    logged = {INPUT_REQUIRED: "input_required", WORKING: "shed"}  # "shed": the round ended for lack of time
-    notes.conclude(logged.get(task.status, "complete"))
+    if task.status == INPUT_REQUIRED:
+        notes.conclude("input_required")
+    elif task.status == WORKING:
+        notes.conclude("shed")  # the log's name for a round that ended for lack of time
+    else:
+        notes.conclude("complete")
     notes.tool_error = task.outcome.get("result", {}).get("isError") is True

@@ -1,6 +1,7 @@
-"""Invokes a worker, asynchronously: a second Lambda function with the same code, and the time that a task needs.
+"""Invokes a worker: a second Lambda function with the same code, and the time that a task needs.
 
-An invocation may be lost or repeated. The lease in the item decides which worker runs, and the next poll invokes again.
+The invocation is asynchronous, so Lambda may lose or repeat it. If it is lost, a later poll of the client invokes
+another worker. If it is repeated, the lease of the task lets only one worker run.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.aws.clients import LambdaClient
 
-LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
+# Two attempts may invoke two workers. The lease lets only one of them work.
+LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)
 
 log = logging.getLogger("mcp_functions")
 
@@ -33,12 +35,15 @@ class WorkerInvoker:
         self._client = PerProcess(make_client)
 
     def __call__(self, task_id: str, owner: str | None) -> None:
-        """Invoke a worker for a task. A failure is only logged, because a later poll invokes again."""
+        """Invoke a worker for a task and the digest of its owner.
+
+        A failure is only logged, because a later poll of the client invokes another worker.
+        """
         order = json.dumps({WORKER_ORDER: {"id": task_id, "owner": owner}}).encode()
         try:
             self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            # The code alone is logged: a traceback could quote the request.
+            # Only the code is logged, because a traceback could quote the request.
             log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)
 
 

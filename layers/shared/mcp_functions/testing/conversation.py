@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local import environment
 from mcp_functions.local.api_gateway.events import Moment
-from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER
+from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER_SUFFIX
 from mcp_functions.testing.caller import Caller, as_principal
 from mcp_functions.testing.containers import Context, TimedFunction
 from mcp_functions.testing.deployment import take_invocations
@@ -174,7 +174,7 @@ class Conversation(Transcript):
 
     def poll(self) -> Self:
         """Run the invocations of the task's worker that are due, and get the task (`tasks/get`)."""
-        worker = f"{environment.STACK}_{self.function}{WORKER}"
+        worker = f"{environment.STACK}_{self.function}{WORKER_SUFFIX}"
         raised_by_worker = None
         for event in take_invocations(worker):
             with environment.applied(self._caller.environment()), captured_failures() as failures:

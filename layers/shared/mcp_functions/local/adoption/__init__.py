@@ -1,1 +1,1 @@
-"""`mcp-functions adopt`: what would happen twice in a server's source, and the folder of its function."""
+"""`mcp-functions adopt`: checks the source of a server that another library runs, and writes its function."""

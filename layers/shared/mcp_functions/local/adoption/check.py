@@ -5,10 +5,11 @@
         seat = await ctx.elicit(...)    the call ends answered, the tool goes on
         reserve(seat)                                 runs
 
-A Lambda does not wait for a user. So a tool that asks ends, and runs again from its first line in every round, which is
-one request of the client. Whatever stands before its last question happens once for each round, unless it is a step:
-code whose result the toolkit records. The check reads one file and runs nothing. A call that it does not know is a
-finding too.
+A Lambda does not wait for a user. So a tool that asks ends, and runs again from its first line in the next round (the
+next request of the client). A call before the last question runs once for each round. An author avoids that with a
+step: code whose result the toolkit records.
+
+The check reads one file and runs nothing. A call that it does not know is a finding too.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.adoption.events import Function
 
-# How servers written with mcp or fastmcp register their handlers: by decorators, by methods, or by keyword arguments.
-DECORATORS = frozenset({"tool", "prompt", "resource"})
-ADDERS = frozenset({"add_tool", "add_prompt", "from_function"})
-LOW_LEVEL = frozenset({"on_call_tool", "on_get_prompt", "on_read_resource"})
+# How servers written with mcp or fastmcp register their handlers:
+DECORATORS = frozenset({"tool", "prompt", "resource"})  # @server.tool
+METHODS = frozenset({"add_tool", "add_prompt", "from_function"})  # server.add_tool(book)
+KEYWORDS = frozenset({"on_call_tool", "on_get_prompt", "on_read_resource"})  # Server("name", on_call_tool=call)
 
 
 class Finding(NamedTuple):
@@ -48,7 +49,7 @@ class Finding(NamedTuple):
 class Report(NamedTuple):
     """What the check found in one file."""
 
-    asking: tuple[str, ...]  # the handlers that ask in the middle of their work
+    asking: tuple[str, ...]  # the names of the handlers that ask their user
     findings: tuple[Finding, ...]
 
 
@@ -64,15 +65,15 @@ def check_source(path: Path) -> Report:
         stop(f"{path} cannot be read as Python: {first_line(error)}", after=error)
     source = Source.read(tree)
     asking: list[str] = []
-    findings = set(_routes(tree))
+    findings = set(_find_routes(tree))  # a set, because an event of a loop is read twice
     for function in _handlers(tree, source):
         events = Reader(source).read(function)
-        questions = [place for place, event in enumerate(events) if event.asks]
-        last_question = questions[-1] if questions else -1
+        questions = [index for index, event in enumerate(events) if event.asks]
+        last_question = questions[-1] if questions else 0
         if questions:
             asking.append(function.name)
-        for place, event in enumerate(events):
-            reason = _reason(event, source, is_replayed=place < last_question)
+        for index, event in enumerate(events):
+            reason = _reason(event, source, runs_again=index < last_question)
             if reason:
                 findings.add(Finding(event.line, function.name, event.name, reason))
     return Report(tuple(asking), tuple(sorted(findings)))
@@ -80,15 +81,24 @@ def check_source(path: Path) -> Report:
 
 def _handlers(tree: ast.Module, source: Source) -> Iterator[Function]:
     """Find the functions that a server calls for its clients."""
-    handler_names: set[str] = set()
+    registered_names = _names_in_calls(tree)
+    for node in ast.walk(tree):
+        if not isinstance(node, FUNCTIONS):
+            continue
+        is_decorated = any(_registers(decorator) for decorator in node.decorator_list)
+        if is_decorated or node.name in registered_names:
+            yield source.functions[node.name]
+
+
+def _names_in_calls(tree: ast.Module) -> set[str]:
+    """Return the names of the functions that are registered by a method or by a keyword argument."""
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            if dotted(node.func).rpartition(".")[2] in ADDERS:
-                handler_names |= {dotted(argument) for argument in node.args}
-            handler_names |= {dotted(keyword.value) for keyword in node.keywords if keyword.arg in LOW_LEVEL}
-    for node in ast.walk(tree):
-        if isinstance(node, FUNCTIONS) and (node.name in handler_names or any(map(_registers, node.decorator_list))):
-            yield source.functions[node.name]
+            if dotted(node.func).rpartition(".")[2] in METHODS:
+                names |= {dotted(argument) for argument in node.args}
+            names |= {dotted(keyword.value) for keyword in node.keywords if keyword.arg in KEYWORDS}
+    return names
 
 
 def _registers(decorator: ast.expr) -> bool:
@@ -97,34 +107,47 @@ def _registers(decorator: ast.expr) -> bool:
     return isinstance(name, ast.Attribute) and name.attr in DECORATORS
 
 
-def _routes(tree: ast.Module) -> Iterator[Finding]:
-    """Find routes of HTTP, which are not carried over."""
+def _find_routes(tree: ast.Module) -> Iterator[Finding]:
+    """Find HTTP routes, which the function of the adopted server will not have."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and dotted(node.func).endswith(".custom_route"):
             yield Finding(node.lineno, "the server", dotted(node.func), known_calls.ROUTE)
 
 
-def _reason(event: Event, source: Source, *, is_replayed: bool) -> str:
+def _reason(event: Event, source: Source, *, runs_again: bool) -> str:
     """Say why an event is a finding; "" if it is none."""
+    if event.change:
+        return event.change
     last = event.name.rpartition(".")[2]
-    if event.change or last in known_calls.ANYWHERE:
-        return event.change or known_calls.ANYWHERE[last]
-    if event.asks or not is_replayed or event.name in known_calls.STEPS:
+    if last in known_calls.ANYWHERE:
+        return known_calls.ANYWHERE[last]
+    if runs_again and not event.asks:
+        return _reason_if_repeated(event.name, source)
+    return ""
+
+
+def _reason_if_repeated(name: str, source: Source) -> str:
+    """Say why a call that runs in every round is a finding; "" if it is none."""
+    first = name.partition(".")[0]
+    last = name.rpartition(".")[2]
+    if name in known_calls.STEPS:
         return ""
     if last in known_calls.GROUPS:
         return known_calls.CONCURRENT
-    if event.name.partition(".")[0] in known_calls.CHANGING or last in known_calls.CHANGING_NAMES:
+    if first in known_calls.CHANGING or last in known_calls.CHANGING_NAMES:
         return known_calls.CHANGES
-    return _reason_of_call(event.name, last, source)
-
-
-def _reason_of_call(name: str, last: str, source: Source) -> str:
-    """Say why a call before a question is a finding; one that only reads is none."""
-    module, _dot, _last = name.rpartition(".")
-    if name in known_calls.READING_BUILTINS or name in source.classes or module in known_calls.READING_MODULES:
-        return ""
-    if module and last in known_calls.READING_METHODS:
+    if _only_reads(name, source):
         return ""
     if last in known_calls.WRITING_NAMES:
         return known_calls.WRITES
     return known_calls.UNKNOWN
+
+
+def _only_reads(name: str, source: Source) -> bool:
+    """Whether a call may run twice without harm, by its dotted name."""
+    if name in known_calls.READING_BUILTINS or name in source.classes:
+        return True
+    owner, _dot, last = name.rpartition(".")
+    if owner in known_calls.READING_MODULES:
+        return True
+    return bool(owner) and last in known_calls.READING_METHODS

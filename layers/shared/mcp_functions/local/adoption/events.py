@@ -1,7 +1,9 @@
 """Lists the events of a server's function, in the order of its source: calls, questions, changes of module variables.
 
-The source is parsed, not run. A function of the same file is read where it is called. The body of a loop is read twice,
-because what follows a question in it happens before the question of the next turn.
+The source is parsed, not run. A function of the same file is read where it is called.
+
+The body of a loop is read twice. In `for …: ask(); charge()`, the call of charge follows a question, but it also comes
+before the question of the next turn.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ class Event(NamedTuple):
 
     line: int
     name: str  # the dotted name of a call, as the source has it, or the name of a changed variable
-    asks: bool = False  # whether it is a question to the user
-    change: str = ""  # for a changed variable: why this is a finding wherever it stands
+    asks: bool = False  # whether the call asks the user
+    change: str = ""  # for a changed variable: why the change is a finding
 
 
 class Source(NamedTuple):
@@ -50,20 +52,26 @@ class Reader(ast.NodeVisitor):
     """Reads the events of a function and of those that it calls."""
 
     def __init__(self, source: Source, *, depth: int = 0) -> None:
-        """Keep the names of the file."""
+        """Prepare to read one function.
+
+        Args:
+            source: the names of the file.
+            depth: how many functions were entered before this one.
+        """
         self._source = source
-        self._depth = depth  # how many functions called each other up to here
+        self._depth = depth
         self._events: list[Event] = []
         self._outer: set[str] = set()  # variables that the function declares as global or nonlocal
 
     def read(self, function: Function) -> list[Event]:
-        """Read the events of one function, its dependencies first."""
+        """Read the events of one function. Its dependencies, as in `db=Depends(connect)`, are called first."""
         for default in [*function.args.defaults, *function.args.kw_defaults]:
             if isinstance(default, ast.Call) and dotted(default.func).endswith("Depends"):
-                for dependency in map(dotted, default.args):
-                    self._enter(dependency)
-        declared = [node for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal)]
-        self._outer = {name for node in declared for name in node.names}
+                for dependency in default.args:
+                    self._enter(dotted(dependency))
+        for node in ast.walk(function):
+            if isinstance(node, ast.Global | ast.Nonlocal):
+                self._outer |= set(node.names)
         for statement in function.body:
             self.visit(statement)
         return self._events
@@ -81,17 +89,20 @@ class Reader(ast.NodeVisitor):
             self._call(node)
 
     def _change(self, target: ast.expr) -> None:
+        """Note the change of a variable, unless it is a local one."""
         root = target
         while isinstance(root, ast.Attribute | ast.Subscript):
             root = root.value
         if not isinstance(root, ast.Name):
             return
-        # `name = …` makes a local variable, unless it is declared. `name.x = …` and `name[x] = …` change the module's.
-        is_part_of_module = root.id in self._source.variables and root is not target
-        if is_part_of_module or root.id in self._outer:
+        # `name.x = …` and `name[x] = …` change a variable of the module. `name = …` makes a local variable, unless a
+        # global or nonlocal statement declares it.
+        changes_part = root is not target and root.id in self._source.variables
+        if changes_part or root.id in self._outer:
             self._events.append(Event(target.lineno, root.id, change=MODULE_STATE))
 
     def _call(self, node: ast.Call) -> None:
+        """Note a call; of a function of the file, note what it does instead."""
         name = dotted(node.func)
         owner, _dot, last = name.rpartition(".")
         if name in self._source.functions and name not in STEPS:
@@ -108,7 +119,7 @@ class Reader(ast.NodeVisitor):
 
 
 def dotted(node: ast.expr) -> str:
-    """Write a name as the source has it; what is not a name becomes "…"."""
+    """Return a dotted name as the source has it; "…" stands for any other expression, as in `connect().commit`."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):

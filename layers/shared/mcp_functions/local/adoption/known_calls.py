@@ -1,15 +1,16 @@
-"""Names of calls in a server's source: those that only read, and those that must not run again in every round.
+"""Names of calls in a server's source: those that only read, and those that must not run again.
 
-A round is one request of a call that asks its user. The tool runs from its first line in each round, so a call before a
-question runs again ("is replayed"), unless it is in a step, whose result is recorded.
+A tool that asks its user runs again from its first line with each answer. `check` explains these rounds, and steps.
 """
 
 from __future__ import annotations
 
 import builtins
 
+# Calls that ask the user or the client.
 QUESTIONS = frozenset({"elicit", "elicit_url", "elicit_form", "create_message", "sample", "sample_step", "list_roots"})
 
+# Why a call is a finding.
 WRITES = "it changes something, so it would happen again in every round: put it into a step"
 UNKNOWN = "nobody knows here what it does: put it into a step, unless it only reads"
 CHANGES = "it differs from round to round, and a question that depends on it would diverge: put it into a step"

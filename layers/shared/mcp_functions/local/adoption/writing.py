@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 COMMENT = "an adopted server, with all its tools"
-OWN = "mcp_functions"  # the toolkit, which every project has
+TOOLKIT = "mcp_functions"  # every project has this package
 
 
 class ServerFile(NamedTuple):
@@ -47,14 +47,14 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
     Args:
         server: the server that is adopted.
         functions: the project's `functions/`.
-        name: the function's name; None takes the file's.
+        name: the function's name; None: the name of the server's file, or of the folder of server.py and main.py.
 
     Raises:
         Problem: the server cannot be moved, or the project has its name already.
     """
     if functions.name != FOLDER:
         stop(f"--into names a project's {FOLDER}/ folder, and not {functions}")
-    folder = name or _name_of(server.path)
+    folder = name or _default_name(server.path)
     spelling.check(folder)
     files = _modules(server.path)
     values = {
@@ -71,15 +71,14 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
     return editing.add(functions.parent, Draft(folder, pascal(folder), COMMENT, (SEAL,), files=texts))
 
 
-def _name_of(path: Path) -> str:
-    """Return the name of a server's file, or of its folder if the file's name says nothing."""
+def _default_name(path: Path) -> str:
     if path.stem in {"server", "main"}:
         return path.resolve().parent.name
     return path.stem
 
 
 def _modules(path: Path) -> list[Path]:
-    """Find the files beside a server that it imports, itself first."""
+    """Return the server's file, and the files beside it that it imports."""
     if path.name == "app.py":
         stop("functions/<name>/app.py is Lambda's entry point: rename the server's file first")
     files = [path]
@@ -92,7 +91,11 @@ def _modules(path: Path) -> list[Path]:
 
 
 def _imported(path: Path) -> Iterator[str]:
-    """List the modules that a file imports, by the first part of their names."""
+    """Return the first part of each name that a file imports.
+
+    Raises:
+        Problem: an import is relative, so the file belongs to a package.
+    """
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             stop(
@@ -106,8 +109,8 @@ def _imported(path: Path) -> Iterator[str]:
 
 
 def _requirements(files: Sequence[Path]) -> list[str]:
-    """Pin the packages that the files import to the releases that are installed here."""
-    not_packages = {file.stem for file in files} | {OWN} | sys.stdlib_module_names
+    """Return the lines of requirements.txt: the packages that the files import, in the versions installed here."""
+    not_packages = {file.stem for file in files} | {TOOLKIT} | sys.stdlib_module_names
     modules = sorted({module for file in files for module in _imported(file)} - not_packages)
     distributions = metadata.packages_distributions()
     packages = {package for module in modules for package in distributions.get(module, ())}

@@ -15,7 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from mcp_functions.attack import messages
 from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog, verification
 from mcp_functions.local.calling.texts import notification_text
@@ -57,7 +56,7 @@ class Server(TaskClient):
             terminal: the user's terminal.
         """
         super().__init__(connection.url, capabilities=CAPABILITIES, told=self._write_status)
-        self._connection = connection
+        self._endpoint = connection
         self._catalog = function_catalog
         self._terminal = terminal
         self._last_line = ""  # the last line about a task
@@ -66,7 +65,7 @@ class Server(TaskClient):
         """Return the entries of a list, "tools" or "prompts"."""
         if self._catalog is not None:
             return list(self._catalog[list_name])
-        return list(lists.read(self._connection, [list_name])[list_name])
+        return list(lists.read(self._endpoint, [list_name])[list_name])
 
     def _write_status(self, task: Mapping[str, Any]) -> None:
         """Write the status of a task that has not ended, if it has changed since the last poll."""
@@ -83,9 +82,8 @@ class Server(TaskClient):
         """Send a request that asks for notifications of progress and log messages, and show them."""
         params = message["params"]
         params["_meta"] |= {"progressToken": message["id"], META_LOG_LEVEL: "info"}
-        url = self._connection.at(self._folder(message["method"], params))
-        request = self._connection.authorize(url, messages.write(message, header_parameters))
-        response = self._connection.send(url, request)
+        folder = self._folder(message["method"], params)
+        response = self._endpoint.send_message(message, folder, header_parameters)
         for notification in response.messages:
             line = notification_text(notification)
             if line:
@@ -146,5 +144,5 @@ def of_url(url: str, access: Access, terminal: Terminal) -> Server:
         Problem: it is no MCP server of 2026-07-28, or the credentials are missing.
     """
     session = verification.server.session(access["region"], access["profile"])
-    connection, _mode = verification.server.reach(url.rstrip("/"), access["token"], session)
-    return Server(connection, None, terminal)
+    endpoint, _mode = verification.server.connect(url.rstrip("/"), access["token"], session)
+    return Server(endpoint, None, terminal)

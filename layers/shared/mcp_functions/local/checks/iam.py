@@ -16,25 +16,25 @@ from typing import Any
 
 from mcp_functions.local import template
 
-WRITTEN = Path(__file__).parent.parent / "scaffold" / "project" / "template.yaml.in"  # the template that `init` writes
-PLACEHOLDER = re.compile(r"@\w+@")
+SCAFFOLD = Path(__file__).parent.parent / "scaffold" / "project" / "template.yaml.in"  # the template that `init` writes
+PLACEHOLDER = re.compile(r"@\w+@")  # in that template, as in @stack@
 SEAL = "MaySeal"
 KEEP = "MayKeep"
-TABLE = {"Ref": "Table"}
+TABLE = {"Ref": "Table"}  # the table in a policy or a variable
 TAG = "mcp-function"  # the tag of a function and of its role; its value is the function's folder
 MAY_INVOKE: dict[str, Any] = {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub": "${AWS::StackName}_"}}}
 
 
 @cache
-def _written() -> dict[str, Any]:
+def _scaffold_resources() -> dict[str, Any]:
     """Return the resources of the template that `init` writes."""
-    text = PLACEHOLDER.sub("", WRITTEN.read_text(encoding="utf-8"))
+    text = PLACEHOLDER.sub("", SCAFFOLD.read_text(encoding="utf-8"))
     return dict(template.parse(text)["Resources"])
 
 
 def scaffold_properties(logical_id: str) -> dict[str, Any]:
-    """Return the properties of a resource as `init` writes it. A project's own must not differ from it."""
-    return dict(_written()[logical_id]["Properties"])
+    """Return the properties of a resource as `init` writes it."""
+    return dict(_scaffold_resources()[logical_id]["Properties"])
 
 
 def policies(properties: dict[str, Any]) -> list[Any]:
@@ -42,18 +42,18 @@ def policies(properties: dict[str, Any]) -> list[Any]:
     return as_list(properties.get("Policies", []))
 
 
-def written_statements(policy: str) -> list[dict[str, Any]]:
+def scaffold_statements(policy: str) -> list[dict[str, Any]]:
     """List the statements of MaySeal or MayKeep as `init` writes them."""
     return statements(scaffold_properties(policy)["PolicyDocument"])
 
 
 def managed_policies(properties: dict[str, Any]) -> set[str]:
-    """Return the logical ids of the managed policies that a function has."""
+    """Return the logical ids of the managed policies that a function refers to, as in `!Ref MaySeal`."""
     return {policy["Ref"] for policy in policies(properties) if isinstance(policy, dict) and "Ref" in policy}
 
 
 def statements(policy: object) -> list[dict[str, Any]]:
-    """List the statements of an inline policy, also those that `!If` chooses; a named policy has none here."""
+    """List the statements of an inline policy: for `!If`, of both branches; for the name of a policy, none."""
     match policy:
         case {"Fn::If": [_, yes, no]}:
             return [*statements(yes), *statements(no)]
@@ -65,7 +65,7 @@ def statements(policy: object) -> list[dict[str, Any]]:
 
 
 def own_statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the inline statements of a function that allow something."""
+    """List the statements of a function's inline policies that allow something."""
     all_statements = [statement for policy in policies(properties) for statement in statements(policy)]
     return [statement for statement in all_statements if statement.get("Effect") != "Deny"]
 
@@ -76,7 +76,7 @@ def actions(statement: dict[str, Any]) -> list[str]:
 
 
 def resources(statement: dict[str, Any]) -> list[Any]:
-    """List a statement's resources; NotResource means all but a few, so it counts as all."""
+    """List a statement's resources. NotResource names only exceptions, so it counts as all resources."""
     if "NotResource" in statement:
         return ["*"]
     return as_list(statement.get("Resource", []))
@@ -90,7 +90,7 @@ def has_action_of(statement: dict[str, Any], service: str) -> bool:
 
 
 def resource_name(resource: object) -> str:
-    """Return the logical id in !GetAtt X.Arn, !Ref X or !Sub ${X.Arn}; a written ARN as it is."""
+    """Return X for !GetAtt X.Arn, !Ref X and !Sub ${X.Arn}; return an ARN as it is."""
     match resource:
         case {"Fn::Sub": str(name)} if name.startswith("${"):
             return name.removeprefix("${").partition("}")[0].removesuffix(".Arn")
@@ -107,7 +107,7 @@ def includes(resource: object, logical_id: str, example: str) -> bool:
     Args:
         resource: a logical id, or an ARN that may have wildcards.
         logical_id: the resource's logical id.
-        example: the end of its ARN, as it could be; "" if it has no example.
+        example: an example of the end of its ARN, to try wildcards on; "" to compare logical ids only.
     """
     if resource_name(resource) == logical_id:
         return True
@@ -118,15 +118,15 @@ def includes(resource: object, logical_id: str, example: str) -> bool:
 
 
 def arn_pattern(resource: object) -> str:
-    """Return the text of a resource, with STACK for the stack's name, and x for what only a deployment knows."""
+    """Return the ARN of a resource, with STACK for the stack's name, and x for every other placeholder."""
     text = resource_text(resource)
     if isinstance(resource, dict) and "Ref" in resource:
-        text = f"${{{text}}}"
+        text = f"${{{text}}}"  # a placeholder too
     return re.sub(r"\$\{[^}]*\}", "x", text.replace("${AWS::StackName}", "STACK"))
 
 
 def resource_text(resource: object) -> str:
-    """Return a resource as its logical id, or as the text of its ARN."""
+    """Return a resource as its ARN, with placeholders as in `!Sub`; without an ARN, as its logical id."""
     match resource:
         case {"Fn::Sub": [str(text), *_]}:
             return text

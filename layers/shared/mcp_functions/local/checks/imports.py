@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import template
 from mcp_functions.local.checks import iam
-from mcp_functions.local.checks.packages import distributions_of, shipped
+from mcp_functions.local.checks.packages import available_packages, distributions_of
 from mcp_functions.local.checks.project import FOLDER, Project
 from mcp_functions.local.lambdas.functions import SIGN_IN, find
 from mcp_functions.local.lambdas.modules import COMMON, IN_THE_RUNTIME, elsewhere, has_module
@@ -24,33 +24,36 @@ if TYPE_CHECKING:
     from mcp_functions.local.checks.project import Block
 
 LAYER = "AWS::Serverless::LayerVersion"
-RELATIVE = "."  # stands for every relative import
+RELATIVE = "."  # in the result of `imported`: stands for every relative import
 NOT_DEPLOYED = "has no block in template.yaml, so it is not deployed"
 
 
 def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str]:
-    """Check each import of a function's files, and of the shared code that they use."""
+    """Check each import of a function's files, and of the shared code that these import."""
     for folder, block in sorted(project.functions.items()):
         function_folder = project.root / FOLDER / folder
         common = project.root / COMMON
-        yield from _hiding(function_folder)
-        for name, file in sorted(_reached(function_folder, common).items()):
+        yield from _complaints_about_names(function_folder)
+        for name, file in sorted(_imports(function_folder, common).items()):
             statement = f"{file.relative_to(project.root)} imports {name}"
             if name == RELATIVE:
                 yield f"{statement} (relative): Lambda loads it without a package; write `from prices import PRICES`"
             elif name in IN_THE_RUNTIME or has_module(function_folder, name):
                 continue
             elif has_module(common, name):
-                for missing in _missing(project, folder):
-                    yield f"{statement} of {COMMON}: {missing}"
+                for addition in _additions_for_common(project, folder):
+                    yield f"{statement} of {COMMON}: {addition}"
             elif elsewhere(name, project.root):
                 yield f"{statement}, which Lambda does not get: move {elsewhere(name, project.root)} to {COMMON}/"
-            elif not _has_other_layers(project, block):
-                yield from _unshipped(project, folder, name, statement)
+            elif not _has_foreign_layer(project, block):
+                yield from _complaints_about_package(project, folder, name, statement)
 
 
 def missing_on_lambda(directory: Path) -> list[str]:
-    """List the functions that are not deployed, and the imports that fail on Lambda; nothing, if there is no template.
+    """List the functions that are not deployed, and the imports that fail on Lambda.
+
+    Args:
+        directory: the folder of the functions. If no template deploys it, the list is empty.
 
     Raises:
         Problem: the template cannot be read, or there is no function.
@@ -69,30 +72,32 @@ def uses_shared_code(project: Project, folder: str) -> bool:
     """Whether a function imports a module of layers/common."""
     function_folder = project.root / FOLDER / folder
     common = project.root / COMMON
-    names = _reached(function_folder, common)
+    names = _imports(function_folder, common)
     return any(has_module(common, name) and not has_module(function_folder, name) for name in names)
 
 
-def _hiding(function_folder: Path) -> Iterator[str]:
-    """Find modules with the name of a Python module: a function's folder is first on Lambda's path, so they hide it."""
+def _complaints_about_names(function_folder: Path) -> Iterator[str]:
+    """Complain about a module with the name of one of Python's: the function's folder is first on Lambda's path."""
     for path in sorted(function_folder.glob("*")):
         if path.stem in sys.stdlib_module_names and has_module(function_folder, path.stem):
             relative_path = path.relative_to(function_folder.parent.parent)
             yield f"{relative_path} hides Python's own module {path.stem} from every package: give it another name"
 
 
-def _reached(function_folder: Path, common: Path) -> dict[str, Path]:
-    """Map each name that a function imports, itself or by shared code, to a file that imports it."""
-    file_by_name: dict[str, Path] = {}
+def _imports(function_folder: Path, common: Path) -> dict[str, Path]:
+    """Return what a function imports, itself or in shared code: the name of each module -> a file that imports it."""
+    imports: dict[str, Path] = {}
     files = sorted(function_folder.rglob("*.py"))
     for file in files:  # the list grows while it is read, by the files of shared code that are imported
         for name in imported(file):
             if name == RELATIVE and file.parent not in (function_folder, common):
                 continue  # a relative import inside a package works on Lambda too
-            if name not in file_by_name and not has_module(function_folder, name):
+            if name in imports:
+                continue
+            imports[name] = file
+            if not has_module(function_folder, name):
                 files += sorted([*common.glob(f"{name}.py"), *common.glob(f"{name}/**/*.py")])
-            file_by_name.setdefault(name, file)
-    return file_by_name
+    return imports
 
 
 def imported(file: Path) -> set[str]:
@@ -105,16 +110,16 @@ def imported(file: Path) -> set[str]:
                 names |= {alias.name.partition(".")[0] for alias in node.names}
             case ast.ImportFrom():
                 names.add(RELATIVE if node.level else str(node.module).partition(".")[0])
-        nodes += _needed(node)
+        nodes += _parts_that_run(node)
     return names
 
 
-def _needed(node: ast.AST) -> list[Any]:
-    """List the parts of a node, without imports for type checkers, and without those in a `try` for ImportError."""
+def _parts_that_run(node: ast.AST) -> list[Any]:
+    """List the parts of a node whose imports must succeed."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return list(node.orelse)
-    if isinstance(node, ast.Try) and any(map(_handles_import_error, node.handlers)):
-        return [*node.orelse, *node.finalbody]
+    if isinstance(node, ast.Try) and any(_handles_import_error(handler) for handler in node.handlers):
+        return [*node.orelse, *node.finalbody]  # the body may fail, and the handlers are the alternative
     return list(ast.iter_child_nodes(node))
 
 
@@ -122,8 +127,8 @@ def _handles_import_error(handler: ast.ExceptHandler) -> bool:
     return handler.type is not None and "Import" in ast.unparse(handler.type)
 
 
-def _missing(project: Project, folder: str) -> Iterator[str]:
-    """Tell what each block of a function lacks to get the shared code: the layer, or a reference to it."""
+def _additions_for_common(project: Project, folder: str) -> Iterator[str]:
+    """Say what to add to the template so that each block of a function has the layer of shared code."""
     layer = common_layer(project)
     command = f"mcp-functions block --write {folder}"
     for block in project.blocks_of(folder):
@@ -151,16 +156,16 @@ def _layers(project: Project, block: Block) -> list[Any]:
     return [*of_all_functions, *iam.as_list(block.properties.get("Layers", []))]
 
 
-def _has_other_layers(project: Project, block: Block) -> bool:
-    """Whether a function has a layer from elsewhere, which may ship any package."""
+def _has_foreign_layer(project: Project, block: Block) -> bool:
+    """Whether a function has a layer that this template does not make: it may contain any package."""
     layers_of_template = [{"Ref": name} for name in project.of_type(LAYER)]
     return any(layer not in layers_of_template for layer in _layers(project, block))
 
 
-def _unshipped(project: Project, folder: str, name: str, statement: str) -> Iterator[str]:
-    """Tell a module whose package no requirements.txt lists; unknown requirements pass."""
+def _complaints_about_package(project: Project, folder: str, name: str, statement: str) -> Iterator[str]:
+    """Complain about a module if no requirements.txt lists its package, as far as these files can be read."""
     distributions = distributions_of(name)
-    ships = shipped(project.root, folder)
-    if ships is not None and ships.isdisjoint(distributions):
+    available = available_packages(project.root, folder)
+    if available is not None and available.isdisjoint(distributions):
         file = f"functions/{folder}/requirements.txt"
         yield f"{statement}, which Lambda does not get: add {min(distributions)} to {file}"

@@ -1,6 +1,8 @@
-"""Checks what functions/mcp (the endpoint, or front door) may invoke, the timeouts, and the workers.
+"""Checks who invokes whom, and how long each waits.
 
-A worker is a second Lambda with a function's code. It continues the function's MCP tasks, which may take minutes.
+    API Gateway -> functions/mcp, the front door -> a function -> its worker, if its calls may become MCP tasks
+
+A worker is a second Lambda with the function's code. It continues a task, which may take minutes.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.local.checks import iam
 from mcp_functions.local.checks.permissions import WRITE_BLOCK
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,16 +21,16 @@ if TYPE_CHECKING:
     from mcp_functions.local.checks.project import Block, Project
 
 API_GATEWAY_SECONDS = 30  # API Gateway waits no longer for a function
-DEFAULT_TIMEOUT = 3  # seconds, Lambda's own
+DEFAULT_TIMEOUT = 3  # seconds; Lambda's default
 
 
 def the_front_door_may_invoke_this_stacks_functions(project: Project) -> Iterator[str]:
-    """Check that the endpoint may invoke the functions of its stack, and of no other."""
+    """Check that the front door may invoke the functions of its stack, and no others."""
     if project.front_door is None:
         return
     logical_id, properties = project.front_door
-    others = [statement for statement in iam.own_statements(properties) if iam.has_action_of(statement, "lambda")]
-    if iam.MAY_INVOKE not in iam.policies(properties) or others:
+    has_other_policies = any(iam.has_action_of(statement, "lambda") for statement in iam.own_statements(properties))
+    if iam.MAY_INVOKE not in iam.policies(properties) or has_other_policies:
         yield f"{logical_id} must have this policy for Lambda, and no other: {json.dumps(iam.MAY_INVOKE)}"
 
 
@@ -38,17 +40,17 @@ def functions_time_out_before_their_callers(project: Project) -> Iterator[str]:
         return
     default = project.globals.get("Timeout", DEFAULT_TIMEOUT)
     seconds = {folder: block.properties.get("Timeout", default) for folder, block in project.functions.items()}
-    limit = seconds.pop(FRONT_DOOR)
+    limit = seconds.pop(FRONT_DOOR)  # the front door's own timeout
     if not isinstance(limit, int) or limit >= API_GATEWAY_SECONDS:
         yield f"the front door's Timeout must be a number under API Gateway's {API_GATEWAY_SECONDS} s"
         return
     for folder, timeout in sorted(seconds.items()):
-        if isinstance(timeout, int) and timeout >= limit:  # a !Ref is not known here
+        if isinstance(timeout, int) and timeout >= limit:  # the value of a !Ref is not known here
             yield f"functions/{folder}: Timeout {timeout} must be under the front door's {limit}"
 
 
 def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Iterator[str]:
-    """Check that every function with tasks has a worker: the same code with a longer timeout and no route."""
+    """Check that every function with tasks has a worker, as `init` writes it, and no other function has one."""
     for folder in sorted(project.tasks & project.functions.keys()):
         block = project.functions[folder]
         worker = project.workers.get(folder)
@@ -63,7 +65,7 @@ def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Ite
 
 def _check_worker(folder: str, block: Block, worker: Block) -> Iterator[str]:
     worker_id, properties = worker
-    name = f"${{AWS::StackName}}_{folder}{WORKER}"
+    name = f"${{AWS::StackName}}_{folder}{WORKER_SUFFIX}"
     if properties.get("FunctionName") != {"Fn::Sub": name}:
         yield f"{worker_id} must have FunctionName: !Sub {name}"
     if properties.get("Environment") != block.properties.get("Environment"):
@@ -75,6 +77,6 @@ def _check_worker(folder: str, block: Block, worker: Block) -> Iterator[str]:
         yield f"{worker_id} needs RecursiveLoop: Allow, for work that takes longer than {seconds} s"
     if properties.get("Events"):
         yield f"{worker_id} must have no Events: it takes orders of {block.logical_id} alone"
-    # Lambda must not retry a worker: its task may have been given to another worker.
+    # Lambda must not run a failed worker again: another worker may have its task by then.
     if properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts") != 0:
         yield f"{worker_id} needs EventInvokeConfig with MaximumRetryAttempts: 0"

@@ -1,7 +1,10 @@
 """Checks what a function may use: the KMS key, the table and the bucket, each under the function's own name.
 
-A function that asks its user needs the key (policy MaySeal): it encrypts its state and gives it to the client. A
-function that writes to the table needs the policy MayKeep too.
+    policy    opens                    for a function that
+    MaySeal   the key                  asks its user: it encrypts the state of the call, and gives it to the client
+    MayKeep   the table, the bucket    writes to the table; such a function needs MaySeal too
+
+"To seal" is to encrypt a state so that nobody can read or change it.
 """
 
 from __future__ import annotations
@@ -18,31 +21,36 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.checks.project import Project
 
-KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")  # one key: no pattern, no alias
+# the ARN of one key: without a wildcard, and of no alias
+KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")
 WRITE_BLOCK = "or run: mcp-functions block --write"
-# Clients still hold the states of a function that asked until now, so it must open them for one more lifetime.
-STOPPED = " (if it asked until now: keep `elicit: Elicit` in its signature, unused, for one answer_within)"
+# Clients still hold states of a function that asked before. It must decrypt them until the last one has expired.
+STOPPED_ASKING = " (if it asked until now: keep `elicit: Elicit` in its signature, unused, for one answer_within)"
 
 
 def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iterator[str]:
-    """Check that a function may seal if it can ask, and may keep if it keeps something.
+    """Check that a function has MaySeal and MayKeep if it needs them, and only then.
 
-    The endpoint may do both for clients of 2025, even if no handler asks.
+    The endpoint may have both in any case: it needs them to answer clients of the protocol of 2025.
     """
     for folder, (logical_id, properties) in sorted(project.functions.items()):
         policies = iam.managed_policies(properties) & {iam.SEAL, iam.KEEP}
+        needed = _needed_policies(project, folder)
         write = f"{WRITE_BLOCK} {folder}"
-        for policy in sorted(_needed(project, folder) - policies):
+        for policy in sorted(needed - policies):
             yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}, {write}"
         if folder == FRONT_DOOR:
             continue
-        for policy in sorted(policies - _needed(project, folder)):
-            reason = f"never asks{STOPPED}" if policy == iam.SEAL else "keeps nothing"
+        for policy in sorted(policies - needed):
+            reason = f"never asks{STOPPED_ASKING}" if policy == iam.SEAL else "keeps nothing"
             yield f"functions/{folder} {reason}: remove !Ref {policy} from Policies of {logical_id}, {write}"
 
 
 def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
-    """Check the tag by which the two policies know a function: with another's tag, it could open the other's states."""
+    """Check the tag by which the two policies know a function.
+
+    With the tag of another function, it could decrypt that function's states.
+    """
     for folder, block in [*sorted(project.functions.items()), *sorted(project.workers.items())]:
         tag = block.properties.get("Tags", {}).get(iam.TAG)
         needs_tag = bool(iam.managed_policies(block.properties) & {iam.SEAL, iam.KEEP})
@@ -59,14 +67,16 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
     policies = project.of_type("AWS::IAM::ManagedPolicy")
     sealing = iam.statements(policies.get(iam.SEAL, {}).get("PolicyDocument"))
     keeping = iam.statements(policies.get(iam.KEEP, {}).get("PolicyDocument"))
-    (may_seal,) = iam.written_statements(iam.SEAL)
-    # A project may have other keys, so the resource may differ; nothing else may.
+    (may_seal,) = iam.scaffold_statements(iam.SEAL)
+    # A project may have other keys, so the resource may differ. All else must be as `init` writes it.
     if [{**statement, "Resource": may_seal["Resource"]} for statement in sealing] != [may_seal]:
         yield f"{iam.SEAL} must have exactly this statement: {json.dumps(may_seal)}"
     else:
-        yield from _keys(project, iam.resources(sealing[0]))
-    allowed = iam.written_statements(iam.KEEP)
-    if project.keeping and (keeping[:1] != allowed[:1] or any(statement not in allowed for statement in keeping)):
+        yield from _check_keys(project, iam.resources(sealing[0]))
+    allowed = iam.scaffold_statements(iam.KEEP)
+    lacks_first = keeping[:1] != allowed[:1]  # for the table; the others, for the bucket, may be missing
+    has_others = any(statement not in allowed for statement in keeping)
+    if project.keeping and (lacks_first or has_others):
         yield f"{iam.KEEP} must have no statements but these, and the first: {json.dumps(allowed)}"
 
 
@@ -91,23 +101,24 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
         yield "Table must have DeletionPolicy and UpdateReplacePolicy Retain: without it a round could run again"
 
 
-def _needed(project: Project, folder: str) -> set[str]:
+def _needed_policies(project: Project, folder: str) -> set[str]:
     if folder in project.keeping:
         return {iam.SEAL, iam.KEEP}
-    if folder in project.asking or folder == SIGN_IN:  # the sign-in front seals what it gives to browsers and clients
+    if folder in project.asking or folder == SIGN_IN:  # the sign-in encrypts its state too
         return {iam.SEAL}
     return set()
 
 
-def _keys(project: Project, allowed: list[Any]) -> Iterator[str]:
-    patterns = [key for key in allowed if not _is_a_key(key)]
+def _check_keys(project: Project, allowed: list[Any]) -> Iterator[str]:
+    """Check the keys of MaySeal: each is a single key, and one of them is in MCP_KMS_KEYS."""
+    patterns = [key for key in allowed if not _is_one_key(key)]
     if patterns:
         yield f"{iam.SEAL} opens more than your own keys: {patterns[0]}"
     if not any(key in allowed for key in _listed_keys(project.variable("MCP_KMS_KEYS"))):
         yield "functions ask: Globals needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
 
 
-def _is_a_key(resource: object) -> bool:
+def _is_one_key(resource: object) -> bool:
     match resource:
         case {"Fn::GetAtt": str(name)}:
             return name.endswith(".Arn")

@@ -1,8 +1,10 @@
 """A project as its checks see it: the functions on disk, the template that deploys them, and the catalog.
 
-functions/<folder>/app.py     the code of a function, with its handlers: tools, prompts and resources
-template.yaml                 a block for each function; a function with MCP tasks has a second one, its worker
-functions/mcp/catalog.json    what functions/mcp, the endpoint, lists to clients
+    functions/<folder>/app.py     the code of a function, with its handlers: tools, prompts and resources
+    template.yaml                 a block for each function; a function with MCP tasks has a second block, its worker
+    functions/mcp/catalog.json    what functions/mcp, the endpoint, lists to clients
+
+A block is a resource of the type AWS::Serverless::Function.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.local import catalog, environment, template
 from mcp_functions.local.checks import iam
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +35,8 @@ class Block(NamedTuple):
 
     @property
     def is_worker(self) -> bool:
-        """Whether it continues the tasks of a function."""
-        return iam.resource_text(self.properties.get("FunctionName")).endswith(WORKER)
+        """Whether the block is a worker, which continues the tasks of a function."""
+        return iam.resource_text(self.properties.get("FunctionName")).endswith(WORKER_SUFFIX)
 
     def variable(self, name: str) -> JSONValue:
         """Return an environment variable's value; None if the block does not set it."""
@@ -43,12 +45,12 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Project:
-    """The parts that must agree. The frozensets hold names of folders in functions/."""
+    """The parts that must agree. Each frozenset has names of folders in functions/."""
 
     root: Path  # the folder of template.yaml and functions/
     template: dict[str, Any]
     catalog: dict[str, Any] = field(default_factory=dict)
-    folders: frozenset[str] = frozenset()  # all folders with an app.py
+    folders: frozenset[str] = frozenset()  # folders with an app.py
     offering: frozenset[str] = frozenset()  # folders with a handler: usually all but functions/mcp
     asking: frozenset[str] = frozenset()  # folders with a handler that can ask the user
     keeping: frozenset[str] = frozenset()  # folders with a handler that writes to the table
@@ -73,18 +75,18 @@ class Project:
 
     @property
     def functions(self) -> dict[str, Block]:
-        """The blocks that deploy a folder of functions/, by folder; workers are not among them."""
-        whole = [(name, block) for name, block in self._deployed() if not self._is_partial(name, block)]
-        return {name: block for name, block in whole if not block.is_worker}
+        """The blocks of functions, by folder; without workers and partial blocks."""
+        blocks = self._blocks_without_workers()
+        return {folder: block for folder, block in blocks.items() if not self._is_partial(folder, block)}
 
     @property
     def partial(self) -> dict[str, Block]:
         """The blocks that were copied only in part. Each gets one complaint, so the other checks leave it out."""
-        partial = [(name, block) for name, block in self._deployed() if self._is_partial(name, block)]
-        return {name: block for name, block in partial if not block.is_worker}
+        blocks = self._blocks_without_workers()
+        return {folder: block for folder, block in blocks.items() if self._is_partial(folder, block)}
 
-    def lacks(self, folder: str, block: Block) -> list[str]:
-        """List the properties that a block of a folder with handlers must have, and has not."""
+    def missing_properties(self, folder: str, block: Block) -> list[str]:
+        """List the properties that a block lacks and needs, because its folder has handlers."""
         if folder not in self.offering:
             return []
         needed = ["FunctionName", "Events"]
@@ -94,8 +96,8 @@ class Project:
 
     @property
     def workers(self) -> dict[str, Block]:
-        """The blocks that continue the tasks of a function, by the function's folder."""
-        return {name: block for name, block in self._deployed() if block.is_worker}
+        """The workers, by the folder of the function whose tasks they continue."""
+        return {folder: block for folder, block in self._deployed() if block.is_worker}
 
     @property
     def tasks(self) -> frozenset[str]:
@@ -104,23 +106,26 @@ class Project:
 
     @property
     def blocks(self) -> list[Block]:
-        """The blocks of functions and workers."""
+        """The blocks of functions and workers, without partial ones."""
         return [*self.functions.values(), *self.workers.values()]
 
     @property
     def front_door(self) -> Block | None:
-        """The endpoint's block; None if functions/mcp is missing or has handlers itself."""
+        """The block of functions/mcp; None if it is missing, or has handlers and so forwards to no function."""
         if FRONT_DOOR in self.offering:
             return None
         return self.functions.get(FRONT_DOOR)
 
     def _is_partial(self, folder: str, block: Block) -> bool:
-        """Whether a block lacks its route and more: then it was probably copied only in part."""
-        lacking = self.lacks(folder, block)
-        return "Events" in lacking and len(lacking) > 1
+        """Whether a block lacks its route (in Events) and more: then it was probably copied only in part."""
+        missing = self.missing_properties(folder, block)
+        return "Events" in missing and len(missing) > 1
 
     def statements(self, block: Block) -> list[dict[str, Any]]:
-        """List what a function's own policies allow, those of the template too, but not MaySeal and MayKeep."""
+        """List the statements of a function's policies: inline, and managed by this template.
+
+        MaySeal and MayKeep are left out: `init` wrote them, and other checks read them.
+        """
         policies = self.of_type("AWS::IAM::ManagedPolicy")
         statements = iam.own_statements(block.properties)
         for name in iam.managed_policies(block.properties) - {iam.SEAL, iam.KEEP}:
@@ -128,7 +133,11 @@ class Project:
             statements += iam.own_statements({"Policies": document})
         return statements
 
+    def _blocks_without_workers(self) -> dict[str, Block]:
+        return {folder: block for folder, block in self._deployed() if not block.is_worker}
+
     def _deployed(self) -> Iterator[tuple[str, Block]]:
+        """Yield each block whose code is in functions/, with its folder."""
         for logical_id, properties in self.of_type(FUNCTION).items():
             path = Path(str(properties.get("CodeUri")))
             if path.parts[:1] == (FOLDER,):
@@ -160,5 +169,5 @@ def read(root: Path) -> Project:
 
 
 def pascal(folder: str) -> str:
-    """Return a folder's logical id: update_work_item becomes UpdateWorkItem."""
+    """Return the logical id of a folder's block: update_work_item becomes UpdateWorkItem."""
     return "".join(word.capitalize() for word in folder.replace("-", "_").split("_"))

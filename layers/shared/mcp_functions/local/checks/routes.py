@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.checks.project import Project
 
-API = {"Ref": "HttpApi"}
-ROUTE = "HttpApi"  # the type of an event that is a route
+API = {"Ref": "HttpApi"}  # the API of the project, by its logical id
+ROUTE = "HttpApi"  # the type of an event that is a route (AWS SAM, "EventSource")
 NO_AUTHORIZER = {"Authorizer": "NONE"}
 PREFLIGHT = frozenset({"OPTIONS /mcp"})
 DOCUMENTS = frozenset(f"ANY {path}" for path in METADATA_PATHS)
@@ -30,18 +30,22 @@ OPEN = {
     "oauth": PREFLIGHT | DOCUMENTS,
     "none": frozenset[str](),
 }
-OF_SIGN_IN = frozenset(f"ANY {path}" for path in SIGN_IN_PATHS)
+SIGN_IN_ROUTES = frozenset(f"ANY {path}" for path in SIGN_IN_PATHS)
 
-# folder -> the routes that it must have, and the routes that may be without authorization
-ROUTES = {FRONT_DOOR: (frozenset({"ANY /mcp"}), OPEN["jwt"]), SIGN_IN: (OF_SIGN_IN, OF_SIGN_IN)}
+# folder -> the routes that it must have, and the routes that may be without authorization; other folders have one route
+ROUTES = {FRONT_DOOR: (frozenset({"ANY /mcp"}), OPEN["jwt"]), SIGN_IN: (SIGN_IN_ROUTES, SIGN_IN_ROUTES)}
 
 
 def every_folder_is_deployed(project: Project) -> Iterator[str]:
-    """Check that every folder of functions/ has a block in template.yaml, and every block a folder."""
+    """Check that every folder of functions/ has a block with the right names, and every block has a folder.
+
+    The sign-in front may lack a block: only mode oauth needs one.
+    """
     for folder, block in project.partial.items():
         line = template.line_of(project.root / template.FILE, block.logical_id)
+        missing = ", ".join(project.missing_properties(folder, block))
         yield (
-            f"template.yaml:{line}: the block {block.logical_id} lacks {', '.join(project.lacks(folder, block))}:"
+            f"template.yaml:{line}: the block {block.logical_id} lacks {missing}:"
             f" replace it by what `mcp-functions block {folder}` prints"
         )
     for folder in sorted(project.folders - project.functions.keys() - project.partial.keys() - {SIGN_IN}):
@@ -85,19 +89,23 @@ def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iter
 def the_api_enforces_what_functions_believe(project: Project) -> Iterator[str]:
     """Check that the API's authorizer, the open routes and MCP_AUTH_MODE are those of one mode."""
     mode = str(project.variable("MCP_AUTH_MODE"))
-    enforced = _enforced(project.of_type("AWS::Serverless::HttpApi").get(API["Ref"], {}).get("Auth") or {})
-    if enforced != ("jwt" if mode == "oauth" else mode):
+    api = project.of_type("AWS::Serverless::HttpApi").get(API["Ref"], {})
+    enforced = _enforced_mode(api.get("Auth") or {})
+    needed_of_api = "jwt" if mode == "oauth" else mode  # the sign-in front issues JWTs
+    if enforced != needed_of_api:
         yield f"the API enforces {enforced}, but functions believe MCP_AUTH_MODE {mode}: run mcp-functions auth {mode}"
-    if (SIGN_IN in project.functions) != (mode == "oauth"):
+    has_front = SIGN_IN in project.functions
+    needs_front = mode == "oauth"
+    if has_front != needs_front:
         yield f"the sign-in front is for MCP_AUTH_MODE oauth alone, and needed there: run mcp-functions auth {mode}"
     for name, block in project.functions.items():
         if block.variable("MCP_AUTH_MODE") is not None:
             yield f"functions/{name} must not set MCP_AUTH_MODE: the API decides for all"
-    needed = {FRONT_DOOR: OPEN.get(mode, frozenset[str]()), SIGN_IN: OF_SIGN_IN}
+    needed = {FRONT_DOOR: OPEN.get(mode, frozenset[str]()), SIGN_IN: SIGN_IN_ROUTES}
     for folder in needed.keys() & project.functions.keys():
         block = project.functions[folder]
-        is_open = {key for key, route in _routes(block.properties).items() if route.get("Auth") == NO_AUTHORIZER}
-        if is_open != needed[folder]:
+        open_routes = {key for key, route in _routes(block.properties).items() if route.get("Auth") == NO_AUTHORIZER}
+        if open_routes != needed[folder]:
             yield f"{block.logical_id} has other open routes than {mode} needs: run mcp-functions auth {mode}"
 
 
@@ -106,12 +114,14 @@ def the_sign_in_front_grants_the_scopes_that_handlers_need(project: Project) -> 
     granted = project.variable("MCP_SCOPES_SUPPORTED")
     if SIGN_IN not in project.functions or not isinstance(granted, str):
         return
-    missing = sorted(set(project.catalog.get("scopes", ())) - set(granted.replace(",", " ").split()))
+    needed = set(project.catalog.get("scopes", ()))
+    missing = sorted(needed - set(granted.replace(",", " ").split()))
     if missing:
         yield f"the sign-in front grants no scope {', '.join(missing)}: add it to MCP_SCOPES_SUPPORTED in Globals"
 
 
-def _enforced(auth: dict[str, Any]) -> str:
+def _enforced_mode(auth: dict[str, Any]) -> str:
+    """Return the mode that an API enforces, by its property Auth; of an unknown authorizer, its name."""
     default = auth.get("DefaultAuthorizer")
     if default is None:
         return "none"
@@ -119,14 +129,14 @@ def _enforced(auth: dict[str, Any]) -> str:
         return "iam"
     if "JwtConfiguration" in auth.get("Authorizers", {}).get(default, {}):
         return "jwt"
-    return f"{default}"
+    return str(default)
 
 
 def _routes(properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the routes of a function by their keys."""
-    events = [
-        event.get("Properties", {})
-        for event in (properties.get("Events") or {}).values()
-        if event and event["Type"] == ROUTE
-    ]
-    return {f"{event.get('Method', 'ANY')} {event.get('Path')}": event for event in events}
+    """Return the routes of a function by their keys, such as "ANY /mcp/add"."""
+    routes: dict[str, dict[str, Any]] = {}
+    for event in (properties.get("Events") or {}).values():
+        if event and event["Type"] == ROUTE:
+            route = event.get("Properties", {})
+            routes[f"{route.get('Method', 'ANY')} {route.get('Path')}"] = route
+    return routes

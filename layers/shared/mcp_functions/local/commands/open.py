@@ -21,7 +21,7 @@ from mcp_functions.local.inspection.explain import Request
 from mcp_functions.local.lambdas import functions
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol import json_reader
-from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.keys import Scope
@@ -65,7 +65,7 @@ class OpenOptions(TypedDict):
 @click.option("--stage", metavar="S", help=f"Default: {AWS_STAGE} with --key, else {key_source.STAGE}.")
 @click.option("--generation", default="1", metavar="G", help="Default: 1.")
 @click.option("--function", metavar="NAME", help="The function's folder; with --key, --service says it.")
-@click.option("--method", type=click.Choice(list(CALLS)), help="What the refused request called.")
+@click.option("--method", type=click.Choice(list(CALL_METHODS)), help="What the refused request called.")
 @click.option("--target", metavar="NAME", help="The name of its tool or prompt, or its URI.")
 @click.option("--arguments", metavar="JSON", help="Its params.arguments.")
 @click.option("--principal", nargs=3, metavar="ISS SUB CLIENT", help='Who sent it; CLIENT may be "".')

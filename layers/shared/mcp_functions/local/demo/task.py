@@ -16,7 +16,7 @@ from mcp_functions.local.demo.rounds import Transcript, expect
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import DemoError
 from mcp_functions.local.task_client import Refused, TaskClient
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +76,7 @@ class _Demo:
             self.last_line = line
         if not self.has_killed and KILL_AT in message:
             # Two workers may run if one started late. Then none is killed now, and the next poll tries again.
-            self.has_killed = self.harness.kill_only_process(f"{TOOL}{WORKER}")
+            self.has_killed = self.harness.kill_only_process(f"{TOOL}{WORKER_SUFFIX}")
             if self.has_killed:
                 self.transcript.write(KILLED)
 
@@ -90,8 +90,9 @@ class _Demo:
     def show_end(self, result: Mapping[str, Any]) -> None:
         """Check the result and the workers, and show them."""
         text = str(result["content"][0]["text"])
-        workers = [invocation for invocation in self.harness.invocations if invocation.folder == f"{TOOL}{WORKER}"]
-        killed = len([worker for worker in workers if worker.error])
+        worker = f"{TOOL}{WORKER_SUFFIX}"
+        workers = [invocation for invocation in self.harness.invocations if invocation.folder == worker]
+        killed = len([invocation for invocation in workers if invocation.error])
         is_expected = text == ENDING and self.has_answered and killed > 0
         expect(is_expected, f"it ended with {text!r} after {len(workers)} workers, {killed} of them killed")
         self.transcript.write(f"  {text}\n")

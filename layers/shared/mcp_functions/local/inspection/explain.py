@@ -20,7 +20,7 @@ from mcp_functions.local.inspection.key_source import FOR_EVER, unlimited_envelo
 from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
 from mcp_functions.local.problems import stop
-from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.binding import bind_request, principal_digest
 from mcp_functions.seal.claims import BINDING_FIELDS, ClaimReason, Claims, read_claims
@@ -45,7 +45,7 @@ UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))  # seconds of a u
 class Request(TypedDict, total=False):
     """The refused request, as far as the operator knows it. A part that is missing is not compared."""
 
-    method: str  # one of `CALLS`
+    method: str  # one of `CALL_METHODS`
     target: str  # the name or URI in the call
     arguments: Any  # `params.arguments`
     principal: Principal | None  # who sent it; None on a server without authentication
@@ -228,7 +228,7 @@ def _bind(audience: str, request: Request, claims: Claims) -> Binding:
         binding = binding._replace(principal=principal_digest(request["principal"]))
     if "arguments" not in request:
         return binding
-    params = {CALLS.get(method, "name"): target, "arguments": request["arguments"]}
+    params = {CALL_METHODS.get(method, "name"): target, "arguments": request["arguments"]}
     try:
         return binding._replace(arguments_digest=bind_request(audience, method, params, None).arguments_digest)
     except InvalidParams as error:

@@ -18,7 +18,7 @@ from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
-from mcp_functions.seal.token_format import CEILING
+from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +48,7 @@ def local_scope(folder: str) -> Scope:
 
 def unlimited_envelope(wrapping: Wrapping, scope: Scope, *, now: Callable[[], float]) -> Envelope:
     """Return an envelope that opens states of any size and age."""
-    return Envelope(Keyring([wrapping], scope, now=now), max_chars=CEILING, max_age=FOR_EVER)
+    return Envelope(Keyring([wrapping], scope, now=now), max_chars=MAX_TOKEN_CHARS, max_age=FOR_EVER)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.chunked_encryption import SEALED_CHUNK_BYTES, TAG_BYTES, split
 from mcp_functions.seal.keys import key_name
-from mcp_functions.seal.token_format import CEILING, KEY_IN_TOKEN, SUITE, parse
+from mcp_functions.seal.token_format import KEY_IN_TOKEN, MAX_TOKEN_CHARS, SUITE, parse
 
 
 def describe(text: str) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def describe(text: str) -> dict[str, Any]:
     Raises:
         InvalidRequestState: the text is not a token.
     """
-    token = parse(text, CEILING)
+    token = parse(text, MAX_TOKEN_CHARS)
     return {
         "suite": SUITE,  # the algorithms
         "kd": KEY_IN_TOKEN,  # where the data key is stored

@@ -21,7 +21,7 @@ from mcp_functions.local.lambdas.loading import Folder
 from mcp_functions.local.lambdas.modules import COMMON
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.problems import Problem, stop
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import read_form
 
@@ -168,8 +168,8 @@ def find(directory: Path, without: frozenset[str] = frozenset()) -> list[Path]:
         name = app.parent.name
         if not NAME.fullmatch(name):
             stop(f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only")
-        if name.endswith(WORKER):
-            stop(f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks")
+        if name.endswith(WORKER_SUFFIX):
+            stop(f"{directory}/{name}: rename it; {WORKER_SUFFIX} is for the workers of functions with tasks")
     return [app for app in apps if app.parent.name not in without]
 
 

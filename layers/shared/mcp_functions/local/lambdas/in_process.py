@@ -22,7 +22,7 @@ from mcp_functions.local.environment import arn, function_name
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
 from mcp_functions.observability import listener, progress_listener
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,13 +89,13 @@ class InProcess:
         """Call a function.
 
         Args:
-            folder: the function's folder; with the suffix WORKER, its worker.
+            folder: the function's folder; with the suffix WORKER_SUFFIX, its worker.
             event: the event as JSON.
         """
         return copy_context().run(self._call, folder, event)  # what the call sets in its context ends with the call
 
     def _call(self, folder: str, event: bytes) -> Outcome:
-        name = folder.removesuffix(WORKER)
+        name = folder.removesuffix(WORKER_SUFFIX)
         is_worker = name != folder
         context = _make_context(function_name(folder), WORKER_TIMEOUT if is_worker else TIMEOUT)
         self._set_context_variables(name, folder)

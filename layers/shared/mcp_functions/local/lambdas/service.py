@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mcp_functions.local.environment import STACK
 from mcp_functions.local.loopback import json_object
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -97,19 +97,19 @@ class Lambdas:
     def find_folder(self, name: str) -> str | None:
         """Find the folder of a function by its name in AWS, "local_add"; None if no function has this name.
 
-        For the name of a worker, which continues the tasks of a function, the folder has the suffix WORKER.
+        For the name of a worker, which continues the tasks of a function, the folder has the suffix WORKER_SUFFIX.
         """
         prefix = f"{STACK}_"
         if not name.startswith(prefix):
             return None
         folder = name.removeprefix(prefix)
-        return folder if folder.removesuffix(WORKER) in self.folders else None
+        return folder if folder.removesuffix(WORKER_SUFFIX) in self.folders else None
 
     def invoke(self, folder: str, event: bytes) -> Outcome:
         """Call one function, wait for its result, and record the call.
 
         Args:
-            folder: the function's folder; with the suffix WORKER, its worker.
+            folder: the function's folder; with the suffix WORKER_SUFFIX, its worker.
             event: the event as JSON.
 
         Raises:

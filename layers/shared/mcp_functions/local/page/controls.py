@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local.inspection.explain import ON_REQUEST, explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
 from mcp_functions.local.inspection.reasons import WHY
-from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.seal.kms import KmsKey
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class Controls:
         """
         if "target" in request:
             _read_string(request, "target")
-        if "method" in request and _read_string(request, "method") not in CALLS:
-            message = f"method must be one of {', '.join(CALLS)}"
+        if "method" in request and _read_string(request, "method") not in CALL_METHODS:
+            message = f"method must be one of {', '.join(CALL_METHODS)}"
             raise BadRequest(message)
         sent: Any = {name: request[name] for name in ("method", "target", "arguments") if name in request}
         scopes = [local_scope(folder) for folder in self._folders_to_try(request.get("function"))]

@@ -1,11 +1,11 @@
 """The Lambda Runtime API of one environment, version 2018-06-01.
 
     the process asks            it gets          the environment reads from `events`
-    GET  invocation/next        the next task    Ready
+    GET  invocation/next        the next task    Ready, before the task is there
     POST invocation/ID/response 202 or 413       Response, or ResponseTooLarge
     POST invocation/ID/error    202              FunctionError
     POST init/error             202              FunctionError
-    (it ends)                                    Exit, which `Process` puts there
+    (the process ends)                           Exit, which `Process` adds
 
 A web page can send requests to this machine too. So requests from a browser, or with another Host header, are refused.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BASE = "/2018-06-01/runtime"
 RESULT = re.compile(rf"{BASE}/invocation/([^/]+)/(response|error)")
-MAX_RESPONSE = 6_291_556  # bytes, the number in Lambda's own error
+MAX_RESPONSE = 6_291_556  # bytes: "6 MB", by the number in Lambda's own error message
 MAX_POSTED = 64 * 1024 * 1024  # bytes; a response up to this size is read, so that the process gets a 413
 
 
@@ -82,9 +82,9 @@ class RuntimeApi:
     """
 
     def __init__(self) -> None:
-        """Start to listen."""
+        """Start a server on a free port."""
         self.events: SimpleQueue[ProcessEvent] = SimpleQueue()
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()  # None ends the environment
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()  # None: the environment has ended
         self._current: Task | None = None  # the task whose result is awaited
         self._loopback = Loopback(max_body=MAX_POSTED)
         self._loopback.start(self._answer)
@@ -99,7 +99,7 @@ class RuntimeApi:
         self._tasks.put(task)
 
     def stop(self) -> None:
-        """Stop the API, after the process has ended."""
+        """Stop the server. A request for the next task, if one still waits, is refused."""
         self._tasks.put(None)
         self._loopback.stop()
 

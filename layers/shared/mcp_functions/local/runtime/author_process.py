@@ -1,7 +1,9 @@
-"""Runs Lambda's runtime client for an author: as on Lambda, but with whole tracebacks and with the progress of calls.
+"""Runs Lambda's runtime client for the author of a function, with two additions to the log of the process.
 
-The harness starts this file as a script, in the folder of the function, instead of `python -m awslambdaric`. Both go
-into the log of the process, where the harness finds progress by the beginning of its lines.
+    a whole traceback           for each exception that a handler did not expect
+    mcp-functions progress …    a line for each progress report of a call; the harness takes it out of the log
+
+The harness starts this file as a script, in the folder of the function, instead of `python -m awslambdaric`.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from mcp_functions.observability import listener, progress_listener
 if TYPE_CHECKING:
     from mcp_functions.observability import Notes
 
-PROGRESS = "mcp-functions progress "  # the beginning of a line for the harness
+PROGRESS = "mcp-functions progress "  # the rest of the line is a JSON array: done, total
 
 
 def show_traceback(notes: Notes) -> None:
-    """Write the traceback of what a handler raised by accident."""
+    """Write the traceback of an exception that the handler did not expect, if the request had one."""
     if notes.raised:
         from mcp_functions.local import failures  # noqa: PLC0415 - a process without a failure does not need it
 
@@ -30,14 +32,14 @@ def show_traceback(notes: Notes) -> None:
 
 
 def show_progress(done: float, total: float | None) -> None:
-    """Write how far a call is, for the harness."""
+    """Write how far a call is; without a total, the total is unknown."""
     sys.stdout.write(f"{PROGRESS}{json.dumps([done, total])}\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Run the client in this process; it calls the function in this context, so the two listeners hear of each call."""
-    sys.path[0] = str(Path.cwd())  # `python -m` looks there first too
+    """Run the runtime client in this process, so that the two listeners hear of each call."""
+    sys.path[0] = str(Path.cwd())  # where `python -m` would look first
     listener.set(show_traceback)
     progress_listener.set(show_progress)
     runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)

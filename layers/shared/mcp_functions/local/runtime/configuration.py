@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 FUNCTION = "AWS::Serverless::Function"
-KEYS = "MCP_KMS_KEYS"  # the template decides whether a function has a KMS key, the harness which key it is
+# The ARN of the KMS key. The template decides which functions have it; the harness decides which key it is.
+KMS_KEY_VARIABLE = "MCP_KMS_KEYS"
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,11 @@ class Template:
     """A SAM template, read for one stack on this machine."""
 
     def __init__(self, path: Path, harness_values: Mapping[str, str], *, stack: str, shell: Mapping[str, str]) -> None:
-        """Read it.
+        """Read a template.
 
         Args:
             path: the template's file.
-            harness_values: the harness's values of variables (MCP_…); its KEYS replaces every key of the template.
+            harness_values: the harness's values of variables (MCP_…). Its KMS key replaces every key of the template.
             stack: the stack's name.
             shell: the variables of the developer's shell.
 
@@ -55,13 +56,13 @@ class Template:
             Problem: the file is no template, or PyYAML is not installed.
         """
         self._path = path
-        self._own = harness_values
+        self._harness_values = harness_values
         self._stack = stack
         self._shell = shell
         self._template = _read(path, harness_values)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}
-        self._resolver = Resolver(self._template, stack=stack, key_arn=harness_values[KEYS])
+        self._resolver = Resolver(self._template, stack=stack, key_arn=harness_values[KMS_KEY_VARIABLE])
 
     def configuration(self, folder: Path, name: str = "") -> Configuration | None:
         """Return the configuration of the function in a folder; None if the template has no block for it.
@@ -82,9 +83,10 @@ class Template:
         return ({}, []) if block is None else self._variables(block)
 
     def _block(self, folder: Path, name: str) -> Mapping[str, Any] | None:
-        """Return the properties of the function with this code and name; without a name, any block of the code will do.
+        """Return the properties of the function with this code and name.
 
-        The block of a worker has the same code as that of its function.
+        A function and its worker have the same code, so their names tell them apart. Without a name, a function with
+        another name than its folder is found by its code alone.
         """
         blocks = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
         function_name = f"{self._stack}_{name or folder.name}"
@@ -102,7 +104,9 @@ class Template:
                 yield resource.get("Properties") or {}
 
     def _is_deployed(self, resource: Mapping[str, Any]) -> bool:
-        return "Condition" not in resource or bool(self._resolved("Condition", {"Condition": resource["Condition"]}))
+        if "Condition" not in resource:
+            return True
+        return bool(self._resolved("Condition", {"Condition": resource["Condition"]}))
 
     def _is_in(self, folder: Path, code_uri: object) -> bool:
         return isinstance(code_uri, str) and (self._path.parent / code_uri).resolve() == folder.resolve()
@@ -112,7 +116,7 @@ class Template:
         logging = self._value(block, "LoggingConfig", {})
         variables, unknown = self._variables(block)
         if unknown:
-            raise Problem(unknown[0])
+            raise Problem(unknown[0])  # the process would run without this variable
         return Configuration(
             handler=text(self._value(block, "Handler", Configuration.handler)),
             timeout=int(self._value(block, "Timeout", 3)),  # Lambda's default
@@ -124,6 +128,7 @@ class Template:
         )
 
     def _value(self, block: Mapping[str, Any], name: str, default: object) -> JSONValue:
+        """Return a property of a block, or else of Globals, or else the default."""
         template_value = block.get(name, self._globals.get(name))
         if template_value is None:
             return default
@@ -131,20 +136,28 @@ class Template:
         return default if value is NO_VALUE else value
 
     def _variables(self, block: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
-        # "Environment variables are additive": the block's own go over those of Globals
-        known: dict[str, object] = {}
+        """Return the variables of a block, and a line for each that only a deployment knows."""
+        known: dict[str, str] = {}
         unknown: list[str] = []
-        for name, template_value in {**_declared_variables(self._globals), **_declared_variables(block)}.items():
+        # SAM, "Globals": "Environment variables are additive", so a function has those of Globals and its own.
+        declared = _declared_variables(self._globals) | _declared_variables(block)
+        for name, template_value in declared.items():
             try:
-                known[name] = self._variable(name, template_value)
+                value = self._variable(name, template_value)
             except Problem as problem:
                 unknown.append(str(problem))
-        return {name: text(value) for name, value in known.items() if value is not NO_VALUE}, unknown
+            else:
+                if value is not NO_VALUE:
+                    known[name] = text(value)
+        return known, unknown
 
     def _variable(self, name: str, template_value: object) -> object:
-        known = {**self._shell, **self._own}
-        if name in known and name != KEYS:
-            return known[name]
+        """Return the value of a variable, by the order at the top of this file."""
+        if name != KMS_KEY_VARIABLE:
+            if name in self._harness_values:
+                return self._harness_values[name]
+            if name in self._shell:
+                return self._shell[name]
         return self._resolved(name, template_value)
 
     def _resolved(self, name: str, template_value: object) -> JSONValue:

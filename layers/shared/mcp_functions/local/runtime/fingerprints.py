@@ -1,6 +1,6 @@
 """Fingerprints of the files that a process has loaded.
 
-A fingerprint is the path, the time and the size of each file. When it changes, the process has old code.
+A fingerprint is the path, the time and the size of each file. When the fingerprint changes, the process has old code.
 """
 
 from __future__ import annotations

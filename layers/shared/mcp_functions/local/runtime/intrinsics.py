@@ -1,7 +1,10 @@
 """Resolves CloudFormation's intrinsic functions, as far as environment variables need them.
 
-A template value comes in, e.g. {"Fn::Sub": "${AWS::StackName}_add"}, and its plain value goes out. A value that only a
-deployment knows raises `Unknown`: an import of another stack, or most attributes of a resource.
+    {"Fn::Sub": "${AWS::StackName}_add"}    -> "local_add"
+    {"Ref": "SomeParameter"}                -> the parameter's default
+    {"Fn::ImportValue": "other-stack"}      -> raises Unknown: only a deployment knows the value
+
+Most attributes of a resource are unknown too.
 """
 
 from __future__ import annotations
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
-NO_VALUE = object()  # AWS::NoValue: the property is left out
+NO_VALUE = object()  # the value of AWS::NoValue, by which CloudFormation leaves a property out
+KEY_TYPES = ("AWS::KMS::Key", "AWS::KMS::ReplicaKey")
+FUNCTION_TYPES = ("AWS::Serverless::Function", "AWS::Lambda::Function")
+NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")  # the properties that `Ref` returns
 PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")  # ${Name} of Fn::Sub; ${!Name} is a literal ${Name}
 
 
@@ -28,7 +34,7 @@ class Resolver:
     """Resolves the values of one template, for one stack."""
 
     def __init__(self, template: Mapping[str, Any], *, stack: str, key_arn: str) -> None:
-        """Read the template's parameters, which have their defaults.
+        """Read the template's parameters; each has its default as value.
 
         Args:
             template: the parsed template, with its tags in their long form ({"Ref": …}).
@@ -41,6 +47,7 @@ class Resolver:
         self._conditions: Mapping[str, Any] = template.get("Conditions") or {}
         self._mappings: Mapping[str, Any] = template.get("Mappings") or {}
         parameters: Mapping[str, Any] = template.get("Parameters") or {}
+        # what `Ref` and `Fn::Sub` may name, apart from resources: pseudo parameters and parameters
         self._names: dict[str, Any] = {
             "AWS::AccountId": ACCOUNT,
             "AWS::NoValue": NO_VALUE,
@@ -57,14 +64,14 @@ class Resolver:
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
             "Condition": self.is_true,
-            "Fn::And": lambda conditions: all(map(self.value, conditions)),
-            "Fn::Equals": lambda pair: text(self.value(pair[0])) == text(self.value(pair[1])),
+            "Fn::And": self._and,
+            "Fn::Equals": self._equals,
             "Fn::FindInMap": self._find_in_map,
             "Fn::GetAtt": self._attribute,
             "Fn::If": self._if,
             "Fn::Join": self._join,
-            "Fn::Not": lambda conditions: not self.value(conditions[0]),
-            "Fn::Or": lambda conditions: any(map(self.value, conditions)),
+            "Fn::Not": self._not,
+            "Fn::Or": self._or,
             "Fn::Select": self._select,
             "Fn::Split": self._split,
             "Fn::Sub": self._sub,
@@ -80,7 +87,7 @@ class Resolver:
             return [value for value in map(self.value, expression) if value is not NO_VALUE]
         if not isinstance(expression, dict):
             return expression
-        if len(expression) == 1:
+        if len(expression) == 1:  # perhaps a function: {"Fn::Join": […]}
             (name,) = expression
             if name in self._functions:
                 return self._functions[name](expression[name])
@@ -98,6 +105,20 @@ class Resolver:
         if condition not in self._conditions:
             raise Unknown(condition)
         return bool(self.value(self._conditions[condition]))
+
+    def _and(self, conditions: list[Any]) -> bool:
+        return all(self.value(condition) for condition in conditions)
+
+    def _or(self, conditions: list[Any]) -> bool:
+        return any(self.value(condition) for condition in conditions)
+
+    def _not(self, conditions: list[Any]) -> bool:
+        (condition,) = conditions
+        return not self.value(condition)
+
+    def _equals(self, arguments: list[Any]) -> bool:
+        left, right = arguments
+        return text(self.value(left)) == text(self.value(right))
 
     def _if(self, arguments: list[Any]) -> JSONValue:
         condition, yes, no = arguments
@@ -119,20 +140,21 @@ class Resolver:
         if name in self._names:
             return self._names[name]
         resource = self._resource(name)
-        match resource.get("Type"), resource.get("Properties") or {}:
-            case "AWS::KMS::Key" | "AWS::KMS::ReplicaKey", _:
-                return self._key_arn.rpartition("/")[2]
-            case str(), {"FunctionName": name_} | {"TableName": name_} | {"BucketName": name_} | {"QueueName": name_}:
-                return self.value(name_)
+        if resource.get("Type") in KEY_TYPES:
+            return self._key_arn.rpartition("/")[2]  # the key's id
+        properties = resource.get("Properties") or {}
+        for name_property in NAME_PROPERTIES:
+            if name_property in properties:
+                return self.value(properties[name_property])
         return f"{self._stack}-{name}"  # CloudFormation's generated name, without its random end
 
     def _attribute(self, path: str | list[object]) -> str:
         dotted = path if isinstance(path, str) else ".".join(map(str, path))
         name, _, attribute = dotted.partition(".")
-        type_ = self._resource(name).get("Type", "")
-        if attribute == "Arn" and type_ in {"AWS::KMS::Key", "AWS::KMS::ReplicaKey"}:
+        resource_type = self._resource(name).get("Type", "")
+        if attribute == "Arn" and resource_type in KEY_TYPES:
             return self._key_arn
-        if attribute == "Arn" and type_ in {"AWS::Serverless::Function", "AWS::Lambda::Function"}:
+        if attribute == "Arn" and resource_type in FUNCTION_TYPES:
             return arn(text(self._ref(name)))
         unknown = f"{name}.{attribute}"
         raise Unknown(unknown)
@@ -144,7 +166,11 @@ class Resolver:
         return resource
 
     def _sub(self, expression: str | list[Any]) -> str:
-        template, variables = (expression, {}) if isinstance(expression, str) else expression
+        variables: Mapping[str, Any] = {}
+        if isinstance(expression, str):
+            template = expression
+        else:
+            template, variables = expression
 
         def value_of(placeholder: re.Match[str]) -> str:
             name = placeholder[1].strip()
@@ -154,14 +180,14 @@ class Resolver:
                 return text(self._attribute(name))
             return text(self._ref(name))
 
-        return PLACEHOLDER.sub(value_of, template).replace("${!", "${")
+        return PLACEHOLDER.sub(value_of, template).replace("${!", "${")  # see PLACEHOLDER
 
     def _find_in_map(self, path: list[Any]) -> JSONValue:
-        first, second, third = (text(self.value(part)) for part in path[:3])
+        map_name, top_key, second_key = (text(self.value(part)) for part in path[:3])
         try:
-            return self._mappings[first][second][third]
+            return self._mappings[map_name][top_key][second_key]
         except KeyError:
-            unknown = f"{first}.{second}.{third}"
+            unknown = f"{map_name}.{top_key}.{second_key}"
             raise Unknown(unknown) from None  # the KeyError names one of the three only
 
 

@@ -18,7 +18,7 @@ from mcp_functions.local.runtime.api import RuntimeApi
 from mcp_functions.local.runtime.configuration import Configuration, Template
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.sandbox import Sandbox
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -36,8 +36,8 @@ class Launcher:
 
     Attributes:
         directory: contains a folder for each function.
-        settings: the environment variables that a deployment sets (MCP_…); None: the variable is not set.
-        endpoints: credentials and endpoints of the harness, as environment variables; None likewise.
+        settings: the environment variables that a deployment sets (MCP_…). None: the variable is not set.
+        endpoints: the environment variables with the harness's credentials and endpoints. None: not set.
         on_log: called with a folder and a line of its log, in any thread.
         watcher: sees the progress of calls. None: processes neither report progress nor log whole tracebacks.
         watchdog: kills the processes if the harness is killed.
@@ -52,19 +52,19 @@ class Launcher:
     on_log: Callable[[str, str], None]
     watcher: Watcher | None
     watchdog: Watchdog
-    _settings: Mapping[str, str] = field(init=False)  # those of the settings that are set
+    _settings: Mapping[str, str] = field(init=False)  # `settings` without None
     _shell: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), init=False)
     _configurations: dict[str, Configuration] = field(default_factory=dict, init=False)  # by folder
 
     def __post_init__(self) -> None:
-        """Start nothing yet."""
+        """Check that the runtime client is installed; no process starts yet."""
         if importlib.util.find_spec("awslambdaric") is None:
             stop("awslambdaric is not installed: pip install 'mcp-functions[runtime]'")
         self.directory = self.directory.resolve()
         self._settings = {name: value for name, value in self.settings.items() if value is not None}
 
     def configure(self, folders: Collection[str]) -> None:
-        """Take these functions and their workers, with what the template says now.
+        """Read the configuration of these functions and their workers from the template, as it is now.
 
         Raises:
             Problem: the template cannot be read.
@@ -74,22 +74,22 @@ class Launcher:
         configurations: dict[str, Configuration] = {}
         for folder in folders:
             of_function = self._configuration(parsed, folder)
-            of_worker = parsed.configuration(self.directory / folder, f"{folder}{WORKER}") if parsed else None
+            of_worker = parsed.configuration(self.directory / folder, f"{folder}{WORKER_SUFFIX}") if parsed else None
             configurations[folder] = of_function
-            configurations[f"{folder}{WORKER}"] = of_worker or replace(of_function, timeout=WORKER_SECONDS)
+            configurations[f"{folder}{WORKER_SUFFIX}"] = of_worker or replace(of_function, timeout=WORKER_SECONDS)
         self._configurations = configurations  # all at once, because requests read them meanwhile
 
     def fingerprint(self, folder: str) -> object:
-        """Return what differs once a process would load other code, or run with another configuration."""
+        """Return a value to compare: it changes with the files and the configuration that a process would load."""
         code = fingerprints.of_folder(self._code(folder)) + fingerprints.of_folder(common(self.directory))
         return (code, self._configurations[folder])
 
     def reserved(self, folder: str) -> int | None:
-        """Return how many environments of a folder may run at once; None if the template does not say it."""
+        """Return the reserved concurrency of a function; None if it has none."""
         return self._configurations[folder].reserved
 
     def make(self, folder: str, fingerprint: object) -> Sandbox:
-        """Make an environment for a folder with this fingerprint."""
+        """Make an environment of a function, for files with this fingerprint; its process starts later."""
         configuration = self._configurations[folder]
         return Sandbox(configuration, fingerprint, partial(self._start, folder, configuration))
 
@@ -101,23 +101,25 @@ class Launcher:
         return configuration or Configuration(variables=self._settings)
 
     def _code(self, folder: str) -> Path:
-        return self.directory / folder.removesuffix(WORKER)
+        """Return the folder of the code; a worker runs the code of its function."""
+        return self.directory / folder.removesuffix(WORKER_SUFFIX)
 
     def _start(self, folder: str, configuration: Configuration) -> Process:
-        client = ("-m", "awslambdaric") if self.watcher is None else (author_process.__file__,)
+        client = ["-m", "awslambdaric"] if self.watcher is None else [author_process.__file__]
         code = self._code(folder)
         api = RuntimeApi()
+        name = environment.function_name(folder)
         return Process(
-            (sys.executable, *client, configuration.handler),
+            command=[sys.executable, *client, configuration.handler],
             api=api,
             folder=code,
-            variables=variables.of(environment.function_name(folder), code, configuration, self.endpoints, api.address),
+            variables=variables.of(name, code, configuration, self.endpoints, api.address),
             watchdog=self.watchdog,
             on_line=partial(self._write_log, folder),
         )
 
     def _write_log(self, folder: str, line: str) -> None:
-        """Pass on a line of a process; a line of `author_process` says how far a call is."""
+        """Pass on a line of a process: to the log, or to the watcher if it says how far a call is."""
         if self.watcher and line.startswith(author_process.PROGRESS):
             done, total = json.loads(line.removeprefix(author_process.PROGRESS))
             self.watcher.show_progress(folder, done, total)

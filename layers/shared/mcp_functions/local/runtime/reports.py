@@ -1,7 +1,9 @@
-"""Lambda's log lines around an invocation (START, END, REPORT), and failures as its Invoke API has them.
+"""Lambda's log lines about an invocation, and the error objects that its Invoke API returns.
 
-The function's own error object passes unchanged. A failure that the platform notices becomes
-{"errorType": …, "errorMessage": "RequestId: … Error: …"}.
+    REPORT RequestId: 7f…  Duration: 12.34 ms  Billed Duration: 13 ms  Memory Size: 512 MB  (with tabs between)
+    {"errorType": "Runtime.ExitError", "errorMessage": "RequestId: 7f… Error: Runtime exited …"}
+
+An error that the function reports itself has its own object, which passes unchanged.
 """
 
 from __future__ import annotations
@@ -16,69 +18,74 @@ from mcp_functions.local.runtime import api
 if TYPE_CHECKING:
     from mcp_functions.local.lambdas import Outcome
 
-# The errors that the platform notices, by Lambda's names; every other error is the function's own.
+# Lambda's names of the errors that the platform notices; every other error is the function's own.
 EXITED = "Runtime.ExitError"
 OUT_OF_MEMORY = "Runtime.OutOfMemory"
 TIMED_OUT = "Sandbox.Timedout"
 TOO_LARGE = "Function.ResponseSizeTooLarge"
 PLATFORM = frozenset({EXITED, OUT_OF_MEMORY, TIMED_OUT, TOO_LARGE})
-LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # the names of Lambda's own errors begin so
+LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # what the names of the platform's errors begin with
 
 
 class FailedError(Exception):
-    """An init or an invocation failed: the error's type, and the payload of the Invoke API."""
+    """An init or an invocation failed."""
 
     def __init__(self, error: str, payload: bytes) -> None:
-        """Take the error's type and the payload."""
+        """Take the error.
+
+        Args:
+            error: the type, as in `PLATFORM`, or the class of the function's exception.
+            payload: the error object as JSON.
+        """
         super().__init__(error)
         self.error = error
         self.payload = payload
 
 
-def report(outcome: Outcome, size: int) -> str:
-    """Return the REPORT line of an invocation, with Lambda's tabs; `size` is the memory limit in MB."""
+def report(outcome: Outcome, memory_limit: int) -> str:
+    """Return the REPORT line of an invocation; the memory limit is in MB."""
     error = outcome.error or ""
     init = outcome.init_milliseconds
     parts = [
         f"REPORT RequestId: {outcome.request_id}",
         f"Duration: {outcome.milliseconds:.2f} ms",
         f"Billed Duration: {math.ceil(outcome.milliseconds + (init or 0))} ms",
-        f"Memory Size: {size} MB",
+        f"Memory Size: {memory_limit} MB",
     ]
     if outcome.memory_mb is not None:
         parts.append(f"Max Memory Used: {outcome.memory_mb} MB")
     if init is not None:
         parts.append(f"Init Duration: {init:.2f} ms")
-    if error.partition(".")[0] in LAMBDA_PREFIXES:  # the function's own exceptions are not in this line
+    if error.partition(".")[0] in LAMBDA_PREFIXES:  # Lambda writes no exception of the function into this line
         parts += _status(error)
     return "\t".join(parts)
 
 
 def init_failed(milliseconds: float, error: str, phase: str) -> str:
-    """Return the line of a failed init, in phase "init" or "invoke"."""
+    """Return the line of a failed init; the phase is "init", or "invoke" where the init ran again."""
     return "\t".join([f"INIT_REPORT Init Duration: {milliseconds:.2f} ms", f"Phase: {phase}", *_status(error)])
 
 
 def failure(event: api.ProcessEvent | None, request_id: str, timeout: int, *, too_much_memory: bool) -> FailedError:
-    """Make the failure that a process's last event means.
+    """Return the error for the last event of a process, if that event is no `Response` in time.
 
     Args:
-        event: the process's last event; None if it timed out.
+        event: the last event; None if there was none in time.
         request_id: Lambda's id of the invocation; "" before an invocation.
         timeout: seconds that an invocation may take.
         too_much_memory: whether the process was over its limit.
     """
     if too_much_memory:
-        return _of_platform(OUT_OF_MEMORY, _reason(-signal.SIGKILL), request_id)
+        return _platform_error(OUT_OF_MEMORY, _reason(-signal.SIGKILL), request_id)
     match event:
         case api.FunctionError(payload):
-            return FailedError(_type(payload), payload)
+            return FailedError(_error_type(payload), payload)
         case api.Exit(status):
-            return _of_platform(EXITED, _reason(status), request_id)
+            return _platform_error(EXITED, _reason(status), request_id)
         case api.ResponseTooLarge():
             message = f"Response payload size exceeded maximum allowed payload size ({api.MAX_RESPONSE} bytes)."
-            return FailedError(TOO_LARGE, _object(TOO_LARGE, message))
-    return _of_platform(TIMED_OUT, f"Task timed out after {timeout:.2f} seconds", request_id)
+            return FailedError(TOO_LARGE, _error_object(TOO_LARGE, message))
+    return _platform_error(TIMED_OUT, f"Task timed out after {timeout:.2f} seconds", request_id)
 
 
 def _status(error: str) -> tuple[str, ...]:
@@ -88,7 +95,7 @@ def _status(error: str) -> tuple[str, ...]:
 
 
 def _reason(status: int) -> str:
-    """Describe how a process ended."""
+    """Say how a process ended; a negative status is the number of the signal that killed it."""
     if status == 0:
         return "Runtime exited without providing a reason"
     if status > 0:
@@ -97,15 +104,15 @@ def _reason(status: int) -> str:
     return f"Runtime exited with error: signal: {name.lower()}"
 
 
-def _of_platform(error: str, message: str, request_id: str) -> FailedError:
-    return FailedError(error, _object(error, f"RequestId: {request_id} Error: {message}"))
+def _platform_error(error: str, message: str, request_id: str) -> FailedError:
+    return FailedError(error, _error_object(error, f"RequestId: {request_id} Error: {message}"))
 
 
-def _object(error: str, message: str) -> bytes:
+def _error_object(error: str, message: str) -> bytes:
     return json.dumps({"errorType": error, "errorMessage": message}).encode()
 
 
-def _type(payload: bytes) -> str:
+def _error_type(payload: bytes) -> str:
     try:
         return str(json.loads(payload)["errorType"])
     except (ValueError, KeyError, TypeError):

@@ -2,8 +2,10 @@
 
     initialize: start the process, which imports the function -> invoke -> invoke -> … -> end
 
-An init that fails, or takes longer than ten seconds, runs again as a part of the first invocation, as on Lambda. If it
-fails again, the invocation fails.
+An init that fails, or takes longer than ten seconds, runs again as a part of the first invocation, as on Lambda. If the
+init fails again, the invocation fails.
+
+Every `deadline` is a time of the monotonic clock, in seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from mcp_functions.local.lambdas import Outcome
-from mcp_functions.local.runtime import api, process, reports
+from mcp_functions.local.runtime import api, reports
+from mcp_functions.local.runtime.process import peak_memory, resident_memory
 from mcp_functions.local.runtime.reports import FailedError
 
 if TYPE_CHECKING:
@@ -35,16 +38,25 @@ class ProcessGoneError(Exception):
 
 @dataclass(eq=False)
 class Sandbox:
-    """Runs one invocation after another, until `end`."""
+    """Runs one invocation after another, until `end`.
 
-    configuration: Configuration  # says the timeout and the memory limit
-    fingerprint: object  # identifies the files and the configuration that its process loads
-    start: Callable[[], Process]  # starts a process
-    _process: Process | None = field(default=None, init=False)  # the last one that was started; None before the first
-    _ready_process: Process | None = field(default=None, init=False)  # it is `_process`, once its init has succeeded
-    _has_ended: bool = field(default=False, init=False)  # whether `end` was called
-    _lock: Lock = field(default_factory=Lock, init=False)  # `end` comes from another thread: no process starts after it
+    Attributes:
+        configuration: the timeout, the memory limit and the other settings of the function.
+        fingerprint: identifies the files and the configuration that the process loads.
+        start_process: starts a process of the function.
+    """
+
+    configuration: Configuration
+    fingerprint: object
+    start_process: Callable[[], Process]
+    _process: Process | None = field(default=None, init=False)  # the one that was started last
+    _ready_process: Process | None = field(default=None, init=False)  # the same, once its init has succeeded
+    _init_milliseconds: float | None = field(default=None, init=False)  # of `initialize`, until it is reported
+    _is_used: bool = field(default=False, init=False)  # whether an invocation has begun
     _peak_memory: int = field(default=0, init=False)  # MB; 0 if unknown
+    # `end` comes from another thread. The lock keeps a process from being started after it.
+    _lock: Lock = field(default_factory=Lock, init=False)
+    _has_ended: bool = field(default=False, init=False)  # whether `end` was called
 
     @property
     def is_new(self) -> bool:
@@ -56,47 +68,39 @@ class Sandbox:
         """Whether it can take another event."""
         return not self._has_ended and self._process is not None and self._process.alive
 
-    def initialize(self) -> float | None:
-        """Start the process before the first invocation; return the milliseconds of its init, None if it failed."""
+    def initialize(self) -> None:
+        """Start the process before the first invocation, and run its init. A failed init runs again in `invoke`."""
         began = time.monotonic()
         try:
-            self._ready_process = self._start_process(began + INIT_SECONDS, "init", request_id="")
+            self._ready_process = self._start(began + INIT_SECONDS, "init", request_id="")
         except FailedError:
-            return None
-        return (time.monotonic() - began) * 1000
+            return
+        self._init_milliseconds = _milliseconds_since(began)
 
-    def invoke(self, task: api.Task, *, is_first: bool, init_milliseconds: float | None) -> Outcome:
-        """Run one invocation.
-
-        Args:
-            task: the event.
-            is_first: whether `initialize` was called for this invocation.
-            init_milliseconds: what it returned; None for later invocations.
+    def invoke(self, task: api.Task) -> Outcome:
+        """Run one invocation, and write Lambda's log lines around it.
 
         Raises:
             ProcessGoneError: the process ended before it took the event; never at the first invocation.
         """
         began = time.monotonic()
-        until = began + self.configuration.timeout
-        error = None
         self._write(f"START RequestId: {task.request_id} Version: $LATEST")
+        error = None
         try:
-            if self._ready_process is None:  # the init failed, so it runs again now
-                self._ready_process = self._start_process(until, "invoke", task.request_id)
-            # A process of an earlier invocation may have ended since then.
-            payload = self._run(self._ready_process, task, until, may_be_gone=not is_first)
+            payload = self._run(task, began + self.configuration.timeout)
         except FailedError as failed:
             payload = failed.payload
             error = failed.error
         outcome = Outcome(
             payload=payload,
             request_id=task.request_id,
-            milliseconds=(time.monotonic() - began) * 1000,
+            milliseconds=_milliseconds_since(began),
             error=error,
             pid=self._process.pid if self._process else None,
-            init_milliseconds=init_milliseconds,
+            init_milliseconds=self._init_milliseconds,
             memory_mb=self._reported_memory(),
         )
+        self._init_milliseconds = None
         self._write_end(outcome)
         return outcome
 
@@ -104,7 +108,7 @@ class Sandbox:
         """Kill the process if it has too much memory."""
         if self._process is None:
             return
-        self._note_memory(process.resident(self._process.pid))
+        self._keep_peak(resident_memory(self._process.pid))
         if self._has_too_much_memory:
             self._process.kill()
 
@@ -120,11 +124,11 @@ class Sandbox:
         if self._process:
             self._process.join()
 
-    def _start_process(self, until: float, phase: str, request_id: str) -> Process:
+    def _start(self, deadline: float, phase: str, request_id: str) -> Process:
         """Start a process, and return it when its init has ended: then it asks for its first event.
 
         Args:
-            until: a time of the monotonic clock.
+            deadline: the time at which the init must have ended.
             phase: "init", or "invoke" if the init is a part of an invocation.
             request_id: the id of that invocation.
 
@@ -136,38 +140,48 @@ class Sandbox:
             if self._has_ended:
                 raise self._failure(api.Exit(-signal.SIGKILL), request_id)
             self._peak_memory = 0
-            self._process = started = self.start()
-        event = started.next_event(until)
+            process = self.start_process()
+            self._process = process
+        event = process.next_event(deadline)
         if event == api.Ready():
-            return started
-        _kill_and_join(started)
+            return process
+        _kill_and_join(process)
         failed = self._failure(event, request_id)
-        self._write(reports.init_failed((time.monotonic() - began) * 1000, failed.error, phase))
+        self._write(reports.init_failed(_milliseconds_since(began), failed.error, phase))
         raise failed
 
-    def _run(self, running: Process, task: api.Task, until: float, *, may_be_gone: bool) -> bytes:
-        """Give a process a task, and wait for the result until a time of the monotonic clock.
+    def _run(self, task: api.Task, deadline: float) -> bytes:
+        """Give the process a task, and return the function's response.
 
         Raises:
-            FailedError: the invocation failed.
-            ProcessGoneError: the process ended before it took the task, and `may_be_gone`.
+            FailedError: the init or the invocation failed.
+            ProcessGoneError: the process ended before it took the task.
         """
-        task.deadline_ms = int((time.time() + until - time.monotonic()) * 1000)
-        running.api.give(task)
-        event = running.next_event(until)
-        while event == api.Ready():  # an old event: it asked for this task after its last invocation
-            event = running.next_event(until)
-        if isinstance(event, api.Exit) and not task.is_taken and may_be_gone:
+        is_first = not self._is_used
+        self._is_used = True
+        if self._ready_process is None:
+            self._ready_process = self._start(deadline, "invoke", task.request_id)
+        process = self._ready_process
+        task.deadline_ms = int((time.time() + deadline - time.monotonic()) * 1000)
+        process.api.give(task)
+        event = process.next_event(deadline)
+        while event == api.Ready():  # from the end of the last invocation, when the process asked for this task
+            event = process.next_event(deadline)
+        # An idle process may have ended. At the first invocation it has just started, so its own code has ended it.
+        if isinstance(event, api.Exit) and not task.is_taken and not is_first:
             raise ProcessGoneError
-        self._note_memory(process.peak(running.pid))
-        too_much_memory = self._has_too_much_memory
-        if isinstance(event, api.Response) and not too_much_memory:
+        self._keep_peak(peak_memory(process.pid))
+        if isinstance(event, api.Response) and not self._has_too_much_memory:
             return event.payload
-        if isinstance(event, api.ResponseTooLarge):
-            running.next_event(until)  # the runtime ends after this error, or asks for the next event
-        elif too_much_memory or not isinstance(event, api.FunctionError):
-            _kill_and_join(running)
+        self._clean_up(process, event, deadline)
         raise self._failure(event, task.request_id)
+
+    def _clean_up(self, process: Process, event: api.ProcessEvent | None, deadline: float) -> None:
+        """After a failed invocation, kill the process, unless Lambda would use it again."""
+        if isinstance(event, api.ResponseTooLarge):
+            process.next_event(deadline)  # the runtime client exits after this error, or asks for the next event
+        elif self._has_too_much_memory or not isinstance(event, api.FunctionError):
+            _kill_and_join(process)
 
     def _failure(self, event: api.ProcessEvent | None, request_id: str) -> FailedError:
         timeout = self.configuration.timeout
@@ -177,8 +191,8 @@ class Sandbox:
     def _has_too_much_memory(self) -> bool:
         return self._peak_memory > self.configuration.memory
 
-    def _note_memory(self, megabytes: int | None) -> None:
-        """Keep the peak of the process's memory; None is unknown."""
+    def _keep_peak(self, megabytes: int | None) -> None:
+        """Keep the most memory that the process has had; None is unknown."""
         self._peak_memory = max(self._peak_memory, megabytes or 0)
 
     def _reported_memory(self) -> int | None:
@@ -197,9 +211,13 @@ class Sandbox:
     def _write(self, line: str) -> None:
         """Write a line of Lambda's among those of the process. Without a process there is no log."""
         if self._process:
-            self._process.write(line)
+            self._process.write_line(line)
 
 
-def _kill_and_join(running: Process) -> None:
-    running.kill()
-    running.join()
+def _kill_and_join(process: Process) -> None:
+    process.kill()
+    process.join()
+
+
+def _milliseconds_since(began: float) -> float:
+    return (time.monotonic() - began) * 1000

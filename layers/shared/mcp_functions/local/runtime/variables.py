@@ -1,6 +1,6 @@
 """Collects the environment variables of a function's process, from Lambda, the template, the harness and the shell.
 
-A variable that only the developer's shell sets would be missing on Lambda, so it is missing here too.
+Of the developer's shell the process gets `FROM_SHELL` only: other variables would be missing on Lambda too.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def of(
         name: the function's name in AWS, "<stack>_<folder>".
         folder: the folder of its code.
         configuration: what the template says about the function.
-        endpoints: credentials and endpoints of the harness; None: the variable is not set.
-        address: host and port of its Runtime API.
+        endpoints: the environment variables with the harness's credentials and endpoints. None: not set.
+        address: host and port of the process's Runtime API.
     """
     shell = {variable: os.environ[variable] for variable in FROM_SHELL if variable in os.environ}
     python_path = [str(common(folder.parent))]
     if shell.get("PYTHONPATH"):
         python_path.append(shell["PYTHONPATH"])
-    return {
+    return {  # a later entry replaces an earlier one of the same name
         **shell,
         "PYTHONPATH": os.pathsep.join(python_path),
         "LANG": "en_US.UTF-8",
@@ -54,14 +54,15 @@ def of(
         "PYTHONDONTWRITEBYTECODE": "1",  # SAM would package bytecode in the folder
         **configuration.variables,
         **{variable: value for variable, value in endpoints.items() if value is not None},
-        **_lambda(name, configuration),
+        **_set_by_lambda(name, configuration),
         "AWS_LAMBDA_RUNTIME_API": address,
         "LAMBDA_TASK_ROOT": str(folder),
         "_HANDLER": configuration.handler,
     }
 
 
-def _lambda(name: str, configuration: Configuration) -> dict[str, str]:
+def _set_by_lambda(name: str, configuration: Configuration) -> dict[str, str]:
+    """Return Lambda's defined runtime variables (Lambda Developer Guide, "Environment variables")."""
     day = time.strftime("%Y/%m/%d", time.gmtime())
     variables = {
         "AWS_EXECUTION_ENV": f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}",

@@ -1,9 +1,11 @@
 """A process that kills the harness's processes if the harness itself is killed.
 
     line on its stdin    meaning
-    +<group>             a process group has started: watch it
-    -<group>             it has ended: forget it
+    +<group>             a process group has started: watch the group
+    -<group>             the group has ended: forget it
     (stdin ends)         the harness has ended: kill the groups that are left
+
+A group is named by the pid of its first process.
 
 A bare interpreter runs this file as a script, so it imports nothing of the package.
 """
@@ -21,44 +23,45 @@ COMMAND = (sys.executable, "-I", "-S", __file__)  # without site-packages it sta
 
 
 class Watchdog:
-    """Watches process groups until `close`."""
+    """The harness's side: starts the watching process, and tells it about groups until `close`."""
 
     def __init__(self) -> None:
-        """Start the process, out of reach of the terminal's Ctrl-C."""
+        """Start the watching process, in a session of its own: Ctrl-C in the terminal does not reach it."""
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this file
             COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
         self._lock = Lock()
 
     def watch(self, group: int) -> None:
-        """Kill this group if the harness ends without `release`."""
+        """Have this group killed if the harness ends before `release`."""
         self._write(f"+{group}\n")
 
     def release(self, group: int) -> None:
-        """Stop to watch a group that has ended, because its number may be used again."""
+        """Forget a group that has ended: the system may give its number to another process."""
         self._write(f"-{group}\n")
 
     def close(self) -> None:
-        """Close its stdin, so that the watchdog ends."""
+        """End the watching process, by the end of its stdin."""
         with self._lock, contextlib.suppress(OSError):
             self._process.communicate()
 
     def _write(self, line: str) -> None:
-        # An error means that the watchdog was killed. Then an orderly stop of the harness still ends all processes.
+        # OSError and ValueError (the pipe is closed) mean that the watching process was killed. An orderly stop of the
+        # harness ends all processes without it.
         with self._lock, contextlib.suppress(OSError, ValueError):
             if self._process.stdin:
                 self._process.stdin.write(line.encode())
                 self._process.stdin.flush()
 
 
-def end(group: int) -> None:
-    """Kill a process group, if it is still there."""
+def kill_group(group: int) -> None:
+    """Kill all processes of a group, if it still exists."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 
 
 def main() -> None:
-    """Watch until stdin ends."""
+    """Run the watching process: read groups until stdin ends, then kill those that are left."""
     groups: set[int] = set()
     for line in sys.stdin:
         group = int(line[1:])
@@ -67,7 +70,7 @@ def main() -> None:
         else:
             groups.discard(group)
     for group in groups:
-        end(group)
+        kill_group(group)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ from mcp_functions.local import catalog
 from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.scaffold import blocks, files, samples, spelling, toolkit
 
-FIRST = "book_flight"  # the sample, and the name of the new project's function
+SAMPLE = "book_flight"  # the name of the sample that a new project has as its only function
 WHEELS = "layers/dependencies/wheels"  # where a project keeps packages that no index has
 
-WRITTEN = """\
+SUMMARY = """\
 {directory} is a project of {count} files, which pins mcp-functions {version}.
 {enter}
   make test     the function's test, and whether everything agrees
@@ -39,14 +39,19 @@ def init(directory: Path) -> str:
         Problem: a file exists already, or the toolkit is not installed.
     """
     package = toolkit.installed()
-    first = samples.copied(FIRST, FIRST)
-    values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.block(first)}
-    texts = {**files.tree("project", values), **first.files}
+    function = samples.copied(SAMPLE, name=SAMPLE)
+    values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.block(function)}
+    texts = {**files.tree("project", values), **function.files}
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))
-    enter = "" if directory.resolve() == Path.cwd() else f"\n  cd {directory}"
-    shown_directory = directory if enter else directory.resolve().name
-    text = WRITTEN.format(directory=shown_directory, enter=enter, count=len(texts) + 1, version=package.version)
+    if directory.resolve() == Path.cwd():
+        enter = ""
+        shown_directory = directory.resolve().name
+    else:
+        enter = f"\n  cd {directory}"
+        shown_directory = str(directory)
+    count = len(texts) + 1  # with the catalog
+    text = SUMMARY.format(directory=shown_directory, enter=enter, count=count, version=package.version)
     return text + _copy_toolkit(directory / WHEELS, toolkit.origin(package))
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.checks import Project
     from mcp_functions.local.scaffold.samples import Draft
 
+# these read catalog.json and the code of functions, which the commands have not written yet
 CHECKS_OF_OTHER_FILES = (checks.routes.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
 CHECKS_OF_BLOCKS = [check for check in checks.CHECKS if check not in CHECKS_OF_OTHER_FILES]
 BY_HAND = "template.yaml is not as init wrote it, so nothing was written; by hand: {}"
@@ -91,16 +92,17 @@ def check(draft: Draft, before: Project, after: Project) -> None:
     Raises:
         Problem: the template is not written as `init` writes it, so a change by hand is needed.
     """
-    # The beginnings of complaints about this function; a W begins "Worker".
-    own = (f"functions/{draft.name} ", f"functions/{draft.name}/", f"{draft.logical_id} ", f"{draft.logical_id}W")
+    folder = f"functions/{draft.name}"
+    names_of_function = (f"{folder} ", f"{folder}/", f"{draft.logical_id} ", f"{draft.logical_id}Worker ")
     complaints_before = _complaints(before)
     for line in _complaints(after):
-        if line not in complaints_before or line.startswith(own):
+        is_new = line not in complaints_before
+        if is_new or line.startswith(names_of_function):
             stop(BY_HAND.format(line))
 
 
 def _with_function(project: Project, draft: Draft) -> Project:
-    """Return the project as the checks see it once the function is written."""
+    """Return the project with a function that is not written yet."""
     name = frozenset({draft.name})
     catalog = project.catalog
     if draft.has_worker:
@@ -111,7 +113,8 @@ def _with_function(project: Project, draft: Draft) -> Project:
 
 
 def _complaints(project: Project) -> list[str]:
-    """List what the checks of blocks say, and which function lacks the layer of shared code."""
+    """List the complaints that concern template.yaml."""
     complaints = [line for check_block in CHECKS_OF_BLOCKS for line in check_block(project)]
-    imports = a_function_finds_on_lambda_what_it_imports(project)
-    return complaints + [line for line in imports if f" of {COMMON}: " in line]
+    of_imports = a_function_finds_on_lambda_what_it_imports(project)
+    # Of these, some say that the template lacks the layer of shared code. The others concern the code.
+    return complaints + [line for line in of_imports if f" of {COMMON}: " in line]

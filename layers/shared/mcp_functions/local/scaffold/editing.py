@@ -81,10 +81,15 @@ def add(root: Path, draft: Draft) -> str:
 
 
 def block_text(root: Path, name: str, kind: str | None) -> str:
-    """Return the block of a function; with `kind`, of one that is not written yet.
+    """Return the block of a function.
+
+    Args:
+        root: the project's folder.
+        name: the function's name.
+        kind: one of `samples.KINDS`, for a function that is not written yet; None: the function's code decides.
 
     Raises:
-        Problem: there is no such function, or one does not load.
+        Problem: there is no such function, or a function does not load.
     """
     if kind is None:
         draft = _describe(_read(root), name)
@@ -117,7 +122,7 @@ def write_block(root: Path, name: str) -> str:
     else:
         blocks.append(editor, draft, project)
     if imports.uses_shared_code(project, name):
-        # The project is read from the edited text, because a new function or worker needs the layer too.
+        # The edited text may have a new block, and the layer is for that block too.
         _add_common_layer(editor, blocks.with_template(project, editor.text), name)
     blocks.check(draft, project, blocks.with_template(project, editor.text))
     if editor.text == old_text:

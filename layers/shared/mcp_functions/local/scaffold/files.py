@@ -1,4 +1,4 @@
-"""Writes templates with @placeholders@ as new files. It writes all or none, and replaces no existing file."""
+"""Writes templates with @placeholders@ as new files. If one of the files exists already, it writes none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 SUFFIX = ".in"  # the end of a template's file name
-DOT = "dot-"  # stands for the dot of a hidden file, which a package would leave out
+DOT = "dot-"  # a template of .gitignore is named dot-gitignore: a package would leave out a hidden file
 PLACEHOLDER = re.compile(r"@([a-z]+)@")
 
 
@@ -45,7 +45,7 @@ def write(root: Path, texts: Mapping[str, str]) -> None:
         texts: the files' texts by relative path.
 
     Raises:
-        Problem: a file exists already, and none was written; or the disk has an error.
+        Problem: a file exists already, so none was written; or the disk has an error.
     """
     existing = [name for name in texts if (root / name).exists() or (root / name).is_symlink()]
     if existing:

@@ -14,7 +14,8 @@ from mcp_functions.local.scaffold.files import template
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# kind -> the comment on its resource in template.yaml, and its policies (SEAL: the KMS key, KEEP: the table)
+# kind -> the comment on its resource in template.yaml, and its policies
+# The policy SEAL is for the KMS key, which a function that asks its user needs; KEEP is for the table.
 SAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "book_flight": ("a tool that asks where to sit", (SEAL,)),
     "tool": ("a tool that never asks", ()),
@@ -24,6 +25,7 @@ SAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "task": ("a tool whose calls may become tasks", (SEAL, KEEP)),
     "single_use": ("a tool whose rounds run once", (SEAL, KEEP)),
 }
+# the kinds that `new` offers; book_flight is for `init`
 KINDS = ("tool", "asking", "prompt", "resource", "task", "single_use")
 
 
@@ -34,9 +36,9 @@ class Draft:
     name: str  # the name of the function and of its folder
     logical_id: str  # the name of its resource in template.yaml
     comment: str  # the comment on that resource
-    policies: tuple[str, ...]  # SEAL: it may use the KMS key, because it asks; KEEP: also the table
+    policies: tuple[str, ...]  # SEAL, KEEP or neither
     has_worker: bool = False  # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
-    files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text; {} if they are there already
+    files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text of a new file
 
 
 def copied(kind: str, name: str) -> Draft:
@@ -57,7 +59,10 @@ def copied(kind: str, name: str) -> Draft:
 
 
 def _events(kind: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
-    """Return the event of each round of the sample's conversation. A round is one request: a call, or its answers."""
+    """Return the files with the events of the sample's conversation.
+
+    A call that asks its user takes several rounds. Each is one request, and so one event for Lambda.
+    """
     conversation = json.loads(template(f"samples/{kind}/rounds.json", values))
     events: dict[str, str] = {}
     for number, (label, params_of_round) in enumerate(conversation["rounds"].items(), start=1):

@@ -8,8 +8,8 @@
           Tags:                                 a property with a line for each item
             mcp-function: add
 
-PyYAML says in which lines a part stands. The lines are edited as text, because a YAML library would lose the comments
-and the layout of the file.
+PyYAML says in which lines a part stands: its span. The lines are edited as text, because a YAML library would lose the
+comments and the layout of the file.
 """
 
 from __future__ import annotations
@@ -27,10 +27,20 @@ if TYPE_CHECKING:
 
 FUNCTION = "AWS::Serverless::Function"
 INDENT = 2  # spaces of one level of the template
-# policies in one line: a list in brackets or a single value, then perhaps a comment
-INLINE_POLICIES = re.compile(r"      Policies: *(\[[^\[\]{}#]*\]|[^\[\]{}#\n]+?)( *#.*)?\n")
+INLINE_POLICIES = re.compile(
+    r"""
+    [ ]{6} Policies: [ ]*
+    (?P<policies>
+        \[ [^\[\]{}#]* \]     # a list: [!Ref MaySeal, AWSLambdaExecute]
+        | [^\[\]{}#\n]+?      # or one policy: !Ref MaySeal
+    )
+    (?P<comment> [ ]* \#.* )?
+    \n
+    """,
+    re.VERBOSE,
+)
 OUR_POLICIES = (f"!Ref {SEAL}", f"!Ref {KEEP}")
-# items of a property with a line for each
+# the toolkit's own items, where a property has a line for each item
 OUR_POLICY_ITEM = re.compile(rf"- !Ref ({SEAL}|{KEEP})$")
 OUR_TAG_ITEM = re.compile(f"{TAG}:")
 
@@ -46,7 +56,11 @@ def policies_property(names: Collection[str]) -> str:
 
 
 class TemplateEditor:
-    """The lines of a template. A place is the slice of some lines; its end is after the last one that is no comment."""
+    """The lines of a template.
+
+    A span is a slice of these lines, from the first line of a part. It ends before the comments and empty lines that
+    follow the part.
+    """
 
     def __init__(self, text: str) -> None:
         """Take the text of a template."""
@@ -61,9 +75,9 @@ class TemplateEditor:
         """Insert the block of a function after the last function; do nothing if none is found."""
         resources = template.parse(self.text)["Resources"]
         functions = [logical_id for logical_id, resource in resources.items() if resource.get("Type") == FUNCTION]
-        place = self._find("Resources", functions[-1]) if functions else None
-        if place:
-            self._insert(place.stop, f"\n{block}")
+        span = self._find("Resources", functions[-1]) if functions else None
+        if span:
+            self._insert(span.stop, f"\n{block}")
 
     def insert_after(self, logical_id: str, block: str) -> None:
         """Insert a resource after another one."""
@@ -71,43 +85,44 @@ class TemplateEditor:
 
     def remove(self, logical_id: str) -> None:
         """Remove a resource, with the empty lines before it."""
-        place = self._find_resource(logical_id)
-        first = place.start
-        while first and not self._lines[first - 1].strip():
+        span = self._find_resource(logical_id)
+        first = span.start
+        while first > 0 and not self._lines[first - 1].strip():
             first -= 1
-        del self._lines[first : place.stop]
+        del self._lines[first : span.stop]
 
     def copy_property(self, name: str, source: str, target: str) -> None:
-        """Give a resource the property of another one, if that has it."""
-        place = self._find_property(source, name)
-        if place:
-            self._insert_property(target, "".join(self._lines[place]))
+        """Copy a property from the source to the target, if the source has it."""
+        span = self._find_property(source, name)
+        if span:
+            self._insert_property(target, "".join(self._lines[span]))
 
-    def set_policies(self, logical_id: str, needed: Collection[str]) -> None:
-        """Give a function those of MaySeal and MayKeep that it needs; its other policies stay.
+    def set_policies(self, logical_id: str, names: Collection[str]) -> None:
+        """Give a function the policies MaySeal and MayKeep as it needs them; its other policies stay.
 
         Args:
             logical_id: the function's logical id.
-            needed: the policies' logical ids.
-
+            names: the logical ids of the policies that it needs.
         """
-        references = [f"!Ref {name}" for name in needed]
-        place = self._find_property(logical_id, "Policies")
-        if place is None:
-            self._insert_property(logical_id, _policies_line(references))
+        needed = [f"!Ref {name}" for name in names]
+        span = self._find_property(logical_id, "Policies")
+        if span is None:
+            self._insert_property(logical_id, _policies_line(needed))
             return
-        inline = INLINE_POLICIES.fullmatch(self._lines[place.start])
+        inline = INLINE_POLICIES.fullmatch(self._lines[span.start])
         if inline is None:
-            self._set_items(logical_id, "Policies", [f"- {reference}" for reference in references], OUR_POLICY_ITEM)
+            self._set_items(logical_id, "Policies", [f"- {policy}" for policy in needed], OUR_POLICY_ITEM)
             return
-        policies = [item.strip() for item in inline[1].strip("[]").split(",")]
+        policies = [policy.strip() for policy in inline["policies"].strip("[]").split(",")]
+        ours = [policy for policy in policies if policy in OUR_POLICIES]
+        if set(ours) == set(needed):
+            return
         others = [policy for policy in policies if policy not in OUR_POLICIES]
-        if set(policies) - set(others) != set(references):
-            line = _policies_line(references + others, inline[2] or "")
-            self._lines[place.start : place.start + 1] = line.splitlines(keepends=True)
+        line = _policies_line(needed + others, inline["comment"] or "")
+        self._lines[span.start : span.start + 1] = line.splitlines(keepends=True)
 
     def set_tag(self, logical_id: str, folder: str, *, needed: bool) -> None:
-        """Give a function the tag by which the two policies know it, or take it away; its other tags stay."""
+        """Give a function the tag by which the two policies know it, or remove the tag; other tags stay."""
         self._set_items(logical_id, "Tags", [f"{TAG}: {folder}"] if needed else [], OUR_TAG_ITEM)
 
     def add_layer(self, logical_id: str, layer: str) -> None:
@@ -122,29 +137,22 @@ class TemplateEditor:
             logical_id: the function's logical id.
             name: the property's name.
             needed: the items that it must have; missing ones are written first.
-            removable: matches the other items that are removed; a comment beside one stays, on its own line.
-
+            removable: matches the items that are removed unless they are needed; their comments stay.
         """
-        place = self._find_property(logical_id, name)
-        if place is None:
+        span = self._find_property(logical_id, name)
+        if span is None:
             if needed:
                 items = "".join(f"        {item}\n" for item in needed)
                 self._insert_property(logical_id, f"      {name}:\n{items}")
             return
-        old_lines = self._lines[place.start + 1 : place.stop]
+        first_line, *old_lines = self._lines[span]
         if not old_lines:
             return
-        indent = old_lines[0][: len(old_lines[0]) - len(old_lines[0].lstrip())]
-        old_items = [line.partition("#")[0].strip() for line in old_lines]
-        new_lines = [f"{indent}{item}\n" for item in needed if item not in old_items]
-        for line, item in zip(old_lines, old_items, strict=True):
-            if item in needed or not removable.match(item):
-                new_lines.append(line)
-            elif "#" in line:
-                new_lines.append(f"{indent}#{line.partition('#')[2]}")
-        if not all(map(_is_empty_or_comment, new_lines)):  # a property without items is not valid
-            new_lines.insert(0, self._lines[place.start])
-        self._lines[place] = new_lines
+        new_lines = _edited_items(old_lines, needed, removable)
+        if all(_is_empty_or_comment(line) for line in new_lines):
+            self._lines[span] = new_lines  # a property without items is not valid
+        else:
+            self._lines[span] = [first_line, *new_lines]
 
     def _insert(self, number: int, text: str) -> None:
         self._lines[number:number] = text.splitlines(keepends=True)
@@ -155,28 +163,29 @@ class TemplateEditor:
         self._insert(events.start if events else self._find_resource(logical_id).stop, text)
 
     def _find_resource(self, logical_id: str) -> slice:
-        """Return the place of a resource; the end of the file, if it is missing."""
+        """Return the span of a resource; the end of the file, if it is missing."""
         end = len(self._lines)
         return self._find("Resources", logical_id) or slice(end, end)
 
     def _find_property(self, logical_id: str, name: str) -> slice | None:
-        """Return the place of a property; None if it is missing, or not indented as `init` writes it."""
+        """Return the span of a property; None if it is missing, or not indented as `init` writes it."""
         return self._find("Resources", logical_id, "Properties", name)
 
     def _find(self, *keys: str) -> slice | None:
-        """Return the place of the part under these keys, one of each level; None if it is not found."""
+        """Return the span of a part, by its keys from the top level down; None if it is not found."""
         try:
-            # The line break ends the last line, where the file has none.
+            # The last line of the file may lack a line break; the span needs one.
             node: Any = yaml.compose(f"{self.text}\n", yaml.SafeLoader)
         except yaml.YAMLError:
             return None  # an earlier edit has not fitted; `blocks.with_template` refuses the text
         first = 0
         for level, key in enumerate(keys):
-            members = node.value if isinstance(node, yaml.MappingNode) else []
-            found = [(name, value) for name, value in members if name.value == key]
-            if not found or found[0][0].start_mark.column != level * INDENT:
+            member = _member(node, key)
+            if member is None:
                 return None
-            name, node = found[0]
+            name, node = member
+            if name.start_mark.column != level * INDENT:
+                return None
             first = name.start_mark.line
         end = min(_line_after(node), len(self._lines))
         while _is_empty_or_comment(self._lines[end - 1]):
@@ -184,11 +193,35 @@ class TemplateEditor:
         return slice(first, end)
 
 
+def _edited_items(old_lines: list[str], needed: list[str], removable: re.Pattern[str]) -> list[str]:
+    """Return the lines of a property's items: missing ones first, then the old lines without those to remove."""
+    first_line = old_lines[0]
+    indent = first_line[: len(first_line) - len(first_line.lstrip())]
+    old_items = [line.partition("#")[0].strip() for line in old_lines]
+    new_lines = [f"{indent}{item}\n" for item in needed if item not in old_items]
+    for line, item in zip(old_lines, old_items, strict=True):
+        if item in needed or not removable.match(item):
+            new_lines.append(line)
+        elif "#" in line:
+            new_lines.append(f"{indent}#{line.partition('#')[2]}")
+    return new_lines
+
+
+def _member(node: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+    """Return the nodes of a key and its value in a mapping; None if there is no such key."""
+    if isinstance(node, yaml.MappingNode):
+        for name, value in node.value:
+            if name.value == key:
+                return name, value
+    return None
+
+
 def _line_after(node: yaml.Node) -> int:
-    """Return the number of the line after a node. A node with a line for each member ends where the next one begins."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style:
-        return int(node.end_mark.line)
-    return int(node.end_mark.line) + (node.end_mark.column > 0)
+    """Return the number of the line after a node."""
+    end = node.end_mark
+    # PyYAML ends a block collection at the beginning of the next token, and other nodes behind their last character.
+    is_at_line_start = end.column == 0 or (isinstance(node, yaml.CollectionNode) and not node.flow_style)
+    return int(end.line) if is_at_line_start else int(end.line) + 1
 
 
 def _policies_line(policies: list[str], comment: str = "") -> str:

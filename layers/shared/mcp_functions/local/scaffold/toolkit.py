@@ -17,7 +17,7 @@ def installed() -> Distribution:
     """Find the toolkit among the installed packages.
 
     Raises:
-        Problem: it is not installed, but only on the path.
+        Problem: it is importable, but not installed.
     """
     try:
         return distribution(NAME)
@@ -26,11 +26,14 @@ def installed() -> Distribution:
 
 
 def origin(toolkit: Distribution) -> Path | None:
-    """Return the wheel or the folder from which pip installed the toolkit; None if it was an index (PEP 610)."""
+    """Return the wheel or the folder from which pip installed the toolkit; None if it came from a package index.
+
+    pip writes the origin into the file direct_url.json of the installed package (PEP 610).
+    """
     try:
         direct_url = json.loads(toolkit.read_text("direct_url.json") or "{}")
         address = urlsplit(direct_url.get("url", ""))
-    except (ValueError, AttributeError):  # pip did not write this file
+    except (ValueError, AttributeError):  # the file is no JSON object, so another tool wrote it
         return None
     if address.scheme != "file":
         return None

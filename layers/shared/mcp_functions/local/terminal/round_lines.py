@@ -20,7 +20,7 @@ from mcp_functions.local.api_gateway.events import body_text, message_in
 from mcp_functions.local.inspection.key_source import local_scope, unlimited_envelope
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.loopback import json_object
-from mcp_functions.protocol.constants import CALLS, METHODS, WORKER
+from mcp_functions.protocol.constants import CALL_METHODS, METHODS, WORKER_SUFFIX
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.seal.claims import read_claims
 from mcp_functions.seal.kms import KmsKey
@@ -60,7 +60,7 @@ class RoundLines:
         """Return the line of a call; None for a call of the endpoint that another function has answered.
 
         Args:
-            folder: the function's folder; with the suffix WORKER, its worker, which continues a task.
+            folder: the function's folder; with the suffix WORKER_SUFFIX, its worker, which continues a task.
             event: the event as JSON.
             outcome: what the call returned.
         """
@@ -70,7 +70,7 @@ class RoundLines:
         returned = json_object(outcome.payload)
         request = _message(sent)
         response = _message(returned)
-        is_round = request.get("method") in CALLS and not folder.endswith(WORKER)
+        is_round = request.get("method") in CALL_METHODS and not folder.endswith(WORKER_SUFFIX)
         ending = _ending(returned, response, outcome.error)
         parts = [self._round_number(folder, request) if is_round else _method(request, sent)]
         parts += self._request_parts(folder, request)

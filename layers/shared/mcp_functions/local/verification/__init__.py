@@ -1,8 +1,11 @@
 """`mcp-functions verify`: says whether a server that was just deployed works. It changes nothing on AWS.
 
-A check is a function that returns the text of its success, or raises `Failed` or `Skipped`; each gives one line. The
-mode ("none", "iam", "jwt" or "oauth") says how the API knows who calls. The checks of the stack, its logs and its
-alarms need AWS, so they are skipped for a URL.
+    ok       endpoint: https://…/mcp answers; mode none, everybody may call
+    FAILED   lists: the endpoint differs from the catalog (tool add)
+    skipped  alarms: needs AWS: name the stack instead of its URL
+
+A check is a function that returns the text of an `ok`, or raises `Failed` or `Skipped`. The mode ("none", "iam", "jwt"
+or "oauth") says how the API knows who calls.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     import boto3
 
     from mcp_functions.local.verification.report import Line
+    from mcp_functions.settings import AuthMode
 
 __all__ = ["Options", "Patience", "verify"]
 
@@ -31,12 +35,12 @@ NEEDS_STACK = "needs AWS: name the stack instead of its URL"
 
 
 class Choices(TypedDict):
-    """The options that are words of the command line as they are."""
+    """The options that the command line gives as they are."""
 
     functions: Path  # the folder with the project's functions and catalog
     token: str | None  # an access token, in the modes jwt and oauth
-    auth: str | None  # the mode that is meant
-    origins: Sequence[str]  # whose pages may call
+    auth: str | None  # the mode that the user expects; None: any
+    origins: Sequence[str]  # the origins of web pages that may call
     region: str | None  # the AWS Region; None: as the AWS CLI decides
     profile: str | None  # the profile of the AWS configuration; None: as the AWS CLI decides
 
@@ -68,18 +72,19 @@ def verify(target: str, options: Options) -> Iterator[Line]:
 def _lines(url: str, stack: Stack | None, session: boto3.Session, options: Options) -> Iterator[Line]:
     began = options["patience"].now()
     try:
-        endpoint, mode = server.reach(url, options["token"], session)
+        endpoint, mode = server.connect(url, options["token"], session)
     except report.Failed as failed:
         yield report.Line("FAILED", "endpoint", str(failed))
         return
     project = catalog.read(options["functions"])
     endpoint_line = report.run("endpoint", partial(routes.check_endpoint, endpoint, mode))
     yield endpoint_line
-    yield report.run(
-        "closed routes", partial(routes.check_closed, endpoint, mode, options["auth"], lists.folders(project))
-    )
-    yield report.run("open routes", lambda: routes.check_open(endpoint, mode, *_pages(url, stack, options)))
-    reason = endpoint_line.text if endpoint_line.outcome == "skipped" else "the endpoint refuses your credentials"
+    folders = lists.folders(project)
+    yield report.run("closed routes", partial(routes.check_closed, endpoint, mode, options["auth"], folders))
+    yield report.run("open routes", partial(_check_open, endpoint, mode, stack, options))
+    reason = "the endpoint refuses your credentials"
+    if endpoint_line.outcome == "skipped":
+        reason = endpoint_line.text
     for name, check in _conversations(endpoint, project, options).items():
         if endpoint_line.outcome == "ok":
             yield report.run(name, check)
@@ -95,16 +100,26 @@ def _lines(url: str, stack: Stack | None, session: boto3.Session, options: Optio
     yield report.run("alarms", watch.check_alarms)
 
 
-def _pages(url: str, stack: Stack | None, options: Options) -> tuple[str, Sequence[str]]:
-    """Return the URL that the metadata must name, and the origins whose pages may call."""
-    if stack is None:
-        return url, options["origins"]
-    allowed = [origin for text in stack.variables("MCP_ALLOWED_ORIGINS") for origin in text.split(",")]
-    resource = stack.variables("MCP_RESOURCE_URL") or {url}
-    return min(resource), list(options["origins"]) or sorted({origin.strip() for origin in allowed} - {""})
+def _check_open(endpoint: server.Server, mode: AuthMode, stack: Stack | None, options: Options) -> str:
+    """Check the open routes, with the origins and the URL of the stack where the user names none."""
+    origins = options["origins"]
+    resource = endpoint.url
+    if stack:
+        origins = origins or _allowed_origins(stack)
+        resource = min(stack.variables("MCP_RESOURCE_URL") or {endpoint.url})
+    return routes.check_open(endpoint, mode, resource, origins)
+
+
+def _allowed_origins(stack: Stack) -> list[str]:
+    """Return the origins that the functions of a stack allow."""
+    origins: set[str] = set()
+    for comma_separated in stack.variables("MCP_ALLOWED_ORIGINS"):
+        origins |= {origin.strip() for origin in comma_separated.split(",")}
+    return sorted(origins - {""})
 
 
 def _conversations(endpoint: server.Server, project: lists.Catalog, options: Options) -> dict[str, Callable[[], str]]:
+    """Return the checks that need the user's credentials, by name."""
     tools: Mapping[str, str] = project.get("functions", {}).get("tools", {})
     tasks = [name for name, folder in tools.items() if folder in project.get("tasks", ())]
     calls = Calls(endpoint, options["named_tools"], options["answers"], tasks, options["patience"])

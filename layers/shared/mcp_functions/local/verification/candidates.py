@@ -1,7 +1,7 @@
-"""The calls that a verification may make.
+"""The calls that a verification may make: of tools that the user names, and calls that change nothing.
 
-The user names tools that may be called. Without a name only reads are made: resources, prompts, and tools with
-`readOnlyHint`. MCP says that any other tool may be destructive ("destructiveHint … Default: true").
+The latter are resources, prompts, and tools with `readOnlyHint`. MCP says that any other tool may be destructive
+("destructiveHint … Default: true").
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 LISTS = ("resources", "prompts", "tools")
-MAX_CALLS = 20  # how many calls are made that the user did not name
+MAX_CALLS = 20  # of calls that the user did not name
 
 
 class Call(NamedTuple):

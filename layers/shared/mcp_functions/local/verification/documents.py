@@ -1,7 +1,9 @@
 """Checks the documents by which clients find out where people sign in.
 
-The server's own document (RFC 9728) names the issuer of tokens. With the mode `oauth` this is functions/oauth of the
-same server, the sign-in front, which has a document too (RFC 8414) that names its endpoints.
+    resource document (RFC 9728)   names the issuer of access tokens
+    front document (RFC 8414)      in mode oauth: names the endpoints of the sign-in front, functions/oauth
+
+With the mode oauth, the sign-in front is the issuer, and belongs to the same server.
 """
 
 from __future__ import annotations
@@ -21,26 +23,27 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 REFUSALS = {401, 403}  # HTTP statuses for a caller without credentials
+NO_RESPONSE = 0  # `Response.status` where the server did not answer
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "revocation_endpoint")
 
 
 def names_front(server: Server) -> bool:
-    """Whether the server's metadata names its own origin as the place to sign in, where only `oauth` has a front."""
-    document = json_object(_get(server, server.metadata[0]).body)
+    """Whether the resource document names the server itself as the issuer: so the mode is oauth."""
+    document = json_object(_get(server, server.metadata_urls[0]).body)
     resource = urlsplit(str(document.get("resource")))
     return document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
 
 
 def check_resource(server: Server, url: str, resource: str) -> Document:
-    """Check the document of the server, and return it.
+    """Check the resource document, and return it.
 
     Args:
         server: the endpoint.
         url: the URL of the document.
-        resource: the URL that the document must name.
+        resource: the URL of the server, which the document must name.
 
     Raises:
-        Failed: it is closed, or clients cannot use it.
+        Failed: the document needs credentials, or clients cannot use it.
     """
     path = urlsplit(url).path
     document = _read(server, url)
@@ -52,14 +55,14 @@ def check_resource(server: Server, url: str, resource: str) -> Document:
 
 
 def check_front(server: Server, document: Document) -> list[str]:
-    """Check that the front's documents and endpoints are open; return the paths of the documents.
+    """Check that the front's documents and endpoints need no credentials; return the paths of the documents.
 
     Args:
         server: the endpoint.
-        document: the server's document, which names the front.
+        document: the resource document, which names the front.
 
     Raises:
-        Failed: one is closed, or clients cannot use it.
+        Failed: a document or an endpoint needs credentials, or clients cannot use it.
     """
     front = str(document["authorization_servers"][0])
     for path in (AUTHORIZATION_SERVER, OPENID):
@@ -76,12 +79,13 @@ def _check_endpoints(server: Server, path: str, metadata: Document) -> None:
             raise Failed(message=f"{path} has no {name}")
         url = str(metadata[name])
         response = _get(server, url)
-        if response.status in {0, HTTPStatus.NOT_FOUND, *REFUSALS}:
+        if response.status in {NO_RESPONSE, HTTPStatus.NOT_FOUND, *REFUSALS}:
             endpoint = urlsplit(url).path
             raise Failed(message=f"{endpoint} of the sign-in answers {response} to a caller without credentials")
 
 
 def _read(server: Server, url: str) -> Document:
+    """Get a document without credentials."""
     response = _get(server, url)
     if response.status != HTTPStatus.OK:
         raise Failed(message=f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials")

@@ -1,7 +1,7 @@
-"""Checks that the lists of the endpoint, and of each function, are those of this project's catalog.
+"""Checks that the endpoint, and each function, list what this project's catalog has.
 
-functions/mcp/catalog.json has all tools, prompts and resources of a project, and the folder of each name. A difference
-means that something else was deployed than what is here.
+functions/mcp/catalog.json has all tools, prompts and resources of a project, and the folder of each. A difference means
+that another version of the project was deployed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.handlers.catalog import LIST_NAMES, key_of
 from mcp_functions.local import catalog
 from mcp_functions.local.verification.report import Failed, Skipped, comma_list
-from mcp_functions.protocol.constants import LISTS
+from mcp_functions.protocol.constants import LIST_METHODS
 from mcp_functions.protocol.errors import MethodNotFound
 
 if TYPE_CHECKING:
@@ -21,28 +21,40 @@ if TYPE_CHECKING:
 
 Catalog = dict[str, Any]
 MAX_PAGES = 100  # pages of one list that are read
-METHODS = {list_name: method for method, list_name in LISTS.items()}  # "tools" -> "tools/list"
+METHODS = {list_name: method for method, list_name in LIST_METHODS.items()}  # "tools" -> "tools/list"
 
 
 def check_lists(server: Server, project: Catalog) -> str:
-    """Check that the endpoint lists what the catalog has."""
-    _check_known(project)
+    """Check that the endpoint lists what the catalog has.
+
+    Raises:
+        Failed: the lists differ, or the endpoint does not answer.
+        Skipped: there is no catalog here.
+    """
+    _require_catalog(project)
     deployed = read(server, LIST_NAMES)
     differences = catalog.differences(project, project | deployed)
     if differences:
         difference = f"the endpoint differs from the catalog ({comma_list(differences)})"
         raise Failed(message=f"{difference}: deploy again, or write the catalog again")
-    return f"{sum(len(project[list_name]) for list_name in LIST_NAMES)} handlers, as in the catalog"
+    count = sum(len(project[list_name]) for list_name in LIST_NAMES)
+    return f"{count} handlers, as in the catalog"
 
 
 def check_functions(server: Server, project: Catalog) -> str:
-    """Check that each function answers at its own route, and lists what the catalog has of it."""
-    _check_known(project)
-    problems = [_problem(server, folder, project) for folder in folders(project)]
-    different = [problem for problem in problems if problem]
-    if different:
-        raise Failed(message=comma_list(different))
-    return f"{len(problems)} functions answer at /mcp/<folder>, and list what the catalog has of them"
+    """Check that each function answers at its own route, and lists its part of the catalog.
+
+    Raises:
+        Failed: a list differs, or a function does not answer.
+        Skipped: there is no catalog here.
+    """
+    _require_catalog(project)
+    names = folders(project)
+    differences = [_difference(server, folder, project) for folder in names]
+    found = [difference for difference in differences if difference]
+    if found:
+        raise Failed(message=comma_list(found))
+    return f"{len(names)} functions answer at /mcp/<folder>, and list what the catalog has of them"
 
 
 def folders(project: Catalog) -> list[str]:
@@ -52,10 +64,15 @@ def folders(project: Catalog) -> list[str]:
 
 
 def read(server: Server, list_names: Iterable[str], folder: str = "") -> Catalog:
-    """Return lists, with all their pages.
+    """Return lists of the server, with all their pages.
+
+    Args:
+        server: the endpoint.
+        list_names: which lists, e.g. "tools".
+        folder: the function whose lists are read; "" for the endpoint.
 
     Raises:
-        Failed: the server does not answer one.
+        Failed: the server does not answer a list.
     """
     return {list_name: _pages(server, list_name, folder) for list_name in list_names}
 
@@ -64,7 +81,7 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
     entries: list[Any] = []
     params: dict[str, Any] = {}
     for _ in range(MAX_PAGES):
-        response = server.ask(METHODS[list_name], params, folder)
+        response = server.call(METHODS[list_name], params, folder)
         if response.code == MethodNotFound.code:
             break  # the server has no such list
         if response.result is None:
@@ -76,7 +93,7 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
     return entries
 
 
-def _problem(server: Server, folder: str, project: Catalog) -> str:
+def _difference(server: Server, folder: str, project: Catalog) -> str:
     """Return how a function differs from the catalog; "" if it does not."""
     expected = _part_of(folder, project)
     try:
@@ -99,6 +116,6 @@ def _part_of(folder: str, project: Catalog) -> Catalog:
     return part
 
 
-def _check_known(project: Catalog) -> None:
-    if not project.keys() >= {"functions", *LIST_NAMES}:
+def _require_catalog(project: Catalog) -> None:
+    if not {"functions", *LIST_NAMES} <= project.keys():  # it is {} where the file is missing
         raise Skipped(message="there is no functions/mcp/catalog.json here; --functions names the folder")

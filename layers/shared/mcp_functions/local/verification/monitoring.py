@@ -1,4 +1,10 @@
-"""Checks that the logs and alarms of a stack are there. An operator misses them only when they are needed."""
+"""Checks the logs and the alarms of a stack.
+
+    check_logs     each function has its log group, and a request of this run has its line there
+    check_alarms   each alarm has an action and a metric that is counted, and none is raised
+
+Without this check, an operator would notice only in trouble that a log or an alarm is missing.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +21,16 @@ if TYPE_CHECKING:
 GROUP = "AWS::Logs::LogGroup"
 ALARMS = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
 POLL_SECONDS = 2.0  # pause between two looks at a log
-NAMESPACE = "mcp-functions/"  # begins the namespace of the metrics that the template's metric filters count
-CLOCK_SECONDS = 60  # how far the clock of this machine may be ahead
-MAX_NAMES = 100  # the most names of one DescribeAlarms
+NAMESPACE = "mcp-functions/"  # what the namespaces of the metrics begin with that the template's filters count
+CLOCK_SECONDS = 60  # how much this machine's clock may be fast: a line may be that much older than `began`
+MAX_NAMES = 100  # DescribeAlarms takes no more names
 
 
 class Monitoring:
     """The log groups and alarms of one stack."""
 
     def __init__(self, stack: Stack, patience: Patience) -> None:
-        """Make the clients; nothing is read."""
+        """Make the clients of CloudWatch; nothing is read yet."""
         self._stack = stack
         self._patience = patience
         self._logs: Any = stack.session.client("logs")
@@ -40,15 +46,15 @@ class Monitoring:
         Raises:
             Failed: a group or the line is missing.
         """
-        groups = sorted({_group(name, function) for name, function in self._stack.functions.items()})
+        groups = sorted({_log_group(name, function) for name, function in self._stack.functions.items()})
         needed = sorted({*groups, *self._stack.ids(GROUP)})
         _check_present("log group", needed, [group for group in needed if self._exists(group)])
         if not request_id:
             return f"{comma_list(needed)}; no request of this run has a line"
-        since = int((began - CLOCK_SECONDS) * 1000)
-        until = self._patience.now() + self._patience.seconds
+        since = int((began - CLOCK_SECONDS) * 1000)  # unix milliseconds
+        deadline = self._patience.now() + self._patience.seconds
         while not any(self._has_line(group, request_id, since) for group in groups):
-            if self._patience.now() >= until:
+            if self._patience.now() >= deadline:
                 waited = f"{self._patience.seconds:g} s (--seconds)"
                 raise Failed(message=f"no line of request {request_id} after {waited} in {comma_list(groups)}")
             self._patience.sleep(POLL_SECONDS)
@@ -66,7 +72,7 @@ class Monitoring:
             raise Skipped(message="the stack has none; the parameter AlarmTopic makes them")
         alarms = self._alarms(names)
         _check_present("alarm", names, list(alarms))
-        _check_present("metric filter that counts", _counted(alarms.values()), self._filtered())
+        _check_present("metric filter that counts", _needed_metrics(alarms.values()), self._counted_metrics())
         silent = [name for name, alarm in alarms.items() if not _has_action(alarm)]
         if silent:
             raise Failed(message=f"no action follows {comma_list(silent)}")
@@ -85,29 +91,34 @@ class Monitoring:
         )
         return any(page["events"] for page in pages)
 
-    def _filtered(self) -> list[str]:
-        reads = self._logs.get_paginator("describe_metric_filters")
-        pages = [page for group in self._stack.ids(GROUP) for page in reads.paginate(logGroupName=group)]
-        filters = [metric_filter for page in pages for metric_filter in page["metricFilters"]]
-        return [metric["metricName"] for metric_filter in filters for metric in metric_filter["metricTransformations"]]
+    def _counted_metrics(self) -> list[str]:
+        """Return the metrics that the metric filters of the stack's log groups count."""
+        paginator = self._logs.get_paginator("describe_metric_filters")
+        metrics: list[str] = []
+        for group in self._stack.ids(GROUP):
+            for page in paginator.paginate(logGroupName=group):
+                for metric_filter in page["metricFilters"]:
+                    metrics += [metric["metricName"] for metric in metric_filter["metricTransformations"]]
+        return metrics
 
     def _alarms(self, names: list[str]) -> dict[str, Mapping[str, Any]]:
         kinds = ["MetricAlarm", "CompositeAlarm"]
-        answer = self._cloudwatch.describe_alarms(AlarmNames=names[:MAX_NAMES], AlarmTypes=kinds)
-        return {alarm["AlarmName"]: alarm for alarm in answer["MetricAlarms"] + answer["CompositeAlarms"]}
+        response = self._cloudwatch.describe_alarms(AlarmNames=names[:MAX_NAMES], AlarmTypes=kinds)
+        return {alarm["AlarmName"]: alarm for alarm in response["MetricAlarms"] + response["CompositeAlarms"]}
 
 
-def _group(name: str, function: Mapping[str, Any]) -> str:
+def _log_group(name: str, function: Mapping[str, Any]) -> str:
+    """Return the log group of a function, given its name and its configuration at Lambda."""
     return str(function.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{name}")
 
 
-def _counted(alarms: Collection[Mapping[str, Any]]) -> list[str]:
-    """Return the metrics of alarms that metric filters count. An alarm has one metric, or an expression of several."""
-    metrics = list(alarms)
+def _needed_metrics(alarms: Collection[Mapping[str, Any]]) -> list[str]:
+    """Return the metrics of alarms that metric filters must count."""
+    metrics: list[Mapping[str, Any]] = []
     for alarm in alarms:
+        metrics.append(alarm)  # an alarm of one metric has the metric's name itself
         metrics += [part["MetricStat"]["Metric"] for part in alarm.get("Metrics", ()) if "MetricStat" in part]
-    counted = {metric["MetricName"] for metric in metrics if metric.get("Namespace", "").startswith(NAMESPACE)}
-    return sorted(counted)
+    return sorted({metric["MetricName"] for metric in metrics if metric.get("Namespace", "").startswith(NAMESPACE)})
 
 
 def _has_action(alarm: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from mcp_functions.local.problems import Problem, first_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MAX_NAMES = 5  # names of a line
+MAX_NAMES = 5  # of names that a line shows
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
 
@@ -32,13 +32,13 @@ class Line(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        """Write the line; no character of a server's own words reaches the terminal as a command."""
+        """Write the line. The text may quote the server, so characters that a terminal would obey become spaces."""
         text = "".join(letter if letter.isprintable() else " " for letter in self.text)
         return f"{self.outcome:<9}{self.check}: {text}"
 
 
 class Patience(NamedTuple):
-    """How long a check waits for a task or a line in a log, and the clock that it is measured with."""
+    """How long a check waits for a task or for a line in a log, and by which clock."""
 
     seconds: float = 60  # to wait at most
     now: Callable[[], float] = time.time  # returns unix seconds
@@ -46,7 +46,12 @@ class Patience(NamedTuple):
 
 
 def run(name: str, check: Callable[[], str]) -> Line:
-    """Run one check; its result is the text of an `ok`."""
+    """Run one check, and return its line.
+
+    Args:
+        name: the name of the check.
+        check: returns the text of an `ok`, or raises Failed, Skipped or an error of boto3.
+    """
     try:
         return Line("ok", name, check())
     except Failed as failed:

@@ -1,7 +1,9 @@
-"""Checks the access to routes: closed ones refuse a caller without credentials, open ones answer.
+"""Checks the access to routes: a closed route refuses a caller without credentials, an open route answers.
 
-A browser asks for permission by an OPTIONS request without credentials (a preflight) before a page may call. So this
-route is open in every mode, as are the documents that say where to sign in.
+    closed   the endpoint and each function, unless the mode is none
+    open     OPTIONS /mcp, in every mode; and with jwt and oauth the documents that say where to sign in
+
+A browser asks by an OPTIONS request (a preflight) whether a page may call. It sends no credentials with this request.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.verification.server import Server
     from mcp_functions.settings import AuthMode
 
-WHO: dict[AuthMode, str] = {
+CALLERS: dict[AuthMode, str] = {
     "iam": "callers sign their requests",
     "jwt": "callers have an access token",
     "oauth": "callers sign in at the front",
@@ -30,12 +32,12 @@ WHO: dict[AuthMode, str] = {
 
 def check_endpoint(server: Server, mode: AuthMode) -> str:
     """Check that the endpoint answers the user's credentials."""
-    response = server.ask("server/discover", {})
-    if response.status in {401, 403}:
+    response = server.call("server/discover", {})
+    if response.status in documents.REFUSALS:
         raise Failed(message=f"your credentials are refused: {response}")
     if response.result is None:
         raise Failed(message=str(response))
-    return f"{server.url} answers; mode {mode}, {WHO[mode]}"
+    return f"{server.url} answers; mode {mode}, {CALLERS[mode]}"
 
 
 def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: Sequence[str]) -> str:
@@ -44,11 +46,11 @@ def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: 
     Args:
         server: the endpoint.
         mode: the mode that the endpoint shows.
-        expected: the mode that the user names.
+        expected: the mode that the user expects; None: any.
         folders: the folders of the functions.
     """
     if expected and expected != mode:
-        raise Failed(message=f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}")
+        raise Failed(message=f"{server.url} is in mode {mode}, not {expected}: {CALLERS[mode]}")
     if mode == "none":
         raise Skipped(message="mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so")
     answers = [_opened(server, mode, folder) for folder in ("", *folders)]
@@ -60,11 +62,11 @@ def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: 
 
 def _opened(server: Server, mode: AuthMode, folder: str) -> str:
     """Return how a route answers a caller without credentials; "" if it refuses as the mode does."""
-    url = server.at(folder)
-    response = server.send(url, server.write("server/discover", {}))
+    response = server.discover_anonymously(folder)
     if response.status == STATUSES[mode]:
         return ""
-    return f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials"
+    path = urlsplit(server.url_of(folder)).path
+    return f"{path} answers HTTP {response.status} to a caller without credentials"
 
 
 def check_open(server: Server, mode: AuthMode, resource: str, origins: Sequence[str]) -> str:
@@ -92,8 +94,8 @@ def _open_documents(server: Server, mode: AuthMode, resource: str) -> list[str]:
     """Check the documents that say where to sign in; return their paths."""
     if mode not in {"jwt", "oauth"}:
         return []
-    checked_documents = [documents.check_resource(server, url, resource) for url in server.metadata]
-    paths = [urlsplit(url).path for url in server.metadata]
+    checked_documents = [documents.check_resource(server, url, resource) for url in server.metadata_urls]
+    paths = [urlsplit(url).path for url in server.metadata_urls]
     if mode == "oauth":
         paths += documents.check_front(server, checked_documents[0])
     return paths

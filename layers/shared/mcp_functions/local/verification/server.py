@@ -1,4 +1,4 @@
-"""The server that is verified, as its callers reach it: over HTTP, with the user's credentials or with none."""
+"""The server that is verified, as its callers use it: over HTTP, with the user's credentials or without any."""
 
 from __future__ import annotations
 
@@ -27,26 +27,33 @@ if TYPE_CHECKING:
     from mcp_functions.attack.client import Request
     from mcp_functions.settings import AuthMode
 
-    Authorize = Callable[[str, Request], Request]
+    AddCredentials = Callable[[str, Request], Request]  # takes the URL and the request
 
 SECONDS = 30  # longest wait for a response; API Gateway has given up then
 # the HTTP status that a caller without credentials gets in each mode
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")  # the Region in a URL of API Gateway
-CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: dict[str, Any]()}}
+EMPTY_OBJECT: dict[str, Any] = {}
+CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: EMPTY_OBJECT}}
 
 
 @dataclass
 class Server:
-    """The endpoint, and the functions beneath it."""
+    """The endpoint, and the functions beneath it.
 
-    url: str  # the URL of the endpoint, "https://…/mcp"
-    # adds credentials to a request for a URL; it raises Skipped if there are none
-    authorize: Authorize = lambda _url, request: request
-    request_id: str = ""  # API Gateway's id of the last request
+    Attributes:
+        url: the URL of the endpoint, "https://…/mcp".
+        add_credentials: adds the user's credentials to a request, or raises Skipped if there are none. None: the server
+            needs no credentials.
+        request_id: API Gateway's id of the last request; "" if it gave none.
+    """
+
+    url: str
+    add_credentials: AddCredentials | None = None
+    request_id: str = ""
     _ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of JSON-RPC requests
 
-    def ask(
+    def call(
         self,
         method: str,
         params: Mapping[str, Any],
@@ -54,7 +61,7 @@ class Server:
         *,
         header_parameters: Iterable[tuple[str, str]] = (),
     ) -> Response:
-        """Send one MCP request with the user's credentials.
+        """Call a method with the user's credentials.
 
         Args:
             method: the method of the protocol, e.g. "tools/call".
@@ -62,29 +69,37 @@ class Server:
             folder: the function's folder; "" for the endpoint.
             header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
         """
-        url = self.at(folder)
-        return self.send(url, self.authorize(url, self.write(method, params, header_parameters)))
-
-    def write(
-        self, method: str, params: Mapping[str, Any], header_parameters: Iterable[tuple[str, str]] = ()
-    ) -> Request:
-        """Return an MCP request without credentials."""
         message = messages.message(method, params, next(self._ids), CAPABILITIES)
-        return messages.write(message, header_parameters)
+        return self.send_message(message, folder, header_parameters)
+
+    def send_message(
+        self, message: Mapping[str, Any], folder: str, header_parameters: Iterable[tuple[str, str]]
+    ) -> Response:
+        """Send a JSON-RPC request with the user's credentials; the parameters are those of `call`."""
+        url = self.url_of(folder)
+        request = messages.write(message, header_parameters)
+        if self.add_credentials:
+            request = self.add_credentials(url, request)
+        return self.send(url, request)
+
+    def discover_anonymously(self, folder: str = "") -> Response:
+        """Call `server/discover` without credentials."""
+        message = messages.message("server/discover", {}, next(self._ids), CAPABILITIES)
+        return self.send(self.url_of(folder), messages.write(message))
 
     def send(self, url: str, request: Request) -> Response:
-        """Send a request as it is."""
+        """Send an HTTP request as it is."""
         response = Client(url, {}, requests=1, seconds=SECONDS).send(request).response
         self.request_id = response.headers.get("apigw-requestid", self.request_id)
         return response
 
-    def at(self, folder: str) -> str:
-        """Return the URL of a function, or of the endpoint."""
+    def url_of(self, folder: str) -> str:
+        """Return the URL of a function; for "", the URL of the endpoint."""
         return f"{self.url}/{folder}" if folder else self.url
 
     @property
-    def metadata(self) -> list[str]:
-        """The URLs of the document that names the issuer of tokens."""
+    def metadata_urls(self) -> list[str]:
+        """The two URLs of the document that names the issuer of tokens (RFC 9728): for the path, and for the host."""
         address = urlsplit(self.url)
         root = f"{address.scheme}://{address.netloc}{METADATA}"
         return [root + address.path, root]
@@ -102,8 +117,8 @@ def session(region: str | None, profile: str | None) -> boto3.Session:
         stop(first_line(error), after=error)
 
 
-def reach(url: str, token: str | None, session: boto3.Session) -> tuple[Server, AuthMode]:
-    """Return a server with the user's credentials, and who may call it.
+def connect(url: str, token: str | None, session: boto3.Session) -> tuple[Server, AuthMode]:
+    """Find out the server's mode; return the server with the user's credentials for this mode, and the mode.
 
     Args:
         url: the URL of the endpoint; a URL of API Gateway names its Region.
@@ -113,19 +128,19 @@ def reach(url: str, token: str | None, session: boto3.Session) -> tuple[Server, 
     Raises:
         Failed: the endpoint does not answer as an MCP server of this toolkit.
     """
-    server = Server(url)
-    mode = _find_mode(server)
-    if mode in {"jwt", "oauth"}:
-        server.authorize = _bearer(token)
+    mode = _find_mode(Server(url))
+    if mode == "none":
+        return Server(url), mode
     if mode == "iam":
         region_in_url = REGION.search(urlsplit(url).hostname or "")
-        server.authorize = _signature(session, region_in_url[1] if region_in_url else session.region_name)
-    return server, mode
+        region = region_in_url[1] if region_in_url else session.region_name
+        return Server(url, _signature(session, region)), mode
+    return Server(url, _bearer(token)), mode
 
 
 def _find_mode(server: Server) -> AuthMode:
-    """Return who may call, as the endpoint shows it to a caller without credentials."""
-    response = server.send(server.url, server.write("server/discover", {}))
+    """Return the mode that the endpoint shows to a caller without credentials."""
+    response = server.discover_anonymously()
     if response.status == STATUSES["none"] and response.result is not None:
         return "none"
     if response.status == STATUSES["iam"]:
@@ -135,7 +150,7 @@ def _find_mode(server: Server) -> AuthMode:
     return "oauth" if documents.names_front(server) else "jwt"
 
 
-def _bearer(token: str | None) -> Authorize:
+def _bearer(token: str | None) -> AddCredentials:
     def add(_url: str, request: Request) -> Request:
         if not token:
             raise Skipped(message="callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
@@ -144,7 +159,7 @@ def _bearer(token: str | None) -> Authorize:
     return add
 
 
-def _signature(session: boto3.Session, region: str | None) -> Authorize:
+def _signature(session: boto3.Session, region: str | None) -> AddCredentials:
     def sign(url: str, request: Request) -> Request:
         credentials = session.get_credentials()
         if credentials is None:

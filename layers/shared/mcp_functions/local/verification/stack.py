@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ENDPOINT = "Endpoint"  # the output of template.yaml with the server's URL
 FUNCTION = "AWS::Lambda::Function"
-UPDATED = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
+COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
 
 
 class Stack:
@@ -28,18 +28,18 @@ class Stack:
         """Read the stack.
 
         Raises:
-            Problem: there is none, it has no endpoint, or the user may not read it.
+            Problem: there is no such stack, it has no endpoint, or the user may not read it.
         """
         self.session: Any = session  # boto3's clients are typed by other packages
         try:
             cloudformation = self.session.client("cloudformation")
-            (described,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+            (stack,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
             pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
             resources = [resource for page in pages for resource in page["StackResourceSummaries"]]
         except (BotoCoreError, ClientError) as error:
             stop(f"the stack {name} cannot be read: {first_line(error)}", after=error)
-        self.status = str(described["StackStatus"])
-        outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", ())}
+        self.status = str(stack["StackStatus"])
+        outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", ())}
         if ENDPOINT not in outputs:
             stop(f"the stack {name} has no output {ENDPOINT}; its status is {self.status}")
         self.endpoint = str(outputs[ENDPOINT])
@@ -48,7 +48,7 @@ class Stack:
             self._resources[resource["ResourceType"]].append(resource.get("PhysicalResourceId", ""))
 
     def ids(self, kind: str) -> list[str]:
-        """Return the physical ids of the resources of a type."""
+        """Return the physical ids (for example, names) of the resources of a type, such as AWS::Lambda::Function."""
         return self._resources[kind]
 
     @cached_property
@@ -58,17 +58,17 @@ class Stack:
         return {name: client.get_function_configuration(FunctionName=name) for name in self.ids(FUNCTION)}
 
     def variables(self, name: str) -> set[str]:
-        """Return the values that the functions have of an environment variable."""
+        """Return the values of an environment variable in all functions, without empty ones."""
         values = {_variables(function).get(name, "") for function in self.functions.values()}
         return values - {""}
 
     def check(self, mode: str) -> str:
-        """Check that the stack is complete, and that the functions believe what the API enforces.
+        """Check that the stack is complete, and that its functions are set to the mode that the API enforces.
 
-        Args:
-            mode: the mode that the API enforces.
+        Raises:
+            Failed: a deployment has not ended well, or MCP_AUTH_MODE of a function is another mode.
         """
-        if self.status not in UPDATED:
+        if self.status not in COMPLETE:
             raise Failed(message=f"its status is {self.status}")
         broken = [name for name, function in self.functions.items() if function.get("State") == "Failed"]
         if broken:
