@@ -1,8 +1,8 @@
 """How a harness knows who calls it, like an API with the same AuthMode.
 
-none     everybody may call, and nobody is known
-jwt      a call needs an access token of a local issuer, which gives one to every client
-oauth    a call needs such a token too; a client gets it at functions/oauth, the sign-in front before the issuer
+none     it does not know: everybody may call
+jwt      by an access token of a local issuer, which gives one to every client
+oauth    by an access token that a client gets at functions/oauth, the sign-in front before the issuer
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLIENT_OF_FRONT = "local-front"  # the client id of the sign-in front at the iss
 
 
 class Authorization(NamedTuple):
-    """What a mode adds to the harness."""
+    """The parts of the harness that depend on the mode."""
 
     issuer: Issuer | None  # issues access tokens; None with the mode none
     authorizer: JwtAuthorizer | None  # checks access tokens for the API; None with the mode none

@@ -188,7 +188,7 @@ def _set_parameters(document: TOMLDocument, environment: str, changes: Parameter
             table[KEY] = [_item(name, value) for name, value in _pairs(table[KEY]).items()]
         if KEY in table:
             _set_items(table[KEY], changes)
-    # `_set_items` sees one parameter in each item, but "A=1 B=2" may stand there too.
+    # `_set_items` expects one parameter in each item, but an item may be "A=1 B=2".
     if _parameters(document, environment) != expected:
         stop(f"an item of {KEY} of {environment} in {FILE} holds several parameters: give each an item of its own")
 

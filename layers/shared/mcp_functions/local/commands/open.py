@@ -93,7 +93,7 @@ def command(token: str, **chosen: Unpack[OpenOptions]) -> int:
 
 
 def _make_request(chosen: OpenOptions) -> Request:
-    """Return what the options say about the refused request. What they do not say is missing, and not compared."""
+    """Return the refused request. A part that no option names is missing, and is not compared."""
     request = Request(answer_within=chosen["answer_within"])
     if chosen["method"]:
         request["method"] = chosen["method"]
@@ -132,7 +132,7 @@ def _aws_keys(chosen: OpenOptions) -> KeySource:
 
 
 def _harness_key(chosen: OpenOptions) -> AbstractContextManager[KeySource]:
-    """Return the harness's key. The scope of every function is tried, first the one that the options name."""
+    """Return the harness's key. The scope of every function is tried, first the scope that the options name."""
     expected_service = chosen["service"]
     if not expected_service and chosen["function"]:
         expected_service = f"{environment.STACK}/{chosen['function']}"

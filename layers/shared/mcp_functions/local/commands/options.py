@@ -1,4 +1,4 @@
-"""What several commands share: options, reading a file or stdin, and the end of `serve` and `kms` by a signal."""
+"""Shared by several commands: options, reading a file or stdin, and the end of `serve` and `kms` by a signal."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
        rotated.
     3. Other clients read the file, answer, and get the result.
 
-Each client is a process of its own. A temporary copy of the functions is changed, not the project.
+Each client is a separate process. A temporary copy of the functions is changed, not the project.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
 
 
 def _check_processes(rounds: Rounds) -> None:
-    """Check that each round ran in a process of its own."""
+    """Check that each round ran in a separate process."""
     processes = {invocation.pid for invocation in rounds.invocations}
     expect(len(processes) == COUNT, "two rounds were one process")
 

@@ -1,4 +1,4 @@
-"""What the demos share: the call of `update_work_item`, round by round, and the transcript at the terminal.
+"""Shared by the demos: the call of `update_work_item`, round by round, and the transcript at the terminal.
 
 A round is one request of the call: the first, or a later one with the answers to the questions of the round before.
 """

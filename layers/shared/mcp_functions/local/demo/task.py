@@ -75,7 +75,7 @@ class _Demo:
             self.transcript.write(line)
             self.last_line = line
         if not self.has_killed and KILL_AT in message:
-            # Two workers may run if one started late. Then none is killed now, and the next poll tries again.
+            # Two workers may run if one started late. Then no worker is killed now, and the next poll tries again.
             self.has_killed = self.harness.kill_only_process(f"{TOOL}{WORKER_SUFFIX}")
             if self.has_killed:
                 self.transcript.write(KILLED)

@@ -72,7 +72,7 @@ def _create(file: Path) -> None:
     content = {"keyId": str(uuid.uuid4()), "material": base64.b64encode(secrets.token_bytes(MATERIAL_BYTES)).decode()}
     draft = file.with_name(f".{FILE}.{secrets.token_hex(8)}")
     try:
-        # The mode is set when the file is made, so nobody else can read it at any time.
+        # The mode is set when the file is made, so another user can read it at no time.
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as draft_file:
             draft_file.write(json.dumps(content, indent=2) + "\n")

@@ -26,7 +26,7 @@ OK = 200
 
 
 class Protocol(NamedTuple):
-    """What differs between the services in this protocol."""
+    """The differences between the services in this protocol."""
 
     service: str  # the first part of the host name
     target: str  # what X-Amz-Target has before the operation, with the dot

@@ -37,6 +37,7 @@ MAX_TEXT = 60  # the most characters of a client's text in a line
 MAX_REQUESTS = 200  # how many of the last requests are known to have a line
 CRASH_TEXT = "failed unexpectedly. The server's log says why."  # the toolkit's text for a tool that raised by accident
 ACTIONS = {"accept": "answered", "decline": "declined", "cancel": "cancelled"}
+DONE = "done"
 SEPARATOR = " · "
 
 
@@ -65,30 +66,23 @@ class RoundLines:
             outcome: what the call returned.
         """
         sent = json_object(event)
-        if self._has_line(folder, sent):
-            return None
+        request_id = str(_object(sent.get("requestContext")).get("requestId", ""))
+        if folder == FRONT_DOOR and request_id in self._requests_with_line:
+            return None  # functions/mcp has passed the request to another function, which has ended before
+        if request_id:
+            self._requests_with_line.append(request_id)
         returned = json_object(outcome.payload)
         request = _message(sent)
         response = _message(returned)
         is_round = request.get("method") in CALL_METHODS and not folder.endswith(WORKER_SUFFIX)
         ending = _ending(returned, response, outcome.error)
-        parts = [self._round_number(folder, request) if is_round else _method(request, sent)]
+        parts = [self._round_label(folder, request) if is_round else _method(request, sent)]
         parts += self._request_parts(folder, request)
         parts += _question_parts(response)
-        if is_round or ending.text != "done":
+        if is_round or ending.text != DONE:  # a list or a poll has no result worth a word
             parts.append(ending.text)
         parts += _figure_parts(response, outcome)
         return Line(SEPARATOR.join(filter(None, parts)), ending.is_failure)
-
-    def _has_line(self, folder: str, sent: dict[str, Any]) -> bool:
-        """Whether a request has a line already: functions/mcp has passed it to another function, which ended first."""
-        request_id = _object(sent.get("requestContext")).get("requestId")
-        if not isinstance(request_id, str):
-            return False
-        if folder == FRONT_DOOR and request_id in self._requests_with_line:
-            return True
-        self._requests_with_line.append(request_id)
-        return False
 
     def _request_parts(self, folder: str, request: dict[str, Any]) -> Iterator[str]:
         """Yield the name that the client calls, and its user's answers."""
@@ -102,7 +96,7 @@ class RoundLines:
                 part += f" {without_controls(json.dumps(response, ensure_ascii=False))}"
             yield part
 
-    def _round_number(self, folder: str, request: dict[str, Any]) -> str:
+    def _round_label(self, folder: str, request: dict[str, Any]) -> str:
         """Return "round 2" if the request has the state of round 1; "round ?" if the state cannot be opened."""
         state = _object(request.get("params")).get("requestState")
         if not isinstance(state, str) or not state:
@@ -190,7 +184,7 @@ def _ending_of_result(result: dict[str, Any]) -> str:
         return "goes on without a question"
     if result.get("isError") is True:
         return "failed" if CRASH_TEXT in json.dumps(result.get("content")) else "tool error"
-    return "done"
+    return DONE
 
 
 def _message(event_or_result: dict[str, Any]) -> dict[str, Any]:
