@@ -1,7 +1,7 @@
 """The command `mcp-functions`, also `python -m mcp_functions` and `python -m mcp_functions.local`.
 
-The function of a command returns the exit code, or None for 0. If it raises an error that the user can correct, one line
-goes to stderr, and the exit code is 2.
+The function of a command returns the exit code, or None for 0. If it raises an error that the user can correct, one
+line goes to stderr, and the exit code is 2.
 """
 
 from __future__ import annotations
