@@ -17,7 +17,7 @@ from mcp_functions.local import environment
 from mcp_functions.local.commands import options
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.inspection import explain, key_source
-from mcp_functions.local.inspection.explain import Request
+from mcp_functions.local.inspection.claims_check import RefusedRequest
 from mcp_functions.local.lambdas import functions
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol import json_reader
@@ -92,9 +92,9 @@ def command(token: str, **chosen: Unpack[OpenOptions]) -> int:
     return 1 if explanation.reasons else 0
 
 
-def _make_request(chosen: OpenOptions) -> Request:
+def _make_request(chosen: OpenOptions) -> RefusedRequest:
     """Return the refused request. A part that no option names is missing, and is not compared."""
-    request = Request(answer_within=chosen["answer_within"])
+    request = RefusedRequest(answer_within=chosen["answer_within"])
     if chosen["method"]:
         request["method"] = chosen["method"]
     if chosen["target"] is not None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.inspection.explain import ON_REQUEST, explain
+from mcp_functions.local.inspection.claims_check import ON_REQUEST
+from mcp_functions.local.inspection.explain import explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
 from mcp_functions.local.inspection.reasons import WHY
 from mcp_functions.protocol.constants import CALL_METHODS
