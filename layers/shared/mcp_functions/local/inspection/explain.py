@@ -79,7 +79,7 @@ def explain_public_part(token: str, *, now: float) -> Explanation:
 
 
 def explain(
-    token: str, keyring: KeySource, request: RefusedRequest, *, now: float, show_state: bool = False
+    token: str, keys: KeySource, request: RefusedRequest, *, now: float, show_state: bool = False
 ) -> Explanation:
     """Describe a token, and every reason to refuse it.
 
