@@ -134,12 +134,9 @@ def _missing_capability(
         return explanation_message(call, (), Obstacle.RUNS_AS_TASK)
     names = capability_names(required)
     session = exchange.session
-    is_declared = session is not None and all(session.declares(name) for name in names)
-    is_in_revision = all(revisions.supports(exchange.revision, name) for name in names)
-    if not is_in_revision:
-        obstacle = Obstacle.NOT_IN_REVISION
-    elif not is_declared:
-        obstacle = Obstacle.NOT_DECLARED
+    if session is None or not all(session.declares(name) for name in names):
+        can_declare = all(revisions.supports(exchange.revision, name) for name in names)
+        obstacle = Obstacle.NOT_DECLARED if can_declare else Obstacle.NOT_IN_REVISION
     questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
     return explanation_message(call, questions, obstacle)
 

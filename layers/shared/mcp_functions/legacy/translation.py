@@ -185,13 +185,11 @@ def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
 def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
     """Return the result of a tool. Earlier revisions have no structured content, or only objects."""
     result["content"] = [legacy_content(block, revision) for block in result["content"]]
-    if "structuredContent" not in result:
-        return result
-    structured = result["structuredContent"]
+    structured = result.get("structuredContent", {})
     if isinstance(structured, dict) and supports(revision, "structuredContent"):
         return result
-    del result["structuredContent"]
-    if not result["content"] and structured is not None:  # otherwise the client would get no content at all
+    result.pop("structuredContent", None)
+    if not result["content"] and structured is not None:  # a result without any content gets the text {}
         result["content"] = [{"type": "text", "text": dumps(structured)}]
     return result
 
