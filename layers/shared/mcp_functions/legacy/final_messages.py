@@ -75,14 +75,11 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Ob
     error = outcome.error or {}
     if error.get("code") == MissingRequiredClientCapability.code:
         return _missing_capability(exchange, call, error["data"], obstacle)
-    if call.method == "resources/read" and _is_resource_not_found(error):
+    # Other modern errors have the code of ResourceNotFound too, but only this one names the `uri`.
+    is_not_found = error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
+    if call.method == "resources/read" and is_not_found:
         error = {**error, "code": RESOURCE_NOT_FOUND}
     return responses.error_message(call.id, error)
-
-
-def _is_resource_not_found(error: Mapping[str, Any]) -> bool:
-    """Return whether a modern error says so. Other errors have its code too, but only this one names the `uri`."""
-    return error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
 
 
 def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
