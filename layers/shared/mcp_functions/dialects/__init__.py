@@ -132,13 +132,9 @@ class FrontDoorDialects(NamedTuple):
         known_folders = {known for folders in self.catalog["functions"].values() for known in folders.values()}
         if folder not in known_folders:
             raise InvalidRequestState(UNKNOWN_FUNCTION)
-        meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
-        message: Any = {
-            "jsonrpc": "2.0",
-            "id": None,
-            "method": RESUME_METHOD,
-            "params": {"function": folder, "_meta": meta},
-        }
+        meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
+        params = {"function": folder, "_meta": meta}
+        message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME_METHOD, "params": params}
         return http._replace(headers={**http.headers, "mcp-method": RESUME_METHOD}), message
 
 

@@ -214,9 +214,7 @@ def _read_answers(turn: Turn, responses: Iterable[Mapping[str, Any]]) -> dict[st
 
 
 def _write_state(token: str, options: Options) -> str | dict[str, str]:
-    if options.state_is_object:
-        return {SEALED: token}
-    return token
+    return {SEALED: token} if options.state_is_object else token
 
 
 def _read_state(state: object) -> str:
@@ -236,9 +234,7 @@ def _read_options(request: Request) -> Options:
     declared = declaration(request, NAME) or {}
     option = declared.get("option", 0)
     state_type = declared.get("state", "string")
-    if type(option) is not int or option not in FORMATS:
-        raise InvalidParams(INVALID_OPTIONS)
-    if state_type not in ("string", "object"):
+    if type(option) is not int or option not in FORMATS or state_type not in ("string", "object"):
         raise InvalidParams(INVALID_OPTIONS)
     return Options(FORMATS[option], state_is_object=state_type == "object")
 

@@ -114,8 +114,7 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     if stored is None:
         notes.reason = "answered_late"
         return
-    waits_for_this_answer = stored.record.phase == "asked" and stored.record.step == question.step
-    if not waits_for_this_answer:
+    if stored.record.phase != "asked" or stored.record.step != question.step:
         notes.reason = "answered_before"
         return
     if exchange.deployment.now() >= question.stream.ends:
@@ -142,14 +141,7 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
 def _continue_call(
     waiting: WaitingCall, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
 ) -> bool:
-    """Continue a call with a response of the client; False if the same response, sent twice, has already continued it.
-
-    Args:
-        waiting: the call.
-        question: the question that the client answers.
-        stored: the record of the call, in the phase "asked".
-        message: the response.
-    """
+    """Continue a call with its answer; False if the same answer, sent twice, has already continued it."""
     mailbox = waiting.mailbox
     deadline = waiting.exchange.gateway_deadline
     result = message.get("result")

@@ -75,14 +75,11 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Ob
     error = outcome.error or {}
     if error.get("code") == MissingRequiredClientCapability.code:
         return _missing_capability(exchange, call, error["data"], obstacle)
-    if call.method == "resources/read" and _is_resource_not_found(error):
+    # Other modern errors have the code of ResourceNotFound too, but only this one names the `uri`.
+    is_not_found = error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
+    if call.method == "resources/read" and is_not_found:
         error = {**error, "code": RESOURCE_NOT_FOUND}
     return responses.error_message(call.id, error)
-
-
-def _is_resource_not_found(error: Mapping[str, Any]) -> bool:
-    """Return whether a modern error says so. Other errors have its code too, but only this one names the `uri`."""
-    return error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
 
 
 def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
@@ -134,12 +131,9 @@ def _missing_capability(
         return explanation_message(call, (), Obstacle.RUNS_AS_TASK)
     names = capability_names(required)
     session = exchange.session
-    is_declared = session is not None and all(session.declares(name) for name in names)
-    is_in_revision = all(revisions.supports(exchange.revision, name) for name in names)
-    if not is_in_revision:
-        obstacle = Obstacle.NOT_IN_REVISION
-    elif not is_declared:
-        obstacle = Obstacle.NOT_DECLARED
+    if session is None or not all(session.declares(name) for name in names):
+        can_declare = all(revisions.supports(exchange.revision, name) for name in names)
+        obstacle = Obstacle.NOT_DECLARED if can_declare else Obstacle.NOT_IN_REVISION
     questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
     return explanation_message(call, questions, obstacle)
 

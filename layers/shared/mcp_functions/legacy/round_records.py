@@ -5,9 +5,6 @@ A round is one run of the call's handler, with the answers so far. Its outcome b
     the round asks             "asked": the first question goes to the client; its id holds the call and the others
     the time was up            "working": a later request of the client runs the next round
     the call has ended         "over": the response goes to the client
-
-    run_round          runs the next round, and stores its record
-    record_outcome     makes the record of an outcome, with `record_question` or `record_end`
 """
 
 from __future__ import annotations
@@ -100,15 +97,14 @@ def record_question(waiting: WaitingCall, questions: Mapping[str, Any], answers:
     """
     if len(questions) > MAX_QUESTIONS:
         return _record_not_asked(waiting, questions, Obstacle.TOO_MANY_QUESTIONS)
+    revision = waiting.exchange.revision
     stream = waiting.stream._replace(ends=answer_deadline(waiting.exchange))
     step = waiting.step + 1
+    elicitation_id = f"{stream.nonce}-{step}"
     # All questions are translated now, so that no user answers the first one when a later one cannot be asked.
-    requests = [
-        translation.legacy_question(question, waiting.exchange.revision, elicitation_id=f"{stream.nonce}-{step}")
-        for question in questions.values()
-    ]
-    known_requests = [request for request in requests if request is not None]
-    if len(known_requests) < len(requests):
+    requests = [translation.legacy_question(each, revision, elicitation_id) for each in questions.values()]
+    first_request = requests[0]
+    if first_request is None or None in requests:
         return _record_not_asked(waiting, questions, Obstacle.NOT_IN_REVISION)
     (key, question), *others = questions.items()
     pending = PendingQuestion(
@@ -126,7 +122,7 @@ def record_question(waiting: WaitingCall, questions: Mapping[str, Any], answers:
         observability.current().reason = error.reason
         obstacle = Obstacle.TOO_LARGE if isinstance(error, StateTooLarge) else Obstacle.NO_KEY
         return _record_not_asked(waiting, questions, obstacle)
-    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **known_requests[0]}]
+    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **first_request}]
     return CallRecord(stream.nonce, step, "asked", messages, until=stream.ends)
 
 

@@ -103,18 +103,7 @@ def new_session(params: Mapping[str, Any], revision: str, principal: str | None,
 
 
 def open_session(token: str, seal: IdSeal, principal: str | None, *, caller_id: str, now: float) -> Session:
-    """Return the session that an id holds.
-
-    Args:
-        token: the session id.
-        seal: the seal of session ids.
-        principal: digest of the caller; None on a server without sign-in.
-        caller_id: the name under which the caller's invalid ids are counted.
-        now: the time in unix seconds.
-
-    Raises:
-        SessionNotFound: the id is invalid, expired or another caller's. The client cannot tell which.
-    """
+    """Return the session that an id holds; SessionNotFound if the id is invalid, expired or another caller's."""
     try:
         claims = seal.open(token, caller_id)
     except InvalidRequestState as error:

@@ -104,10 +104,8 @@ class Tasks:
         try:
             task_id = self.store.create(task, owner)
         except TooManyTasks:
-            limit = self._settings.max_open_tasks
-            return tool.error_result(
-                f"You have {limit} tasks open, and may have no more: finish or cancel one of them."
-            )
+            most = self._settings.max_open_tasks
+            return tool.error_result(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
             return tool.error_result(TOO_LARGE_MESSAGE)

@@ -88,10 +88,8 @@ def from_json(payload: Mapping[str, Any]) -> Task:
     """Return the task in an item's payload; members that another release wrote are ignored."""
     names = {one.name for one in fields(Task)}
     members = {name: value for name, value in payload.items() if name in names}
-    if payload["held"]:
-        members["lease_until"] = payload["until"]
-    else:
-        members["retry_at"] = payload["until"]
+    deadline = "lease_until" if payload["held"] else "retry_at"
+    members[deadline] = payload["until"]
     members["invocations"] = payload["summons"]
     members["scopes"] = tuple(payload["scopes"])  # JSON has lists
     members["used"] = tuple(payload["used"])

@@ -104,8 +104,7 @@ class TaskStore:
                 self._table.replace(item, to_json(after))
             except Conflict:
                 continue
-            awaits_worker = after.invocations > before.invocations  # `transitions.await_worker` has counted one more
-            if awaits_worker:
+            if after.invocations > before.invocations:  # `transitions.await_worker` has counted one more
                 self._invoke_worker(task_id, owner)
             return after
         raise Busy(CONTENTION)
