@@ -112,7 +112,8 @@ class RoundClaim:
         try:
             result = run_round()
         except BaseException:  # also when the process must stop: the round has no result, so it may run again
-            self._end_lease(item)
+            with suppress(Conflict, McpError):  # if the table fails, the lease ends by itself
+                self._table.replace(item, {**item.payload, "lease": 0})
             raise
         self._record(item, result)
         return result
@@ -149,10 +150,8 @@ class RoundClaim:
         """Read the item of the conversation; None if there is none yet."""
         try:
             return self._table.get(self._key)
-        except UnreadableItem:
-            raise InvalidRequestState(
-                SingleUseReason.UNREADABLE
-            ) from None  # the client gets the error of every bad state
+        except UnreadableItem:  # the client gets the error of every bad state
+            raise InvalidRequestState(SingleUseReason.UNREADABLE) from None
 
     def _check_may_run(self, recorded: Mapping[str, Any], now: float) -> None:
         """Check that the request may run its round, or get its result: the table at the top, line by line."""
@@ -171,11 +170,6 @@ class RoundClaim:
     def _has_result(self, item: Item) -> bool:
         """Tell whether an item has the result of this round."""
         return item.payload["round"] == self._round and "answer" in item.payload
-
-    def _end_lease(self, item: Item) -> None:
-        """Let the same request run at once. If the table fails, the lease ends by itself."""
-        with suppress(Conflict, McpError):
-            self._table.replace(item, {**item.payload, "lease": 0})
 
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
@@ -197,5 +191,4 @@ def _digest_request(request: Request) -> str:
     """Return the digest of the state and the answers in a request."""
     token: str = request.params["requestState"]
     answers = dict(request.params.get("inputResponses", {}))
-    digest = canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers)
-    return base64url(digest)
+    return base64url(canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers))

@@ -42,14 +42,7 @@ class AuditRecord(NamedTuple):
 
 
 def audit_record(round_: Round, handler: str, *, sent: bool, answered_by: str = "client") -> AuditRecord:
-    """Return the audit record of a round.
-
-    Args:
-        round_: the round, after the author's function has run.
-        handler: the name of the handler.
-        sent: whether the client gets the questions of the round; False if an error takes their place.
-        answered_by: who gave the answers in the request: "client", "app" or "model".
-    """
+    """Return the audit record of a round; `sent` is False if an error takes the place of its questions."""
     requests = round_.requests if sent else {}
     return AuditRecord(
         flow=round_.request.flow,

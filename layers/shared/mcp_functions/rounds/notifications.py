@@ -34,9 +34,7 @@ class Progress(Capability):
         """
         if not isinstance(message, str | None):
             self._round.fail(MESSAGE_NOT_TEXT, type=type(message).__name__)
-        if total is not None and not isfinite(total):
-            total = None  # JSON has no infinity
-        numbers = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"  # "3 of 0" would say nothing
         self._round.progress_message = message or numbers
         show_progress = progress_listener.get()
         if show_progress:  # only on the author's machine
@@ -50,7 +48,7 @@ class Progress(Capability):
             return
         self._last_sent = progress
         params = {"progressToken": token, "progress": progress}
-        if total is not None:
+        if total is not None and isfinite(total):  # JSON has no infinity
             params["total"] = total
         if message is not None:
             params["message"] = message
@@ -80,9 +78,7 @@ class Log(Capability):
             self._round.fail(UNKNOWN_LEVEL, level=level, levels=", ".join(LOG_LEVELS))
         lowest = self._round.request.meta.get(META_LOG_LEVEL)
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
-        if lowest is None:
-            return
-        if LOG_LEVELS.index(level) < LOG_LEVELS.index(lowest):  # from debug to emergency
+        if lowest is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(lowest):
             return
         try:
             params = {"level": level, "data": to_json(data)}

@@ -177,7 +177,7 @@ class Round:
         if len(answered) < len(questions):
             self.end()
         for outcome in answered:
-            if outcome.error:
+            if outcome.error is not None:  # an exception of the author's code may be false (`__bool__`)
                 raise outcome.error
         return [outcome.answer for outcome in answered]
 

@@ -182,8 +182,7 @@ class StepCall:
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
-            is_cancelled_by_author = not self.round.has_ended
-            if is_cancelled_by_author:
+            if not self.round.has_ended:  # the author's code cancelled the call
                 task.cancel()
             await task  # an exception of the function leaves here
             raise
