@@ -218,9 +218,8 @@ class EndpointFactory:
         """Make the object that runs the rounds of handlers."""
         from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - not every function needs it
 
-        states = self._seals.states if self._has_keys else None
-        audit = self._options.audit
-        return Conversations(self._audience, states, self._seals.table, now=self._now, audit=audit, tasks=tasks)
+        seals = self._seals if self._has_keys else None
+        return Conversations(self._audience, seals, now=self._now, audit=self._options.audit, tasks=tasks)
 
     def _make_tasks(self) -> tuple[Tasks, Worker]:
         """Make the object that answers requests about tasks, and the one that runs tasks in the worker."""

@@ -86,6 +86,8 @@ def _number_or_constant(value: object) -> bytes:
     Raises:
         TypeError, ValueError: the value is NaN or infinite, or is not JSON.
     """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return b"%d" % value
     if isinstance(value, float) and value.is_integer():
         return b"%d" % value  # 2.0 is 2, and 1e23 has all of its digits
     return dumps_ascii(value).encode()

@@ -69,11 +69,15 @@ class KmsKey:
             client: the function that builds a KMS client with boto3's methods.
 
         Raises:
-            Misconfigured: the ARN names an alias, or has no id.
+            Misconfigured: the ARN names an alias, or no key.
         """
         self.arn = arn
         self.id = _key_id(arn)
-        if "alias/" in arn or not self.id:
+        if not self.id:
+            raise Misconfigured(
+                reason="MCP_KMS_KEYS holds an ARN without an id: give key ARNs (arn:aws:kms:...:key/...)"
+            )
+        if "alias/" in arn:
             message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
             raise Misconfigured(message)
         self._client = PerProcess(client)
@@ -147,7 +151,7 @@ class WrappingKeys:
 
     def generate(self, born: int) -> DataKey:
         """Generate a data key. `born` is the current time in unix seconds."""
-        with observability.KmsTimer():
+        with observability.kms_call():
             wrapping = self.by_hint[self.first_hint]
             try:
                 plaintext, wrapped = wrapping.generate(self._context(born))
@@ -161,7 +165,7 @@ class WrappingKeys:
 
     def unwrap(self, header: Header) -> DataKey:
         """Unwrap the data key of a token. The keyring has checked that its hint is in `by_hint`."""
-        with observability.KmsTimer():
+        with observability.kms_call():
             wrapping = self.by_hint[header.kek_hint]
             try:
                 plaintext = wrapping.unwrap(header.wrapped, self._context(header.born))
