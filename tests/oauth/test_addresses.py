@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_functions.oauth import addresses
+from mcp_functions.oauth.addresses import is_public, network_of
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from mcp_functions.oauth import addresses
     ["93.184.216.34", "1.1.1.1", "2606:4700::1111", "2a00:1450:4001:81b::200e", "64:ff9b::5db8:d822", "::ffff:1.1.1.1"],
 )
 def test_a_public_address_may_be_fetched_from(address: str) -> None:
-    assert addresses.is_public(address)
+    assert is_public(address)
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ def test_a_public_address_may_be_fetched_from(address: str) -> None:
     ],
 )  # fmt: skip
 def test_an_address_of_this_network_may_not(address: str) -> None:
-    assert not addresses.is_public(address)
+    assert not is_public(address)
 
 
 def test_a_customers_addresses_have_one_budget() -> None:
-    assert addresses.network("198.51.100.7") == "198.51.100.7"
-    assert addresses.network("2001:db8:1:2:3:4:5:6") == addresses.network("2001:db8:1:2::9") == "2001:db8:1:2::/64"
-    assert addresses.network("2001:db8:1:3::9") != addresses.network("2001:db8:1:2::9")
-    assert addresses.network("no:address") == "no:address"
-    assert addresses.network("") == ""
+    assert network_of("198.51.100.7") == "198.51.100.7"
+    assert network_of("2001:db8:1:2:3:4:5:6") == network_of("2001:db8:1:2::9") == "2001:db8:1:2::/64"
+    assert network_of("2001:db8:1:3::9") != network_of("2001:db8:1:2::9")
+    assert network_of("no:address") == "no:address"
+    assert network_of("") == ""

@@ -215,7 +215,7 @@ def test_proxies_of_the_environment_are_not_used(
 
 
 def test_a_host_that_does_not_answer_is_given_three_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safe_fetch, "SECONDS", 0.1)
+    monkeypatch.setattr(safe_fetch, "FETCH_SECONDS", 0.1)
     never = Event()
 
     def resolve(_host: str) -> list[str]:
@@ -250,7 +250,7 @@ def dripping(text: bytes) -> type[StreamRequestHandler]:
 def test_a_host_that_sends_a_byte_at_a_time_gets_no_more_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
 ) -> None:
-    monkeypatch.setattr(safe_fetch, "SECONDS", 0.3)
+    monkeypatch.setattr(safe_fetch, "FETCH_SECONDS", 0.3)
     certificate = write_certificate(tmp_path, HOST)
     with listening(dripping(text), server_context(certificate)) as address:
         site = Site(str(certificate))

@@ -20,7 +20,7 @@ from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.tasks import Tasks, Worker
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support import wire
-from tests.support.dispatching import dispatcher
+from tests.support.dispatching import OwnStates, dispatcher
 from tests.support.strict_kms import Clock, Repeatable
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ class Deployment:
                 CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime, rand=self.rand
             )
 
+        seals = OwnStates(self.settings, states)
         server = dispatcher(
-            handlers, self.settings, "local/work/test", states, now=self.clock, tasks=self.tasks, audit=audit
+            handlers, self.settings, "local/work/test", seals, now=self.clock, tasks=self.tasks, audit=audit
         )
         parameters = lookup.header_names(catalog.build(handlers))
         self.endpoint = Endpoint(self.settings, server.answer, header_parameters=parameters, run_task=self.worker.work)

@@ -124,7 +124,7 @@ class FrontDoor:
         handle_legacy = lazy_function(partial(self._make_legacy_server, folder))  # made at its first call
         endpoint = Endpoint(
             settings,
-            self.answer,
+            handle_request=self.answer,
             documents=metadata.documents(settings, self._catalog.get("scopes", ())),
             header_parameters=lookup.cors_headers(self._catalog, settings),
             is_stopped=folder in settings.stopped_functions,

@@ -100,7 +100,7 @@ def read_token(_http: HttpRequest, body: object) -> str | None:
     return body["id"]
 
 
-def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
+def continue_call(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
     """Return the call that a response continues.
 
     Raises:
@@ -243,4 +243,4 @@ def _read_options(request: Request) -> Options:
     return Options(FORMATS[option], state_is_object=state_type == "object")
 
 
-DIALECT = Dialect(NAME, answer, read_token=read_token, continue_turn=continue_turn)
+DIALECT = Dialect(NAME, answer, read_token=read_token, continue_call=continue_call)

@@ -5,7 +5,7 @@ response. So a table has an item for each conversation. A request claims its rou
 and writes the result into the item before the client gets it:
 
     while round 2 runs    {"round": 2, "print": …, "lease": 1785000030}
-    after round 2         {"round": 2, "print": …, "answer": the result, or null if it was too large to keep}
+    after round 2         {"round": 2, "print": …, "answer": the result, or null if it is not kept}
 
     print    the fingerprint: a digest of the state and the answers in the request; stored items need the short name
     lease    in unix seconds: until then Lambda has ended the invocation, and no other request may run the round
@@ -85,14 +85,12 @@ class RoundClaim:
         """
         conversation_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000
         self._table = make_table(conversation_seconds + SPARE_SECONDS + ROUNDING_SECONDS)
-        # In unix seconds. After this time every state of the conversation has expired, so nobody needs the item.
+        # In unix seconds. After this time every state of the conversation has expired, and the item is not needed.
         self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
         self._rejects_repeated = handler.single_use == "reject"  # otherwise a repeated request gets the recorded result
         self._key = Key(KIND, state.flow, state.binding.principal)
         self._round = state.round + 1  # the round to run; the state is from the round before
-        token: str = request.params["requestState"]
-        answers = dict(request.params.get("inputResponses", {}))
-        self._fingerprint = base64url(canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers))
+        self._fingerprint = _digest_request(request)
         self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS  # in unix seconds
 
     def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
@@ -113,7 +111,7 @@ class RoundClaim:
             return recorded
         try:
             result = run_round()
-        except BaseException:  # also if the process is told to stop: the round has no result, so it may run again
+        except BaseException:  # also when the process must stop: the round has no result, so it may run again
             self._end_lease(item)
             raise
         self._record(item, result)
@@ -181,7 +179,7 @@ class RoundClaim:
 
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
-        answer = None if self._rejects_repeated else result  # nobody reads the result again if repeats are refused
+        answer = None if self._rejects_repeated else result  # a refused request never gets the result
         try:
             self._write_answer(item, answer)
         except ItemTooLarge as error:
@@ -193,3 +191,11 @@ class RoundClaim:
             self._table.replace(item, {"round": self._round, "print": self._fingerprint, "answer": answer})
         except Conflict:  # another invocation has claimed the round, and its result counts
             raise TemporarilyUnavailable(SingleUseReason.OVERTAKEN, retry_after=1) from None
+
+
+def _digest_request(request: Request) -> str:
+    """Return the digest of the state and the answers in a request."""
+    token: str = request.params["requestState"]
+    answers = dict(request.params.get("inputResponses", {}))
+    digest = canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers)
+    return base64url(digest)

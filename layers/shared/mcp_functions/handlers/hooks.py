@@ -9,7 +9,7 @@
             print(call.name, time.monotonic() - began)
 
 The function of the handler runs at the `yield`. If the function asks its user, the call takes several requests, and the
-function runs again in each of them. Such a run is a round. The hook runs in every round.
+function runs again in each of them. Each run is a round, and the hook runs in every round.
 """
 
 from __future__ import annotations

@@ -195,11 +195,8 @@ def _refuse_before_star(name: str, hint: object) -> None:
     declaration = _find_declaration(hint)
     if declaration is None:
         return
-    noun = "a capability"
-    if isinstance(declaration, Ask):
-        noun = "a question to the user"
-    if isinstance(declaration, Shared):
-        noun = "a shared value"
+    nouns = {Ask: "a question to the user", Shared: "a shared value"}
+    noun = nouns.get(type(declaration), "a capability")
     message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
     raise TypeError(message)
 
@@ -209,10 +206,8 @@ def _refuse_both_levels(capabilities: Iterable[type[Capability]]) -> None:
 
     It asks inline by `answer = elicit(…)`, and on the low level by returning an InputRequiredResult.
     """
-    asking = [capability for capability in capabilities if capability.needs_state]
-    is_low_level = any(capability.low_level for capability in asking)
-    is_inline = any(not capability.low_level for capability in asking)
-    if is_low_level and is_inline:
+    levels = {capability.low_level for capability in capabilities if capability.needs_state}
+    if levels == {True, False}:
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
 

@@ -55,14 +55,12 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
         UnknownName: the catalog has no such tool or prompt.
         ResourceNotFound: no resource or template has this URI.
     """
-    if method == "tools/call":
-        check_advertised(catalog, "tools")
-        return _find_tool(catalog, _text_param(params, "name"))
-    if method == "prompts/get":
-        check_advertised(catalog, "prompts")
-        return _find_prompt(catalog, _text_param(params, "name"))
-    check_advertised(catalog, "resources")
-    return _find_resource(catalog, _text_param(params, "uri"))
+    if method == "resources/read":
+        check_advertised(catalog, "resources")
+        return _find_resource(catalog, _text_param(params, "uri"))
+    list_name = "tools" if method == "tools/call" else "prompts"
+    check_advertised(catalog, list_name)
+    return _find_by_name(catalog, list_name, _text_param(params, "name"))
 
 
 def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
@@ -79,7 +77,7 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     kind, name = read_reference(params)
     if kind == "ref/prompt":
         check_advertised(catalog, "prompts")
-        return _find_prompt(catalog, name)
+        return _find_by_name(catalog, "prompts", name)
     templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
     if name in templates:
         return Target("resourceTemplates", name, templates[name])
@@ -98,16 +96,17 @@ def read_reference(params: Mapping[str, Any]) -> tuple[str, str]:
     raise InvalidParams(message)
 
 
-def _find_tool(catalog: Mapping[str, Any], name: str) -> Target:
-    functions: Mapping[str, str] = catalog["functions"]["tools"]
+def _find_by_name(catalog: Mapping[str, Any], list_name: str, name: str) -> Target:
+    """Find a tool or a prompt."""
+    functions: Mapping[str, str] = catalog["functions"][list_name]
     if name in functions:
-        return Target("tools", name, functions[name])
+        return Target(list_name, name, functions[name])
     tool = _tool_of_companion(catalog, name)
-    if tool:
+    if tool and list_name == "tools":
         return Target("tools", tool, functions[tool], companion=name)
     if UNLISTED_KEY in functions:
-        return Target("tools", UNLISTED_KEY, functions[UNLISTED_KEY])
-    raise UnknownName(message="Unknown tool")
+        return Target(list_name, UNLISTED_KEY, functions[UNLISTED_KEY])
+    raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
 
 
 def _tool_of_companion(catalog: Mapping[str, Any], name: str) -> str | None:
@@ -116,15 +115,6 @@ def _tool_of_companion(catalog: Mapping[str, Any], name: str) -> str | None:
     if hyphen + suffix not in COMPANION_SUFFIXES:
         return None
     return tool if tool in catalog.get("asks", ()) else None
-
-
-def _find_prompt(catalog: Mapping[str, Any], name: str) -> Target:
-    functions: Mapping[str, str] = catalog["functions"]["prompts"]
-    if name in functions:
-        return Target("prompts", name, functions[name])
-    if UNLISTED_KEY in functions:
-        return Target("prompts", UNLISTED_KEY, functions[UNLISTED_KEY])
-    raise UnknownName(message="Unknown prompt")
 
 
 def _find_resource(catalog: Mapping[str, Any], uri: str) -> Target:

@@ -55,9 +55,7 @@ def returns_content_list(annotation: object) -> bool:
         if any(_nests_content(part) for part in parts):
             message = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
             raise TypeError(message)
-    if not lists:
-        return False
-    return len(content_lists) == len(lists)
+    return bool(lists) and len(content_lists) == len(lists)
 
 
 def _is_unstructured(annotation: object) -> bool:

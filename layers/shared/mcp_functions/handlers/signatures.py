@@ -93,12 +93,14 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], lis
 def _list_from_code(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
     """List the parameters of a plain function, as its code object has them.
 
-    def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
+        def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
 
-    co_varnames             ("city", "nights", "step", …)     then the local variables
-    co_argcount             2                                 the first two names are before `*`
-    co_kwonlyargcount       1                                 the next one is after `*`
-    __defaults__            (1,)                              for the last parameters before `*`
+        co_varnames             ("city", "nights", "step", …)
+        co_argcount             2                                 the first two names are before `*`
+        co_kwonlyargcount       1                                 the next one is after `*`
+        __defaults__            (1,)                              for the last parameters before `*`
+
+    The other names in `co_varnames` are those of local variables.
     """
     code = function.__code__
     end = code.co_argcount + code.co_kwonlyargcount

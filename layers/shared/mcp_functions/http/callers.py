@@ -97,7 +97,7 @@ class Pseudonyms:
         if now < self._retry_at:
             raise TemporarilyUnavailable(reason="kms:caller_key")
         try:
-            with observability.KmsTimer():
+            with observability.kms_call():
                 key = self._hmac_key.mac(LABEL + month.encode())
         except McpError:
             self._retry_at = now + PAUSE_SECONDS

@@ -41,9 +41,9 @@ DID_NOT_RUN = {
     "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
     "ConnectTimeoutError", "EndpointConnectionError",
 }  # fmt: skip
-# A word of these is in each name of an error after which the function may have run: the connection broke after the
-# request was sent. An example is ReadTimeoutError.
-MAY_HAVE_RUN = ("Read", "Streaming", "ConnectionClosed")
+# If the connection broke after the request was sent, the function may have run. The names of these errors have one of
+# these words in them, for example ReadTimeoutError.
+BROKEN_CONNECTION_WORDS = ("Read", "Streaming", "ConnectionClosed")
 
 T = TypeVar("T")
 
@@ -136,7 +136,7 @@ def _invoke_error(error: Exception) -> McpError:
         return errors.TemporarilyUnavailable(reason)
     if code == "RequestTooLargeException":
         return errors.ContentTooLarge(reason=reason)
-    if any(word in code for word in MAY_HAVE_RUN):
+    if any(word in code for word in BROKEN_CONNECTION_WORDS):
         return errors.OutcomeUnknown(reason=reason)
     return errors.Misconfigured(reason)  # every other error, such as a missing permission, needs the operator
 

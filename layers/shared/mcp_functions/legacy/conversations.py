@@ -110,7 +110,7 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     question = sealed_ids.open_question_id(message["id"], mailbox.seals.questions, exchange)
     notes = observability.current()
     notes.conclude("complete")
-    stored = mailbox.retry(lambda: mailbox.find(question.stream), exchange.deadline)
+    stored = mailbox.retry(lambda: mailbox.find(question.stream), exchange.gateway_deadline)
     if stored is None:
         notes.reason = "answered_late"
         return
@@ -151,7 +151,7 @@ def _continue_call(
         message: the response.
     """
     mailbox = waiting.mailbox
-    deadline = waiting.exchange.deadline
+    deadline = waiting.exchange.gateway_deadline
     result = message.get("result")
     if not isinstance(result, dict):  # the client could not ask its user
         observability.current().reason = "client_error"

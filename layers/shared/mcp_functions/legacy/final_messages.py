@@ -1,4 +1,13 @@
-"""The response that ends a call for its client: a result, an error, or an explanation why its user was not asked."""
+"""The response that ends a call for its client.
+
+The outcome of the call decides:
+
+    a result                         the result, as the client's revision has it
+    questions for pages alone        error -32042, with which the client opens the pages
+    other questions, or no time      an explanation why the call is not finished
+    error: a capability is missing   an explanation
+    another error                    the error
+"""
 
 from __future__ import annotations
 
@@ -124,11 +133,14 @@ def _missing_capability(
     if "extensions" in required:
         return explanation_message(call, (), Obstacle.RUNS_AS_TASK)
     names = capability_names(required)
-    questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
     session = exchange.session
-    if session is None or not all(session.declares(name) for name in names):
-        can_declare = all(revisions.supports(exchange.revision, name) for name in names)
-        obstacle = Obstacle.NOT_DECLARED if can_declare else Obstacle.NOT_IN_REVISION
+    is_declared = session is not None and all(session.declares(name) for name in names)
+    is_in_revision = all(revisions.supports(exchange.revision, name) for name in names)
+    if not is_in_revision:
+        obstacle = Obstacle.NOT_IN_REVISION
+    elif not is_declared:
+        obstacle = Obstacle.NOT_DECLARED
+    questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
     return explanation_message(call, questions, obstacle)
 
 

@@ -132,9 +132,9 @@ class Mailbox:
 
     def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord | None:
         """Reserve a call for the function that handles this exchange; None if another function was faster."""
-        until = math.ceil(exchange.ends) + RUNNING_MARGIN
+        until = math.ceil(exchange.lambda_deadline) + RUNNING_MARGIN
         running = stored.record._replace(phase="running", messages=(), until=until)
-        return self.replace(stored, running, exchange.deadline)
+        return self.replace(stored, running, exchange.gateway_deadline)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord | None:
         """Replace a record by another; None if another writer was faster.

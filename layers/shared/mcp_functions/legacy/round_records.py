@@ -62,11 +62,11 @@ def run_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, A
     outcome = run_call(exchange, waiting.call, capabilities, answers)
     try:
         # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
-        record = mailbox.retry(lambda: record_outcome(waiting, outcome), exchange.ends)
-        stored = mailbox.replace(claim, record, exchange.ends)
+        record = mailbox.retry(lambda: record_outcome(waiting, outcome), exchange.lambda_deadline)
+        stored = mailbox.replace(claim, record, exchange.lambda_deadline)
     except ItemTooLarge:
         record = record_end(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
-        stored = mailbox.replace(claim, record, exchange.ends)
+        stored = mailbox.replace(claim, record, exchange.lambda_deadline)
     except McpError as error:
         # Nothing is stored. After `CallRecord.until`, the client's next poll gets OutcomeUnknown.
         notes.reason = error.reason

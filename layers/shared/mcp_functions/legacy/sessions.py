@@ -137,7 +137,9 @@ def _declared_letters(capabilities: object, revision: str) -> str:
     for letter, name in CAPABILITY_LETTERS.items():
         if revisions.supports(revision, name) and _declares(capabilities, name):
             letters += letter
-    return letters + APPS if shows_apps(capabilities) else letters
+    if shows_apps(capabilities):
+        letters += APPS
+    return letters
 
 
 def _declares(capabilities: Mapping[str, Any], name: str) -> bool:

@@ -57,11 +57,6 @@ class SignIn(NamedTuple):
         """Read the claims of a sealed value, which has further claims."""
         return cls(**{name: claims[name] for name in cls._fields})
 
-    @property
-    def may_be_remembered(self) -> bool:
-        """Whether the browser may remember the consent."""
-        return self.consent != ""
-
 
 def begin(request: OAuthRequest, services: Services) -> Response:
     """Answer `GET /authorize`: with the consent page, or with a redirect.
@@ -92,7 +87,7 @@ def _find_client(request: OAuthRequest, services: Services) -> Client:
     client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
     if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
         raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
-    if not re.fullmatch(STATE, request.parameters.get("state", "")):  # without its `state` a client reads no response
+    if not re.fullmatch(STATE, request.parameters.get("state", "")):  # a client ignores a response without its `state`
         raise OAuthError(errors.INVALID_REQUEST, "state is too long, or not in ASCII")
     return client
 
@@ -129,7 +124,7 @@ def decide(request: OAuthRequest, services: Services) -> Response:
         denied = OAuthError(errors.ACCESS_DENIED, "the user did not consent")
         return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
     cookies = []
-    if sign_in.may_be_remembered and request.parameters.get("remember") == "yes":
+    if sign_in.consent and request.parameters.get("remember") == "yes":
         cookies.append(services.browsers.remember(request, browser, sign_in.consent))
     return _redirect_to_provider(sign_in, browser, services, cookies)
 

@@ -1,9 +1,9 @@
-"""The browser of a sign-in, and its two cookies.
+"""The two cookies of a browser. This authorization server keeps no session, so they hold what it knows of a browser.
 
-    mcp-browser    a random id; values that the front seals for a sign-in open only together with it
-    mcp-consents   the consents that the user gave before, sealed (encrypted and authenticated)
+    mcp-browser    a random id; the values that are sealed for a sign-in in this browser open only together with it
+    mcp-consents   the consents that the user gave before in this browser, sealed
 
-The front, this authorization server, keeps no session, so the cookies hold what it must know about a browser.
+Sealed means encrypted and authenticated.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 BROWSER = "mcp-browser"
 CONSENTS = "mcp-consents"
-BROWSER_SECONDS = REMEMBERED.lifetime_seconds  # how long a browser keeps both cookies
-BROWSER_ID = r"[A-Za-z0-9_-]{43}"
-MAX_REMEMBERED = 24  # the consents that a cookie has room for
+COOKIE_SECONDS = REMEMBERED.lifetime_seconds  # how long a browser keeps both cookies
+BROWSER_ID = r"[A-Za-z0-9_-]{43}"  # 32 bytes in base64url
+MAX_REMEMBERED = 24  # consents; a browser keeps at most 4 KB of a cookie
 
 
 class Browser(NamedTuple):
-    """A browser."""
+    """A browser, by its cookie."""
 
-    id: str  # 32 random bytes as base64url; only the cookie of the browser and this request know it
+    id: str  # 32 random bytes in base64url; a secret of the browser
 
     @property
     def digest(self) -> str:
-        """The text to which sealed values are bound. It does not reveal the cookie."""
+        """A digest of the id, to which sealed values are bound."""
         return base64url(hashlib.sha256(b"browser\0" + self.id.encode()).digest())
 
 
@@ -42,21 +42,21 @@ class Browsers:
     """Reads and writes the cookies of browsers."""
 
     def __init__(self, settings: FrontSettings, values: SealedValues) -> None:
-        """Take the settings, and the object that seals the remembered consents."""
+        """Keep `values`, which seals the remembered consents; the URL of the front decides the names of the cookies."""
         self._values = values
-        # A cookie whose name begins with "__Host-" cannot come from another host. Browsers accept it over https alone,
-        # so a front on this machine, without https, uses no prefix.
+        # Another host of the domain cannot set a cookie whose name begins with "__Host-". Browsers accept such a cookie
+        # over https alone, so a front on a developer's machine has no prefix.
         self._is_secure = settings.url.startswith("https://")
 
     def recognise(self, request: OAuthRequest) -> Browser | None:
-        """Return the browser of a request; None if it has no cookie."""
+        """Return the browser of a request; None if the request has no valid cookie."""
         value = request.cookies.get(self._name(BROWSER), "")
         if not re.fullmatch(BROWSER_ID, value):
             return None
         return Browser(value)
 
     def cookie(self, browser: Browser) -> str:
-        """Return the cookie by which a browser is recognised later."""
+        """Return the Set-Cookie header by which a new browser is recognised later."""
         return self._cookie(BROWSER, browser.id)
 
     def has_consented(self, request: OAuthRequest, browser: Browser, consent: str) -> bool:
@@ -64,7 +64,7 @@ class Browsers:
         return consent in self._remembered(request, browser)
 
     def remember(self, request: OAuthRequest, browser: Browser, consent: str) -> str:
-        """Return the cookie with which a browser remembers one more consent."""
+        """Return the Set-Cookie header with which a browser remembers one more consent; the oldest make room."""
         others = [other for other in self._remembered(request, browser) if other != consent]
         newest = [*others, consent][-MAX_REMEMBERED:]
         sealed = self._values.seal(REMEMBERED, {"consents": newest}, (browser.digest,))
@@ -84,8 +84,9 @@ class Browsers:
         return f"__Host-{name}" if self._is_secure else name
 
     def _cookie(self, name: str, value: str) -> str:
-        # Lax: the provider's redirect to /callback is a navigation from another site, and has to carry the cookie.
-        attributes = f"Path=/; Max-Age={BROWSER_SECONDS}; HttpOnly; SameSite=Lax"
+        # Lax and not Strict: with the provider's redirect to /callback, which comes from another site, the browser has
+        # to send the cookie.
+        attributes = f"Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Lax"
         if self._is_secure:
             attributes += "; Secure"
         return f"{self._name(name)}={value}; {attributes}"

@@ -1,7 +1,9 @@
-"""Limits what one caller can make the front (this authorization server) do.
+"""Limits of what one caller can make this authorization server do. A caller is the network of a client's IP address.
 
-A caller, the network of an address, has a budget of fetches of clients' URLs, and one of requests that the provider
-refuses. Work takes a unit from the budget, which refills with time.
+    FETCHES     fetches of URLs that clients chose           10 at once, then one in 6 seconds
+    REFUSALS    requests that the provider then refuses      30 at once, then one in 2 seconds
+
+A caller has a budget of each kind ("token bucket"). Work takes a unit from the budget, which refills with time.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class Limit(NamedTuple):
 
 
 FETCHES = Limit(10, 6, "fetch_budget")
-# The front calls the provider in its own name. After many refusals the provider would throttle the whole deployment.
+# All requests to the provider come from one client, this server. After many refusals it would throttle all users.
 REFUSALS = Limit(30, 2, "provider_budget")
 
 
@@ -55,7 +57,7 @@ class CallerBudgets:
         Raises:
             Busy: the budget is empty, so the block does not run.
         """
-        self.charge(caller_id)  # first, so that many requests at once cannot pass; returned if nothing was refused
+        self.charge(caller_id)  # before the block runs, because many requests may run at the same time
         is_refused = False
         try:
             yield
@@ -63,5 +65,5 @@ class CallerBudgets:
             is_refused = True
             raise
         finally:
-            if not is_refused:
+            if not is_refused:  # also after any other exception
                 self._buckets.put_back(caller_id, 1, self._now())

@@ -81,6 +81,10 @@ class Client(NamedTuple):
 def read(metadata: object, client_id: str = "") -> Client:
     """Read the metadata of a client.
 
+    Args:
+        metadata: the metadata, as JSON.
+        client_id: the client's id; "" if the client gets one later.
+
     Raises:
         OAuthError: the metadata is not that of a client that can sign in here.
     """
@@ -111,14 +115,15 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
 
 
 def _redirect_uris(uris: object) -> tuple[str, ...]:
+    """Return the redirect URIs of a client, if all may be registered."""
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
         raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
     characters = sum(len(uri) for uri in uris)
     if len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS:
         raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris are too many or too long")
     if not all(redirects.may_be_registered(uri) for uri in uris):
-        sentence = "a redirect URI must be https, http on loopback, or of an application's own scheme, without fragment"
-        raise OAuthError(errors.INVALID_REDIRECT_URI, sentence)
+        description = "a redirect URI must be https, http on loopback, or an application's own scheme, without fragment"
+        raise OAuthError(errors.INVALID_REDIRECT_URI, description)
     return tuple(uris)
 
 
@@ -136,26 +141,17 @@ def _with_keys(client: Client, metadata: Mapping[str, Any]) -> Client:
 
     "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, section 2).
     """
-    has_keys = metadata.get("jwks") is not None
-    has_url = metadata.get("jwks_uri") is not None
-    has_one = has_keys != has_url
+    keys = metadata.get("jwks")
+    url = metadata.get("jwks_uri")
+    has_one = (keys is None) != (url is None)
     if not has_one:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
-    if has_url:
-        return client._replace(keys_url=_keys_url(metadata["jwks_uri"]))
-    return client._replace(keys=_key_set(metadata["jwks"]))
-
-
-def _keys_url(url: object) -> str:
-    if not isinstance(url, str) or not may_be_fetched(url):
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name and a path")
-    return url
-
-
-def _key_set(jwks: object) -> Mapping[str, Any]:
-    """Return a JWK set without members other than `keys`."""
-    if not isinstance(jwks, dict) or not isinstance(jwks.get("keys"), list):
+    if url is not None:
+        if not isinstance(url, str) or not may_be_fetched(url):
+            raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name")
+        return client._replace(keys_url=url)
+    if not isinstance(keys, dict) or not isinstance(keys.get("keys"), list):
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is not a JWK set")
-    if len(dumps_ascii(jwks)) > MAX_JWKS_CHARS:
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is too large: use jwks_uri")
-    return {"keys": jwks["keys"]}
+    if len(dumps_ascii(keys)) > MAX_JWKS_CHARS:
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is too long: use jwks_uri")
+    return client._replace(keys={"keys": keys["keys"]})

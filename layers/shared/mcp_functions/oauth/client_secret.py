@@ -1,6 +1,7 @@
-"""The client secret with which this authorization server authenticates at the provider.
+"""The client secret with which this authorization server authenticates at the OpenID Connect provider.
 
-It is read from Secrets Manager, and kept in memory for some minutes.
+Secrets Manager holds the secret, as a text or as a JSON object: {"client_secret": "…"}. It stays in memory for some
+minutes.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SERVICE = "secretsmanager"
-FRESH_SECONDS = 300  # how long a secret stays in memory, because it may be rotated
+FRESH_SECONDS = 300  # then the secret is read again, because it may have been rotated
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=2.0, attempts=2)
-MEMBERS = ("client_secret", "ClientSecret", "secret")  # the member to read if the secret is a JSON object
+MEMBERS = ("client_secret", "ClientSecret", "secret")  # of a JSON object; the first one that is a text is the secret
 
 
 class ClientSecret:
     """The secret that this server has as a client of the provider."""
 
     def __init__(self, arn: str, now: Callable[[], float]) -> None:
-        """Take the ARN; nothing is read.
+        """Keep the arguments; the first `get` reads the secret.
 
         Args:
             arn: the ARN of the secret; "" if this server is a public client of the provider.
@@ -39,10 +40,10 @@ class ClientSecret:
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget the secret: a snapshot must not hold it."""
+        """Forget the secret: a snapshot of the environment (Lambda SnapStart) must not hold it."""
         self._lock = Lock()
         self._value = ""
-        self._until = 0.0
+        self._fresh_until = 0.0
 
     def get(self) -> str:
         """Return the secret; "" if there is none.
@@ -54,13 +55,14 @@ class ClientSecret:
         if not self._arn:
             return ""
         with self._lock:
-            if self._now() >= self._until:
-                self._value = _text(_read(self._arn))
-                self._until = self._now() + FRESH_SECONDS
+            if self._now() >= self._fresh_until:
+                self._value = _client_secret(_read(self._arn))
+                self._fresh_until = self._now() + FRESH_SECONDS
             return self._value
 
 
 def _read(arn: str) -> str:
+    """Read the text of a secret of Secrets Manager."""
     client = aws.make_client(SERVICE, LIMITS)
     try:
         value: str = client.get_secret_value(SecretId=arn)["SecretString"]
@@ -77,14 +79,14 @@ def _read(arn: str) -> str:
     return value
 
 
-def _text(secret: str) -> str:
+def _client_secret(text: str) -> str:
     """Return the client secret: a member of a JSON object, or the whole text."""
     try:
-        value: Any = json.loads(secret)
-    except ValueError:
-        return secret.strip()
+        value: Any = json.loads(text)
+    except ValueError:  # the text is no JSON
+        value = None
     if not isinstance(value, dict):
-        return secret.strip()
+        return text.strip()
     for name in MEMBERS:
         member = value.get(name)
         if isinstance(member, str) and member:

@@ -1,4 +1,15 @@
-"""The consent page: who asks, where the answer goes, and what it allows. It has no script and loads nothing."""
+"""The consent page: which client asks, where the code goes, and what it allows. It has no script and loads nothing.
+
+It shows, for example:
+
+    Name, given by the application itself and not verified   Desk
+    The answer goes to                                       host.example
+    Server                                                   https://mcp.example/mcp
+    Access                                                   items.write
+
+    [ ] Do not ask again in this browser
+    [Allow] [Cancel]
+"""
 
 from __future__ import annotations
 
@@ -35,11 +46,11 @@ def render(client: Client, sign_in: SignIn, sealed_sign_in: str, settings: Front
         ("Server", settings.resource),
         ("Access", ", ".join(sign_in.scope.split()) or "everything that you may do there"),
     ]
-    listed = "".join(f"<dt>{escape(term)}</dt><dd><strong>{escape(text)}</strong></dd>" for term, text in rows)
+    details = "".join(f"<dt>{escape(term)}</dt><dd><strong>{escape(text)}</strong></dd>" for term, text in rows)
     warning = f"<p><strong>{ELSEWHERE}</strong></p>" if _leads_elsewhere(client, sign_in.redirect) else ""
     return (
         f"<p>An application asks to use {escape(settings.common.server_name)} in your name.</p>"
-        f"<dl>{listed}</dl>{warning}"
+        f"<dl>{details}</dl>{warning}"
         "<p>Allow this only if you have just started it yourself. Then you sign in.</p>"
         f'<form method="post" action="{escape(settings.url)}/authorize">'
         f'<input type="hidden" name="request" value="{escape(sealed_sign_in)}">{_checkbox(sign_in)}'
@@ -49,25 +60,24 @@ def render(client: Client, sign_in: SignIn, sealed_sign_in: str, settings: Front
 
 
 def _destination(redirect: str) -> str:
-    """Describe where a redirect leads.
-
-    Any program on the user's computer may receive a redirect to it, so the page cannot say which one does.
-    """
-    host = redirects.destination(redirect)
+    """Describe where a redirect leads. On the user's computer, any program may receive it, so none is named."""
+    place = redirects.destination(redirect)
     if redirects.is_web(redirect):
-        return host
+        return place
     if redirect.startswith("http://"):
-        return f"{host} (a program on this computer)"
-    return f"{host} (an application on this computer)"
+        return f"{place} (a program on this computer)"
+    return f"{place} (an application on this computer)"
 
 
 def _leads_elsewhere(client: Client, redirect: str) -> bool:
-    """Check whether a redirect leads to another site than that of the client's metadata document."""
-    return bool(client.site) and redirects.is_web(redirect) and redirects.destination(redirect) != client.site
+    """Check whether a redirect leads to another site than the one with the client's metadata document."""
+    if not client.site or not redirects.is_web(redirect):
+        return False
+    return redirects.destination(redirect) != client.site
 
 
 def _checkbox(sign_in: SignIn) -> str:
     """Return the checkbox with which the user has the browser remember the consent."""
-    if not sign_in.may_be_remembered:
+    if not sign_in.consent:  # the browser may not remember it
         return ""
     return '<p><label><input type="checkbox" name="remember" value="yes"> Do not ask again in this browser</label></p>'

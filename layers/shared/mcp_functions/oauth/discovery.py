@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 KEYS = "/.well-known/jwks.json"
-NO_KEYS: dict[str, Any] = {"keys": []}  # this server signs nothing: the provider issues the tokens
+NO_KEYS: dict[str, Any] = {"keys": []}  # this server signs nothing, because the provider issues the tokens
 
 
 def documents(settings: FrontSettings) -> dict[str, dict[str, Any]]:
-    """Return the documents by their paths. An issuer with a path has it before or after the well-known part."""
+    """Return the documents by their paths.
+
+    The issuer may have a path, for example https://example.com/sign-in. RFC 8414 appends it to the well-known path, and
+    OpenID Connect Discovery puts it before that path.
+    """
     path = urlsplit(settings.url).path
     metadata = _metadata(settings)
     return {

@@ -1,6 +1,7 @@
-"""The errors of OAuth. A description is a constant of this package, so a response and a log line may hold it.
+"""The errors of OAuth, as in {"error": "invalid_grant", "error_description": "the ID token has expired"}.
 
-An OAuthError hides its cause (`from None`), because the cause may quote the request.
+A description is a constant of this package, so a response and a log line may hold it. An OAuthError is raised `from
+None`, because its cause may quote the request.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ class OAuthError(Exception):
     """
 
     def __init__(self, code: str, description: str, status: int = 400) -> None:
-        """Keep what the response and the log need; an unknown client gets 401 (RFC 6749, 5.2)."""
+        """Keep what the response and the log need; the status of INVALID_CLIENT is always 401 (RFC 6749, 5.2)."""
         super().__init__(description)
         self.code = code
         self.description = description
         self.status = 401 if code == INVALID_CLIENT else status
 
     def note(self) -> None:
-        """Note for the log line of this request why it was refused."""
+        """Note the description for the log line of the request."""
         observability.current().conclude("refused", self.description)

@@ -8,8 +8,8 @@
     POST  /register       register a client
     GET   /.well-known/…  return the metadata (discovery.py)
 
-The front is an OAuth authorization server in front of an OpenID Connect provider. It registers MCP clients, which few
-providers do, asks the user for consent, and sends the user to the provider to sign in.
+The front is an OAuth authorization server for MCP clients. It registers the clients, which few OpenID Connect providers
+do, asks the user for consent, and sends the user to the provider of the deployment to sign in.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ENDPOINTS: dict[str, dict[str, Callable[[OAuthRequest, Services], Response]]] = 
 
 
 class Services(NamedTuple):
-    """The services that the endpoints of one deployment share."""
+    """What the endpoints of one deployment share."""
 
     settings: FrontSettings
     values: SealedValues  # seals what browsers and clients carry
@@ -63,7 +63,10 @@ class Services(NamedTuple):
     now: Callable[[], float]  # the clock, in unix seconds
 
     def for_domain(self, context: Mapping[str, Any]) -> Services:
-        """Return the services for the domain that a request called; they share what is kept in memory."""
+        """Return the services for the domain that a request called.
+
+        The caches, of the provider's keys for example, stay the same objects.
+        """
         settings = self.settings.for_domain(context)
         return self._replace(
             settings=settings,
@@ -133,10 +136,8 @@ def _answer_endpoint(event: Mapping[str, Any], http: HttpRequest, path: str, ser
 
 
 def _answer_other_method(http: HttpRequest, methods: list[str]) -> Response:
-    """Answer a request whose method is not one of a path.
-
-    With OPTIONS a browser asks whether a page of another site may call the path. It may call all but the pages.
-    """
+    """Answer a request whose method the path does not have."""
+    # A preflight (CORS): a browser asks whether a page of another site may call the path. Only our pages are refused.
     if http.method == "OPTIONS" and not answers.is_page(http.path):
         return answers.empty(204, answers.PREFLIGHT)
     observability.current().reason = "http_method"
@@ -146,18 +147,19 @@ def _answer_other_method(http: HttpRequest, methods: list[str]) -> Response:
 def make_services(
     environ: Mapping[str, str],
     function_name: str,
-    wrapping: Sequence[Wrapping] | None,
-    network: Network | None,
     now: Callable[[], float],
+    *,
+    wrapping: Sequence[Wrapping] | None = None,
+    network: Network | None = None,
 ) -> Services:
     """Make the services of one deployment.
 
     Args:
         environ: the environment, as `os.environ`.
         function_name: the physical name of the Lambda function.
-        wrapping: another KMS than the keys of the environment.
-        network: the network for fetches of clients' URLs.
         now: the clock, unix seconds.
+        wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS.
+        network: the network for fetches of clients' URLs, which tests replace.
 
     Raises:
         FunctionStopped: the operator stopped the front.
@@ -168,7 +170,8 @@ def make_services(
     folder = common.folder(function_name)
     if folder in common.stopped_functions:
         raise FunctionStopped
-    values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
+    seals = SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now)
+    values = SealedValues(seals, now)
     secret = ClientSecret(settings.secret_arn, now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
     documents = SafeFetch(now, CallerBudgets(FETCHES, now), network)

@@ -1,14 +1,17 @@
 """The Lambda function of the sign-in front: `handler = serve_oauth()`.
 
+    event -> HttpRequest -> front.answer(services) -> response
+                                 └ exception -> error response (`answers`), and its reason in the log line
+
 The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment. It keeps
-nothing between two requests that another container would need. If a request fails, a browser shows a page without
-details, a client gets an error of OAuth, and the log has the reason.
+nothing between two requests that another container would need.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +42,14 @@ def serve_oauth(
 
     Args:
         wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS, as in `serve`.
-        network: the network for fetches of metadata documents, which tests replace.
-        logger: the logger that writes the line of each request, as in `serve`.
+        network: the network for fetches of clients' metadata documents, which tests replace.
+        logger: the author's logger, as in `serve`.
         now: the clock, unix seconds, which tests replace.
     """
-    aws.prepare(aws.find_endpoint(os.environ, "kms"))  # now, because Lambda gives a full CPU while it initializes
-    return SignInFunction(wrapping, network, logger, now)
+    # What calls of KMS need is loaded here and not at the first call: Lambda gives a full CPU while it initializes.
+    aws.prepare(aws.find_endpoint(os.environ, "kms"))
+    make_services = partial(front.make_services, os.environ, wrapping=wrapping, network=network)
+    return SignInFunction(make_services, now=now, logger=logger)
 
 
 class SignInFunction:
@@ -57,17 +62,22 @@ class SignInFunction:
 
     def __init__(
         self,
-        wrapping: Sequence[Wrapping] | None,
-        network: Network | None,
-        logger: Logger | None,
+        make_services: Callable[[str, Callable[[], float]], front.Services],
+        *,
         now: Callable[[], float],
+        logger: Logger | None,
     ) -> None:
-        """Keep what the first event needs; see `serve_oauth`."""
-        self.__name__ = "handler"  # Powertools' Tracer names a segment after the function that it wraps
+        """Keep what the first event needs.
+
+        Args:
+            make_services: makes the services of the front, from the name of the Lambda function and the clock.
+            now: the clock, unix seconds.
+            logger: the author's logger; None if the lines go to this package's own logger.
+        """
+        self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers: tuple[Any, ...] = ()
         self.now = now
-        self._wrapping = wrapping
-        self._network = network
+        self._make_services = make_services
         self._log = RequestLog(logger)
         self._services: front.Services | None = None
         self._lock = Lock()
@@ -85,7 +95,7 @@ class SignInFunction:
             except OAuthError as error:
                 error.note()
                 response = answers.refused(error, http)
-            except BaseException as error:  # also SystemExit, which must not end the environment
+            except BaseException as error:  # also SystemExit, which would end the environment
                 if is_ctrl_c(error):
                     raise
                 notes.add_error(error)
@@ -95,13 +105,11 @@ class SignInFunction:
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
-        return SignInFunction(self._wrapping, self._network, self._log.logger, now or self.now)
+        return SignInFunction(self._make_services, now=now or self.now, logger=self._log.logger)
 
     def _get_services(self, context: LambdaContext) -> front.Services:
         """Make the services once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
             if self._services is None:
-                self._services = front.make_services(
-                    os.environ, context.function_name, self._wrapping, self._network, self.now
-                )
+                self._services = self._make_services(context.function_name, self.now)
             return self._services

@@ -1,6 +1,6 @@
-"""HTTP requests to the provider and to clients' URLs: each has one deadline and one limit of bytes.
+"""HTTP requests to the provider and to clients' URLs, and the JSON in their responses.
 
-No request follows a redirect or uses a proxy.
+Each request has one deadline and one limit of bytes. It follows no redirect, and uses no proxy.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def exchange(
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
 ) -> Response:
-    """Send a request and read its response, then close the connection.
+    """Send a request, read its response and close the connection.
 
     Args:
-        connection: the connection, with a deadline.
-        target: the path and the query of the URL.
+        connection: the connection, which has the deadline.
+        target: the path and the query of the URL, "/token?v=1".
         limit: the largest number of bytes of the response's body.
         headers: further headers of the request.
         body: the body of a POST; None sends a GET.
@@ -52,7 +52,7 @@ def exchange(
         connection.request(method, target, body, sent)
         response = read_response(connection, limit + 1)  # one byte more shows that the body is too large
     except (OSError, HTTPException, ValueError):
-        raise NoAnswer(reason="no response arrived in time") from None  # the cause may quote the response
+        raise NoAnswer(reason="no response arrived in time") from None  # the text of the cause may quote the response
     finally:
         connection.close()
     if len(response.body) > limit:
@@ -61,10 +61,10 @@ def exchange(
 
 
 def read_json(response: Response) -> dict[str, Any]:
-    """Return the body of a response.
+    """Return the JSON object in a response.
 
     Raises:
-        NoAnswer: the body is not a JSON object.
+        NoAnswer: the media type or the body is another one.
     """
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     has_json_suffix = media_type.startswith("application/") and media_type.endswith("+json")
@@ -72,7 +72,7 @@ def read_json(response: Response) -> dict[str, Any]:
         raise NoAnswer(reason="the response is not JSON")
     try:
         value = json.loads(response.body)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # not JSON, or nested too deep
         value = None
     if not isinstance(value, dict):
         raise NoAnswer(reason="the response is not a JSON object")

@@ -97,7 +97,7 @@ class ProviderApi:
         """Send a form to the token endpoint.
 
         Raises:
-            OAuthError: the provider does not accept the code or the refresh token.
+            OAuthError: the provider refuses the code, the refresh token or the scope.
             TemporarilyUnavailable, Misconfigured: as `metadata`.
         """
         response = self._post(str(self.metadata()["token_endpoint"]), form)
@@ -136,17 +136,18 @@ class ProviderApi:
 
     def _post(self, url: str, form: Mapping[str, str]) -> Response:
         """Send a form, with the front's own client id and client secret."""
-        secret = self._secret.get()
         headers = {"content-type": "application/x-www-form-urlencoded"}
         fields = dict(form)
+        secret = self._secret.get()
+        # RFC 8414, section 2: without this member, the method is client_secret_basic.
         methods = self.metadata().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        if secret and "client_secret_basic" in methods:
-            pair = f"{quote_plus(self.client_id)}:{quote_plus(secret)}"  # RFC 6749, 2.3.1
+        if not secret:  # the front is a public client
+            fields["client_id"] = self.client_id
+        elif "client_secret_basic" in methods:
+            pair = f"{quote_plus(self.client_id)}:{quote_plus(secret)}"  # RFC 6749, section 2.3.1
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
-            fields["client_id"] = self.client_id
-            if secret:
-                fields["client_secret"] = secret
+            fields |= {"client_id": self.client_id, "client_secret": secret}
         return _request(url, headers, urlencode(fields).encode())
 
     def _get(self, url: str, max_age: float) -> dict[str, Any]:

@@ -24,12 +24,13 @@ PORT = r"(?: : [0-9]{1,5} )?"
 PATH_AND_QUERY = rf"(?P<path_and_query> (?: [/?] {CHARACTER}* )? )"
 
 # The three forms of a redirect URI. "(?x)" lets a pattern have spaces and comments.
+# The last label of a host begins with a letter: browsers read any other host as an IPv4 address ("https://2130706433").
 WEB = rf"""(?x)
     https://
     (?P<host>
-        (?: [A-Za-z0-9] [A-Za-z0-9.-]* \. )?     # the labels before the last one
-        [A-Za-z] (?: [A-Za-z0-9-]* [A-Za-z0-9] )?  # the last label, which begins with a letter: browsers would
-    )                                            # read "https://2130706433" as an IPv4 address
+        (?: [A-Za-z0-9] [A-Za-z0-9.-]* \. )?       # the labels before the last one
+        [A-Za-z] (?: [A-Za-z0-9-]* [A-Za-z0-9] )?  # the last label
+    )
     {PORT} {PATH_AND_QUERY}
 """
 LOOPBACK = rf"""(?x)
@@ -52,7 +53,8 @@ def may_be_registered(uri: str) -> bool:
     """Check whether a URI has one of the three forms, and no parameter that this server will add."""
     if len(uri) > MAX_CHARS or _has_answer_parameter(uri):
         return False
-    return is_web(uri) or _is_loopback(uri) or _has_own_scheme(uri)
+    is_loopback = re.fullmatch(LOOPBACK, uri) is not None
+    return is_web(uri) or is_loopback or _has_own_scheme(uri)
 
 
 def matches(uri: str, registered: Collection[str]) -> bool:
@@ -89,10 +91,6 @@ def with_answer(uri: str, answer: Mapping[str, str]) -> str:
     """Return a registered URI with the parameters of an answer."""
     separator = "&" if "?" in uri else "?"
     return f"{uri}{separator}{urlencode(answer)}"
-
-
-def _is_loopback(uri: str) -> bool:
-    return re.fullmatch(LOOPBACK, uri) is not None
 
 
 def _has_own_scheme(uri: str) -> bool:

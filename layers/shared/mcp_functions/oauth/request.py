@@ -1,4 +1,4 @@
-"""A request to this authorization server: its parameters, its cookies, and the caller whose limits count it."""
+"""Reads a request to this authorization server: its parameters, its cookies, and who is limited for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from mcp_functions.http import events
 from mcp_functions.oauth import errors
-from mcp_functions.oauth.addresses import network
+from mcp_functions.oauth.addresses import network_of
 from mcp_functions.oauth.errors import OAuthError
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest
 
-MAX_BODY = 32 * 1024  # bytes of a form; API Gateway reads no query of this length
-MAX_FIELDS = 32  # parameters of a form or a query
+MAX_BODY_BYTES = 32 * 1024  # of a form; the query of API Gateway is shorter than this
+MAX_PARAMETERS = 32  # of a form or a query
 WHITESPACE = " \t"
 FORM = "application/x-www-form-urlencoded"
 
@@ -25,9 +25,9 @@ class OAuthRequest(NamedTuple):
     """A request to this authorization server."""
 
     http: HttpRequest  # the HTTP request
-    parameters: Mapping[str, str]  # the parameters of the query or the form; each occurs once, and none is empty
-    cookies: Mapping[str, str]  # the cookies by name
-    caller_id: str  # the network of the caller's address: its limits count forged values and fetches
+    parameters: Mapping[str, str]  # of the query or the form; no value is empty
+    cookies: Mapping[str, str]  # name -> value
+    caller_id: str  # the network of the caller's address; its budgets pay for forged values and fetches
 
 
 def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:
@@ -42,7 +42,7 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:
         http=http,
         parameters=read_parameters(text),
         cookies=_cookies(event.get("cookies")),
-        caller_id=f"oauth:{network(http.address)}",
+        caller_id=f"oauth:{network_of(http.address)}",
     )
 
 
@@ -51,11 +51,11 @@ def _form(http: HttpRequest) -> str:
     media_type = http.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != FORM:
         raise OAuthError(errors.INVALID_REQUEST, "the body must be a form: application/x-www-form-urlencoded")
-    body = events.read_body(http, MAX_BODY)
+    body = events.read_body(http, MAX_BODY_BYTES)
     try:
         return body if isinstance(body, str) else body.decode()
-    except UnicodeDecodeError:  # hidden, because it quotes the form
-        raise OAuthError(errors.INVALID_REQUEST, "the form is not UTF-8") from None
+    except UnicodeDecodeError:
+        raise OAuthError(errors.INVALID_REQUEST, "the form is not UTF-8") from None  # the cause quotes the form
 
 
 def read_parameters(text: str) -> dict[str, str]:
@@ -66,12 +66,13 @@ def read_parameters(text: str) -> dict[str, str]:
     Raises:
         OAuthError: there are too many parameters, they are too long, or one is there twice.
     """
-    if len(text) > MAX_BODY:
+    if len(text) > MAX_BODY_BYTES:
         raise OAuthError(errors.INVALID_REQUEST, "the parameters are too long")
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
-        pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_FIELDS)
-    except ValueError:  # hidden, because it quotes the parameters
+        pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_PARAMETERS)
+    except ValueError:
+        # `from None`, because the text of the cause quotes the parameters
         raise OAuthError(errors.INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
     parameters = dict(pairs)
     if len(parameters) != len(pairs):
@@ -80,18 +81,21 @@ def read_parameters(text: str) -> dict[str, str]:
 
 
 def _cookies(received: object) -> dict[str, str]:
-    """Read cookies. A name that is there twice counts as absent: another host of the domain may have set one."""
+    """Read the cookies of an event: a list of "name=value".
+
+    Another host of the domain may have set a cookie with the same name. So if a name occurs twice, neither counts.
+    """
     lines = received if isinstance(received, list) else []
     pairs = [_cookie(str(line)) for line in lines]
-    names = [name for name, _ in pairs]
+    names = [name for name, _value in pairs]
     return {name: value for name, value in pairs if names.count(name) == 1}
 
 
 def _cookie(line: str) -> tuple[str, str]:
     """Read a cookie's name and value.
 
-    Only spaces and tabs are removed (RFC 6265, 5.2). Other hosts may set a cookie whose name is a Unicode space and
-    "__Host-…": a browser does not count it as a name with that prefix.
+    Only spaces and tabs are removed (RFC 6265, 5.2). Otherwise another host could set a cookie whose name is a Unicode
+    space and "__Host-…". To a browser this name has no prefix "__Host-", but after the removal it would have it.
     """
-    name, _, value = line.partition("=")
+    name, _separator, value = line.partition("=")
     return name.strip(WHITESPACE), value.strip(WHITESPACE)

@@ -1,11 +1,14 @@
-"""Fetches what a client's URL names: a metadata document, or a set of keys. A stranger chose that URL.
+"""Fetches a client's metadata document or its keys. Anybody can be a client, so the URL may be an attacker's.
 
-    the URL         https on port 443, with a host name
-    the addresses   the host is resolved once, and every address must be public
-    the connection  to one of these addresses, so a name that changes its address a moment later changes nothing
-    the response    a small JSON object; a redirect is an error, and no proxy is used
+`fetch` has one rule for each step:
 
-Without these rules a stranger could make this server call private networks (server-side request forgery).
+    1. URL          https on port 443, with a host name                    `locate`
+    2. addresses    the host is resolved once; every address is public     `_public_addresses`
+    3. connection   to one of these addresses, also if the owner of the    `_open`
+                    host has changed its addresses by now
+    4. response     a small JSON object; a redirect is an error            `https.exchange`
+
+Without these rules an attacker could make this server call private networks (server-side request forgery).
 """
 
 from __future__ import annotations
@@ -27,26 +30,25 @@ if TYPE_CHECKING:
 
     from mcp_functions.oauth.caller_budgets import CallerBudgets
 
-SECONDS = 3.0  # the time limit for name, connection, handshake and response together
+FETCH_SECONDS = 3.0  # the time limit for name, connection, handshake and response together
 MAX_BYTES = 5 * 1024  # the largest document
-MAX_URL = 512  # characters
+MAX_URL_CHARS = 512
 FRESH_SECONDS = 300  # how long a document is cached
 FAILED_SECONDS = 60  # how long a failure is cached
 MAX_ENTRIES = 256  # documents and failures in the cache
 PORT = 443
 OK = 200
-CHARACTERS = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+"  # those of a URL (RFC 3986), without "#", which begins a fragment
-# A name with a dot. Its last label begins with a letter: otherwise it could be an IP address, for example 127.0.0.1.
-HOST = r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*"
+CHARACTERS = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+"  # of a URL (RFC 3986), without "#", which begins a fragment
+HOST = r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*"  # a name with a dot; the last label of an IP address begins with no letter
 
 
 def locate(url: str) -> tuple[str, str]:
-    """Check a URL, and return its host and its target: the path and the query.
+    """Check a URL, and split "https://host.example/client?v=1" into "host.example" and "/client?v=1".
 
     Raises:
         NoAnswer: the URL is not https on port 443, with a host name and a path.
     """
-    if len(url) > MAX_URL:
+    if len(url) > MAX_URL_CHARS:
         raise NoAnswer(reason="the URL is too long")
     if not re.fullmatch(CHARACTERS, url):
         raise NoAnswer(reason="the URL has a fragment, or a character that no URL has")
@@ -54,12 +56,12 @@ def locate(url: str) -> tuple[str, str]:
         raise NoAnswer(reason="the URL is not https")
     parts = urlsplit(url)
     host = parts.netloc.removesuffix(f":{PORT}")
-    if not re.fullmatch(HOST, host):  # this refuses "user@host" and "host:80", too
+    if not re.fullmatch(HOST, host):  # "user@host" and "host:80" do not match, either
         raise NoAnswer(reason="the URL has no host name, or it has a user or another port")
     if not parts.path:
         raise NoAnswer(reason="the URL has no path")
-    # Servers resolve "." and "..". So many URLs would name one document, and a user who is asked for consent could read
-    # another path than the one that is fetched.
+    # A server resolves "." and "..": it reads "/good/../evil" as "/evil". A document would have many URLs, and a user
+    # could be shown a URL that looks like another document's.
     for segment in parts.path.split("/"):
         if unquote(segment) in {".", ".."}:
             raise NoAnswer(reason="the path of the URL has a dot segment")
@@ -83,7 +85,7 @@ def resolve(host: str) -> list[str]:
     """
     answers = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
     ip_addresses = [str(address[0]) for *_rest, address in answers]
-    return list(dict.fromkeys(ip_addresses))  # each once, in the order of the resolver
+    return list(dict.fromkeys(ip_addresses))  # without duplicates, in the order of the resolver
 
 
 def connect(address: str, seconds: float) -> socket.socket:
@@ -94,16 +96,16 @@ def connect(address: str, seconds: float) -> socket.socket:
 class Network(NamedTuple):
     """The functions of the network that a fetch calls; tests replace them."""
 
-    resolve: Callable[[str], Sequence[str]] = resolve
-    connect: Callable[[str, float], socket.socket] = connect
-    tls: Callable[[], SSLContext] = tls_context
+    resolve: Callable[[str], Sequence[str]] = resolve  # host -> addresses
+    connect: Callable[[str, float], socket.socket] = connect  # address, seconds -> connection
+    tls: Callable[[], SSLContext] = tls_context  # the trusted certificates
 
 
 class Fetched(NamedTuple):
     """The result of the last fetch of a URL."""
 
-    document: dict[str, Any] | None  # None if there was no usable document
-    fresh_until: float  # when it has to be fetched again, in unix seconds
+    document: dict[str, Any] | None  # None if the fetch has failed
+    fresh_until: float  # when the URL has to be fetched again, in unix seconds
 
 
 class SafeFetch:
@@ -164,7 +166,7 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
         NoAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
     """
     host, target = locate(url)
-    deadline = Deadline.after(SECONDS)
+    deadline = Deadline.after(FETCH_SECONDS)
     public = _public_addresses(host, network, deadline)
     connection = _open(host, public, network, deadline)
     response = https.exchange(connection, target, MAX_BYTES)
@@ -178,7 +180,7 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> Sequen
     resolver = ThreadPoolExecutor(max_workers=1)  # the system's resolver has no time limit, so a thread waits for it
     try:
         resolved = resolver.submit(network.resolve, host).result(deadline.remaining())
-    except (OSError, UnicodeError):  # it took too long, or the host has no address, or cannot be one
+    except (OSError, UnicodeError):  # no address, or no answer in time; or the name is too long for a host
         resolved = []
     finally:
         resolver.shutdown(wait=False)

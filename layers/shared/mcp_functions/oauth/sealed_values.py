@@ -1,12 +1,15 @@
-"""Sealed values that browsers and clients carry for this authorization server (sign-in.md, section 2).
+"""Sealed values: what browsers and clients carry for this authorization server, which stores nothing itself.
 
-    CLIENT      the id of a registered client        CODE        the code for a client
-    CONSENT     the form of the consent page         REFRESH     the refresh token for a client
-    REQUEST     the `state` for the provider         REMEMBERED  the cookie with consents
+    purpose      the value is                      it is bound to
+    CLIENT       the id of a registered client     nothing
+    CONSENT      in the form of the consent page   the browser
+    REQUEST      the `state` for the provider      the browser
+    CODE         the code for a client             the client, its redirect URI, the resource
+    REFRESH      the refresh token for a client    the client, the resource
+    REMEMBERED   the cookie with consents          the browser
 
-Sealed means encrypted and authenticated with a key from KMS. Every purpose has a label, so no value opens as another,
-nor as a requestState. A value may also be bound to texts, and then opens only with the same client, redirect, resource
-or browser.
+Sealed means encrypted and authenticated with a key from KMS. A value opens only for its own purpose, and with the texts
+to which it is bound (sign-in.md, section 2).
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ DAY = 24 * 3600  # seconds
 class Purpose(NamedTuple):
     """A purpose of a sealed value."""
 
-    label: bytes
+    label: bytes  # authenticated with the value, so that no value opens for another purpose
     lifetime_seconds: int
     max_chars: int  # the greatest length of a value
 
@@ -47,10 +50,10 @@ PURPOSES = (CLIENT, CONSENT, REQUEST, CODE, REFRESH, REMEMBERED)
 
 
 class SealedValues:
-    """Seals and opens JSON objects of these purposes."""
+    """Seals and opens JSON objects, the claims."""
 
     def __init__(self, seals: SealFactory, now: Callable[[], float]) -> None:
-        """Take the seals of the function; no key is fetched yet.
+        """Make the seals of all purposes; no key is fetched yet.
 
         Args:
             seals: the factory of the function's envelopes.
@@ -63,7 +66,12 @@ class SealedValues:
             self._seals[purpose] = seals.seal(purpose.label, max_age=max_age, max_chars=purpose.max_chars)
 
     def seal(self, purpose: Purpose, claims: Mapping[str, Any], bound_to: tuple[str, ...] = ()) -> str:
-        """Return a value that holds the claims, and opens only with the texts that it is bound to.
+        """Return a value that holds the claims.
+
+        Args:
+            purpose: the purpose of the value.
+            claims: a JSON object; `exp`, its expiry in unix seconds, is added.
+            bound_to: the value opens only with the same texts in the same order.
 
         Raises:
             StateTooLarge: the value would be too long.
@@ -78,7 +86,7 @@ class SealedValues:
     ) -> dict[str, Any] | None:
         """Return the claims of a value.
 
-        The claims are None if this front did not seal the value for this purpose and these texts, or it has expired.
+        The claims are None if the value has expired, or was not sealed by this front for this purpose and these texts.
 
         Args:
             purpose: the purpose of the value.
@@ -98,10 +106,10 @@ class SealedValues:
 
 
 def encode_binding(bound_to: tuple[str, ...]) -> bytes:
-    """Return the bytes that bind a value to texts.
+    """Return the bytes that bind a value to texts: for each text its length in two bytes, big-endian, and the text.
 
-    Each text follows its length, so no two tuples of texts have the same bytes: ("ab",) and ("a", "b") differ. A length
-    is a big-endian number of two bytes: no text is longer, because a form has at most 32 KiB.
+    Without the lengths, ("ab",) and ("a", "b") would have the same bytes. Two bytes are enough, because a form has at
+    most 32 KiB.
     """
     encoded = [text.encode() for text in bound_to]
     return b"".join(struct.pack(">H", len(text)) + text for text in encoded)

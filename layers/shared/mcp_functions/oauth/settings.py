@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
     from mcp_functions.settings import Settings
 
-# How providers call the parameter with the resource: not at all; as in RFC 8707, and at Cognito; at Auth0.
-RESOURCE_PARAMETERS = ("", "resource", "audience")
+# The parameter in which a provider takes the resource that a token is for.
+RESOURCE_PARAMETERS = (
+    "",  # the provider takes none
+    "resource",  # RFC 8707, and Cognito
+    "audience",  # Auth0
+)
 CLIENT_ID = r"[A-Za-z0-9._-]{1,64}"  # the id of a pre-registered client
 
 
@@ -30,14 +34,14 @@ class FrontSettings(NamedTuple):
 
     common: Settings  # the settings that all functions of the deployment share
     secret_arn: str = ""  # the ARN of the client secret in Secrets Manager; "" for a public client
-    resource_parameter: str = ""  # the name under which the provider takes the resource; "" if it takes none
+    resource_parameter: str = ""  # one of RESOURCE_PARAMETERS
     extra_scopes: tuple[str, ...] = ()  # further scopes to ask the provider for, for example `offline_access`
     registration: bool = True  # True if clients may register (RFC 7591)
     documents: bool = True  # True if a client id may be the URL of a metadata document
-    clients: Mapping[str, Mapping[str, Any]] = {}  # the pre-registered clients, by their id
-    blocked_clients: frozenset[str] = frozenset()  # names in the log (`flow`), or URLs, of clients that may not sign in
-    blocked_hosts: frozenset[str] = frozenset()  # hosts that no redirect may lead to
-    client_generation: str = "1"  # another generation ends all registrations
+    clients: Mapping[str, Mapping[str, Any]] = {}  # the metadata of pre-registered clients, by client id
+    blocked_clients: frozenset[str] = frozenset()  # digests from the log (`flow`), ids or hosts of clients
+    blocked_hosts: frozenset[str] = frozenset()  # no redirect URI may lead to these hosts
+    client_generation: str = "1"  # an operator changes it to end all registrations
 
     @property
     def url(self) -> str:
@@ -56,9 +60,9 @@ class FrontSettings(NamedTuple):
         return self.common.resource_url
 
     def for_domain(self, context: Mapping[str, Any]) -> FrontSettings:
-        """Return the settings with both URLs, for the domain that a request called.
+        """Return the settings with the URLs of the front and of the MCP endpoint, from the domain of a request.
 
-        A variable of the function cannot name its own API, so a deployment may leave the URLs empty.
+        A template cannot give a function the URL of the API that calls it, so a deployment may leave both empty.
 
         Args:
             context: the event's `requestContext`, which the gateway alone writes.

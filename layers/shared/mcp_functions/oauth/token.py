@@ -1,17 +1,12 @@
 """The endpoints `/token` and `/revoke`: a client gets the provider's access token, refreshes it, and revokes it.
 
-    the client sends a code            the front sends the provider's code, and returns the provider's access token
-    the client sends a refresh token   the front sends the provider's refresh token, and returns the new access token
+    the client sends                  the front sends to the provider      the client gets
+    a code of the front               the provider's code                  the provider's access token, a refresh token
+    a refresh token of the front      the provider's refresh token         the same, anew
 
-The client never sees the provider's code and refresh token. The front (this package's authorization server) gives it a
-code and a refresh token of its own. These hold the provider's, sealed: encrypted and authenticated, for this client
-alone. The code also holds the client's PKCE challenge, and the seed of the front's own PKCE verifier and nonce.
-
-The front checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
-
-A request that the provider refuses is charged to its caller. Otherwise one caller with false tokens could make the
-provider throttle the front, and so every user. `services` has what all endpoints share: the settings, the sealed
-values, the clients and the provider.
+The front is this package's authorization server. Its codes and refresh tokens hold the provider's, sealed: encrypted
+and authenticated, for one client alone. The provider's code is valid once. So the front checks everything before it
+sends that code: a refused request of a stranger does not cost the client its code.
 """
 
 from __future__ import annotations
@@ -34,8 +29,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.provider import Tokens
     from mcp_functions.oauth.request import OAuthRequest
 
-VERIFIER = r"[A-Za-z0-9._~-]{43,128}"  # RFC 7636, section 4.1
-GONE = "the code or refresh token is not this client's, or has expired"
+VERIFIER = r"[A-Za-z0-9._~-]{43,128}"  # a PKCE verifier (RFC 7636, section 4.1)
+UNUSABLE_GRANT = "the code or refresh token is not this client's, or has expired"
 
 
 def issue(request: OAuthRequest, services: Services) -> Response:
@@ -45,8 +40,7 @@ def issue(request: OAuthRequest, services: Services) -> Response:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
-    issuer = services.settings.url
-    client = authenticate(request, services.clients, {issuer, f"{issuer}/token"}, services.now())
+    client = _authenticate(request, "/token", services)
     check_resource(request.parameters, services.settings)
     grant = request.parameters.get("grant_type")
     if grant == "authorization_code":
@@ -63,8 +57,7 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
-    issuer = services.settings.url
-    client = authenticate(request, services.clients, {issuer, f"{issuer}/revoke"}, services.now())
+    client = _authenticate(request, "/revoke", services)
     token = request.parameters.get("token")
     if token is None:
         raise OAuthError(errors.INVALID_REQUEST, "token is missing")
@@ -78,19 +71,21 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
     return answers.json(200, {})
 
 
+def _authenticate(request: OAuthRequest, endpoint: str, services: Services) -> Client:
+    """Return the client that sent a request. Its assertion, if it has one, names the issuer or the endpoint."""
+    issuer = services.settings.url
+    return authenticate(request, services.clients, {issuer, f"{issuer}{endpoint}"}, services.now())
+
+
 def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
-    """Answer a request with a code."""
+    """Redeem a code of the front."""
     form = request.parameters
-    # `callback` bound the code to the same three texts in the same order, so a code opens for its own client, redirect
-    # and resource only.
+    # `callback` has bound the code to these three texts, in this order.
     bound_to = (client.id_digest, form.get("redirect_uri", ""), services.settings.resource)
     claims = services.values.open(CODE, form.get("code", ""), request.caller_id, bound_to)
     if claims is None:
-        raise OAuthError(errors.INVALID_GRANT, GONE)
-    verifier = form.get("code_verifier", "")
-    is_verifier = re.fullmatch(VERIFIER, verifier) is not None
-    if not is_verifier or not hmac.compare_digest(challenge(verifier), claims["challenge"]):
-        raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
+        raise OAuthError(errors.INVALID_GRANT, UNUSABLE_GRANT)
+    _check_verifier(form.get("code_verifier", ""), claims["challenge"])
     with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.redeem(claims["code"], claims["seed"])
     body = _access_token(tokens, scope=claims["scope"])
@@ -99,12 +94,20 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
     return answers.json(200, body)
 
 
+def _check_verifier(verifier: str, expected_challenge: str) -> None:
+    """Check the PKCE verifier of the client that sends a code; its challenge came with the request for the code."""
+    if not re.fullmatch(VERIFIER, verifier):
+        raise OAuthError(errors.INVALID_GRANT, "code_verifier is missing or malformed")
+    if not hmac.compare_digest(challenge(verifier), expected_challenge):
+        raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
+
+
 def _refresh(request: OAuthRequest, client: Client, services: Services) -> Response:
-    """Answer a request with a refresh token; a client may ask for fewer scopes than were granted."""
+    """Get a new access token for a refresh token of the front; a client may ask for fewer scopes than were granted."""
     form = request.parameters
     claims = _open_refresh_token(form.get("refresh_token", ""), request, client, services)
     if claims is None:
-        raise OAuthError(errors.INVALID_GRANT, GONE)
+        raise OAuthError(errors.INVALID_GRANT, UNUSABLE_GRANT)
     granted = claims["scope"]
     scope = " ".join(form.get("scope", "").split()) or granted
     # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
@@ -112,9 +115,11 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
     if not asked.issubset(granted.split()):
         raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
     # RFC 6749, 6: without a scope, the provider grants all that the user granted. So the front sends a scope only for a
-    # part of it. A provider that was asked for "https://example.com/read", and granted it as "read", could refuse the
+    # part of it. A provider that was asked for "https://example.com/read" may have granted it as "read", and refuse the
     # first name now.
     is_part = asked != set(granted.split())
+    # A refusal is charged to the caller. Otherwise one caller with false tokens could make the provider throttle the
+    # front, and so every user.
     with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.refresh(claims["token"], scope if is_part else None)
     body = _access_token(tokens, scope=scope)
@@ -125,7 +130,7 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
 
 
 def _access_token(tokens: Tokens, scope: str) -> dict[str, Any]:
-    """Return the response with the provider's access token. Its ID token and its refresh token stay here.
+    """Return the body of a response: the provider's access token, without its ID token and its refresh token.
 
     Args:
         tokens: the provider's tokens.

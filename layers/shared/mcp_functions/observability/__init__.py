@@ -10,6 +10,7 @@ package's names, sizes and times. It never holds an argument, answer, state or p
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import dropwhile
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, Misconfigured, TemporarilyUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 CRASHED = "crashed"  # two of the outcomes that the docstring of `Notes` lists
 FAILED = "failed"
@@ -134,25 +135,22 @@ listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", 
 progress_listener: ContextVar[Callable[[float, float | None], object] | None] = ContextVar("progress", default=None)
 
 
-class KmsTimer:
-    """A context manager that notes one call of KMS: how long it took, and whether KMS failed.
+@contextmanager
+def kms_call() -> Iterator[None]:
+    """Note one call of KMS: how long the block took, and whether KMS failed.
 
     InvalidRequestState is no failure of KMS: KMS says that a state's key cannot be decrypted, so the state is bad.
     """
-
-    __slots__ = ("_began", "_notes")
-
-    def __enter__(self) -> None:
-        """Start the timer."""
-        self._notes = current()
-        self._began = time.perf_counter()
-
-    def __exit__(self, _type: object, error: object, _traceback: object) -> None:
-        """Add the call to the notes."""
-        self._notes.kms_calls += 1
-        self._notes.kms_seconds += time.perf_counter() - self._began
-        if isinstance(error, TemporarilyUnavailable | Misconfigured):
-            self._notes.kms_failures += 1
+    notes = current()
+    began = time.perf_counter()
+    try:
+        yield
+    except (TemporarilyUnavailable, Misconfigured):
+        notes.kms_failures += 1
+        raise
+    finally:
+        notes.kms_calls += 1
+        notes.kms_seconds += time.perf_counter() - began
 
 
 def frames(error: BaseException, *, of_author: bool = False) -> str:

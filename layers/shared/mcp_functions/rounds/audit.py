@@ -1,4 +1,4 @@
-"""What the author's function of `serve(audit=…)` gets: who was asked what in a round, and what came back."""
+"""The record that `serve(audit=…)` passes to the author: the questions of a round, and the answers to the last ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def audit_record(round_: Round, handler: str, *, sent: bool, answered_by: str = 
     Args:
         round_: the round, after the author's function has run.
         handler: the name of the handler.
-        sent: whether the client gets the questions of the round. If an error took their place, nobody was asked.
+        sent: whether the client gets the questions of the round; False if an error takes their place.
         answered_by: who gave the answers in the request: "client", "app" or "model".
     """
     requests = round_.requests if sent else {}

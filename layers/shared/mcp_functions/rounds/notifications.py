@@ -41,6 +41,10 @@ class Progress(Capability):
         show_progress = progress_listener.get()
         if show_progress:  # only on the author's machine
             show_progress(progress, total)
+        self._notify(progress, total, message)
+
+    def _notify(self, progress: float, total: float | None, message: str | None) -> None:
+        """Add the notification for the client, if it sent a progress token and the progress has increased."""
         token = self._round.request.meta.get("progressToken")
         if token is None or not isfinite(progress) or progress <= self._last_sent:
             return

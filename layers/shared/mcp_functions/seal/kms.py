@@ -150,7 +150,7 @@ class WrappingKeys:
 
     def generate(self, born: int) -> DataKey:
         """Generate a data key. `born` is the current time in unix seconds."""
-        with observability.KmsTimer():
+        with observability.kms_call():
             wrapping = self.by_hint[self.first_hint]
             try:
                 plaintext, wrapped = wrapping.generate(self._context(born))
@@ -164,7 +164,7 @@ class WrappingKeys:
 
     def unwrap(self, header: Header) -> DataKey:
         """Unwrap the data key of a token. The keyring has checked that its hint is in `by_hint`."""
-        with observability.KmsTimer():
+        with observability.kms_call():
             wrapping = self.by_hint[header.kek_hint]
             try:
                 plaintext = wrapping.unwrap(header.wrapped, self._context(header.born))

@@ -219,12 +219,12 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
         result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
         if result is not None:
             return {"result": result}
-        lacking = missing_capabilities(round_.requests.values(), task.declared)
-        if not lacking:
+        missing = missing_capabilities(round_.requests.values(), task.declared)
+        if not missing:
             return None
         from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": tool.error_result(channels.not_asked(tool, round_.requests, lacking))}
+        return {"result": tool.error_result(channels.not_asked(tool, round_.requests, missing))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
         if _must_run_again(error):
             raise
