@@ -94,13 +94,14 @@ def read(metadata: object, client_id: str = "") -> Client:
     if method not in METHODS:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
     _check_flow(metadata)
-    client = Client(
+    key_fields = _key_fields(metadata) if method == PRIVATE_KEY else {}
+    return Client(
         id=client_id,
         name=_name(metadata.get("client_name")),
         redirect_uris=_redirect_uris(metadata.get("redirect_uris")),
         method=method,
+        **key_fields,
     )
-    return _with_keys(client, metadata) if method == PRIVATE_KEY else client
 
 
 def _check_flow(metadata: Mapping[str, Any]) -> None:
@@ -136,22 +137,18 @@ def _name(name: object) -> str:
     return " ".join(visible.split())[:MAX_NAME_CHARS]
 
 
-def _with_keys(client: Client, metadata: Mapping[str, Any]) -> Client:
-    """Return a client with its JWK set, or with the URL of that set.
-
-    "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, section 2).
-    """
+def _key_fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field of a `Client` with its JWK set, or the one with the URL of that set."""
     keys = metadata.get("jwks")
     url = metadata.get("jwks_uri")
-    has_one = (keys is None) != (url is None)
-    if not has_one:
+    if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, 2)
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
     if url is not None:
         if not isinstance(url, str) or not may_be_fetched(url):
             raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name")
-        return client._replace(keys_url=url)
+        return {"keys_url": url}
     if not isinstance(keys, dict) or not isinstance(keys.get("keys"), list):
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is not a JWK set")
     if len(dumps_ascii(keys)) > MAX_JWKS_CHARS:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is too long: use jwks_uri")
-    return client._replace(keys={"keys": keys["keys"]})
+    return {"keys": {"keys": keys["keys"]}}

@@ -153,10 +153,9 @@ class ProviderApi:
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider; one in memory must be younger than `max_age` seconds."""
         _check_url(url)
-        if url in self._documents:
-            read_at, document = self._documents[url]
-            if self._now() < read_at + max_age:
-                return document
+        read_at, document = self._documents.get(url, (0.0, {}))
+        if document and self._now() < read_at + max_age:  # an empty document is useless, and is read again
+            return document
         response = _request(url, {}, None)
         if response.status != OK:
             raise _unavailable()
