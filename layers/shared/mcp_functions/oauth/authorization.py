@@ -230,7 +230,6 @@ def _scope(text: str, settings: FrontSettings) -> str:
 
 
 def _prompt(text: str) -> str:
-    """Return the `prompt` for the provider."""
     names = text.split()
     if "none" in names:  # the front keeps no session, so it cannot know whether the user has signed in
         raise OAuthError(errors.INTERACTION_REQUIRED, "this server always shows a page")

@@ -105,10 +105,7 @@ def read(metadata: object, client_id: str = "") -> Client:
 
 
 def _check_flow(metadata: Mapping[str, Any]) -> None:
-    """Refuse a client that cannot use the authorization code flow.
-
-    Both members may be absent: their defaults are the values of this flow (RFC 7591, section 2).
-    """
+    """Refuse a client that cannot use the authorization code flow, which is the default (RFC 7591, section 2)."""
     for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
         offered = metadata.get(name, [needed])
         if not isinstance(offered, list) or needed not in offered:
@@ -116,7 +113,6 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
 
 
 def _redirect_uris(uris: object) -> tuple[str, ...]:
-    """Return the redirect URIs of a client, if all may be registered."""
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
         raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
     characters = sum(len(uri) for uri in uris)

@@ -108,9 +108,7 @@ def _may_have_signed(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
     The key decides about the algorithm, because an attacker writes the header (RFC 8725, section 3.1).
     """
     algorithm = header["alg"]
-    if key.get("kty") != KEY_TYPES[algorithm]:
-        return False
-    if key.get("alg", algorithm) != algorithm:
+    if key.get("kty") != KEY_TYPES[algorithm] or key.get("alg", algorithm) != algorithm:
         return False
     if key.get("use", "sig") != "sig":
         return False

@@ -83,10 +83,7 @@ class ProviderApi:
         return metadata
 
     def keys(self, max_age: float) -> dict[str, Any]:
-        """Return the provider's JWK set.
-
-        Args:
-            max_age: the seconds after which a set in memory is too old, and is read again.
+        """Return the provider's JWK set; a set in memory must be younger than `max_age` seconds.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: as `metadata`.
@@ -196,7 +193,6 @@ def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Respon
 
 
 def _json(response: Response) -> dict[str, Any]:
-    """Read the JSON object in a response of the provider."""
     try:
         return https.read_json(response)
     except NoAnswer:
