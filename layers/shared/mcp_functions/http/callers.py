@@ -53,12 +53,7 @@ class Pseudonyms:
         self._retry_at = 0.0  # the time in unix seconds before which KMS is not called
 
     def log_caller(self, caller_id: str, now: float) -> None:
-        """Put the caller's pseudonym of this month into the log line of the request; without KMS the line has none.
-
-        Args:
-            caller_id: the id from `binding.caller_id`.
-            now: the current time in unix seconds.
-        """
+        """Put the caller's pseudonym of this month into the log line of the request; without KMS the line has none."""
         with suppress(McpError):  # a request does not fail because its log line lacks a field
             observability.current().caller = self.pseudonym(caller_id, month_of(now), now)
 

@@ -79,11 +79,7 @@ class Client(NamedTuple):
 
 
 def read(metadata: object, client_id: str = "") -> Client:
-    """Read the metadata of a client.
-
-    Args:
-        metadata: the metadata, as JSON.
-        client_id: the client's id; "" if the client gets one later.
+    """Read the metadata of a client; `client_id` is "" if the client gets its id later.
 
     Raises:
         OAuthError: the metadata is not that of a client that can sign in here.

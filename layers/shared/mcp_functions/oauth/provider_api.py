@@ -123,8 +123,7 @@ class ProviderApi:
             raise _unavailable()
         code = str(_json(response).get("error"))
         if code in REFUSALS:
-            client_code, description = REFUSALS[code]
-            raise OAuthError(client_code, description)
+            raise OAuthError(*REFUSALS[code])
         if code == "invalid_client":
             self._secret.reset()  # the secret may have been rotated: the next request reads it again
         # A code that is no constant of OAuth could be any text, even a secret, so it is not logged.

@@ -80,10 +80,7 @@ def read_parameters(text: str) -> dict[str, str]:
 
 
 def _cookies(received: object) -> dict[str, str]:
-    """Read the cookies of an event: a list of "name=value".
-
-    Another host of the domain may have set a cookie with the same name. So if a name occurs twice, neither counts.
-    """
+    """Read cookies. If a name occurs twice, neither counts: another host of the domain may have set one of them."""
     lines = received if isinstance(received, list) else []
     pairs = [_cookie(str(line)) for line in lines]
     names = [name for name, _value in pairs]
