@@ -107,7 +107,7 @@ def check_size(http_response: Response) -> Response:
     body: str = http_response["body"]
     try:
         size = len(body) if body.isascii() else len(body.encode())
-    except UnicodeEncodeError:  # its text quotes the body
+    except UnicodeEncodeError:  # `from None` hides its text, which quotes the body
         raise InternalError(reason="the function returned half of a surrogate pair") from None
     may_be_too_large = size * MAX_CHARS_PER_BYTE > MAX_ESCAPED_CHARS
     # The exact size takes time, so small bodies are not measured.

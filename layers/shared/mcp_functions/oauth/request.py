@@ -71,7 +71,7 @@ def read_parameters(text: str) -> dict[str, str]:
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
         pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_PARAMETERS)
-    except ValueError:  # its text quotes the parameters
+    except ValueError:  # `from None` hides its text, which quotes the parameters
         raise OAuthError(errors.INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
     parameters = dict(pairs)
     if len(parameters) != len(pairs):
