@@ -29,6 +29,7 @@ from mcp_functions import (
     serving,
     tool,
 )
+from mcp_functions.rounds.round import Round
 from tests.support import wire
 from tests.support.dispatching import Client
 
@@ -674,6 +675,13 @@ def test_a_total_that_json_cannot_hold_is_left_out() -> None:
     client = Client(endless)
     assert client.call("endless", meta={"progressToken": 1}).result["isError"] is False
     assert client.messages[0]["params"] == {"progressToken": 1, "progress": 1}
+
+
+@pytest.mark.parametrize(("total", "message"), [(None, "3"), (0, "3"), (8, "3 of 8")])
+def test_the_message_of_a_progress_has_its_total_unless_it_says_nothing(total: float | None, message: str) -> None:
+    round_ = Round()
+    Progress(round_)(3, total=total)
+    assert round_.progress_message == message
 
 
 # Completions

@@ -450,7 +450,7 @@ def test_a_result_too_large_for_the_table_is_sent_once(service: PaymentService, 
     assert send(function, state, APPROVE).text == "This was done before, and its answer was not kept."
     assert service.transfer_calls == 1
     (reason,) = [vars(line)["reason"] for line in log.records if vars(line).get("reason")]
-    assert reason.startswith("an item of ")
+    assert reason.startswith("a payload of ")
 
 
 def test_a_recorded_question_is_repeated_only_to_a_client_that_can_answer(pay: Worker) -> None:

@@ -115,14 +115,14 @@ class Region:
 
     def break_kms(self, code: str, status: int = 400) -> None:
         """Let KMS answer every request with this error."""
-        self.kms.weather = lambda _action: kms_refuses(code, status)
+        self.kms.refuse = lambda _operation: kms_refuses(code, status)
 
     def unplug_kms(self) -> None:
         """Let new containers call a closed port."""
         self.environment["AWS_ENDPOINT_URL_KMS"] = "http://127.0.0.1:9"
 
     def repair_kms(self) -> None:
-        self.kms.weather = lambda _action: None
+        self.kms.refuse = lambda _operation: None
         self.environment.clear()
 
 

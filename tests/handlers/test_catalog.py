@@ -1,8 +1,10 @@
-"""The catalog: all handlers as JSON, from which discovery and lists are answered, and functions are found by name.
+"""The catalog describes all tools, prompts and resources as JSON.
 
-The catalog is data, so the front door needs no author's code to answer a list. `EVERYTHING` has handlers of each kind,
-in one function with the name "all". The decorators read annotations at run time, so this module has no `from __future__
-import annotations`, which would turn them into text.
+`handlers.lists` answers discovery and lists from the catalog. `handlers.lookup` finds in it which function serves a
+request. So the front door, which is the endpoint of several functions, needs none of their code.
+
+(This module has no `from __future__ import annotations`, because the decorators must find types in the annotations, and
+not text.)
 """
 
 import json
@@ -13,7 +15,6 @@ import pytest
 
 from mcp_functions import Header, Log, prompt, resource, serve, tool
 from mcp_functions.handlers import catalog, lists, lookup
-from mcp_functions.handlers.tools import Tool
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
 from mcp_functions.settings import Settings
 from tests.support import wire
@@ -46,15 +47,12 @@ def ticket(project: str, number: int) -> str:
     return f"{project}{number}"
 
 
-EVERYTHING = catalog.build([regional, add, brief, config, ticket], "all")
+EVERYTHING = catalog.build([regional, add, brief, config, ticket], "all")  # of a function with the name "all"
 
 
-def another_tool_named_add() -> Tool[[], str]:
-    @tool(name="add")
-    def other() -> str:
-        return ""
-
-    return other
+@tool(name="add")
+def another_tool_named_add() -> str:
+    return ""
 
 
 def discover(offered: Mapping[str, Any], instructions: str = "") -> dict[str, Any]:
@@ -62,9 +60,10 @@ def discover(offered: Mapping[str, Any], instructions: str = "") -> dict[str, An
 
 
 def read_list(offered: Mapping[str, Any], method: str, instructions: str = "") -> dict[str, Any]:
-    """Return the members of a result, without those that every result has."""
+    """Answer a method from a catalog. Return the members of the result, without those that every result has."""
     settings = Settings(stack="local", list_ttl_ms=5)
-    result = dict(lists.Lists(offered, settings, {"instructions": instructions}).answer(method, {"_meta": {}}).result)
+    answers = lists.Lists(offered, settings, {"instructions": instructions})
+    result = dict(answers.answer(method, {"_meta": {}}).result)
     del result["resultType"], result["_meta"]
     return result
 
@@ -98,11 +97,12 @@ def test_a_catalog_names_the_function_of_each_handler() -> None:
 
 def test_names_are_unique_in_a_function() -> None:
     with pytest.raises(ValueError, match="two tools named 'add': names are unique"):
-        catalog.build([add, another_tool_named_add()])
+        catalog.build([add, another_tool_named_add])
 
 
 def test_names_are_unique_among_functions() -> None:
-    one, two = catalog.build([add], "one"), catalog.build([another_tool_named_add()], "two")
+    one = catalog.build([add], "one")
+    two = catalog.build([another_tool_named_add], "two")
     with pytest.raises(ValueError, match="two tools named 'add', in one and in two: names are unique"):
         catalog.merge([one, two])
 
@@ -278,7 +278,7 @@ def check_headers(name: str, arguments: dict[str, Any], received: dict[str, str]
 
 def test_a_header_repeats_the_argument_that_the_schema_marks() -> None:
     check_headers("regional", {"region": "eu"}, {"mcp-param-region": "eu"})
-    check_headers("add", {"a": 1}, {"mcp-param-region": "eu"})  # no argument of `add` is marked
+    check_headers("add", {"a": 1}, {"mcp-param-region": "eu"})  # no argument of `add` has a header
 
 
 def test_an_argument_without_its_header_is_refused() -> None:
@@ -291,10 +291,20 @@ def test_a_header_without_its_argument_is_refused() -> None:
         check_headers("regional", {}, {"mcp-param-region": "eu"})
 
 
-def test_a_reference_names_a_prompt_or_a_resource() -> None:
-    to_prompt, to_resource = {"type": "ref/prompt", "name": "brief"}, {"type": "ref/resource", "uri": "a://{x}"}
-    assert lookup.read_reference({"ref": to_prompt}) == ("ref/prompt", "brief")
-    assert lookup.read_reference({"ref": to_resource}) == ("ref/resource", "a://{x}")
+COMPLETABLE = {**EVERYTHING, "completions": True}
+
+
+@pytest.mark.parametrize(
+    ("ref", "list_name", "key"),
+    [
+        ({"type": "ref/prompt", "name": "brief"}, "prompts", "brief"),
+        ({"type": "ref/resource", "uri": "config://app"}, "resources", "config://app"),
+        ({"type": "ref/resource", "uri": "tickets://{project}/{number}"}, "resourceTemplates", ticket.key),
+        ({"type": "ref/resource", "uri": "tickets://toolkit/7"}, "resourceTemplates", ticket.key),
+    ],
+)
+def test_a_reference_names_a_prompt_a_resource_or_a_template(ref: dict[str, str], list_name: str, key: str) -> None:
+    assert lookup.find_reference(COMPLETABLE, {"ref": ref}) == lookup.Target(list_name, key, "all")
 
 
 @pytest.mark.parametrize(
@@ -302,4 +312,4 @@ def test_a_reference_names_a_prompt_or_a_resource() -> None:
 )
 def test_any_other_reference_is_refused(ref: Any) -> None:  # noqa: ANN401
     with pytest.raises(InvalidParams, match=r"params\.ref must be"):
-        lookup.read_reference({"ref": ref})
+        lookup.find_reference(COMPLETABLE, {"ref": ref})

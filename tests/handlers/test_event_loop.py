@@ -1,4 +1,4 @@
-"""All async tools of a process run in one event loop, which has a thread of its own.
+"""All async tools of a process run in one event loop, in another thread than the callers.
 
 An HTTP connection of asyncio works only in the loop that opened it. With one loop, every call of a tool can use it.
 When a call ends, the asyncio tasks that it started end too. `talk_to(tool).call(…)` sends a request to the tool.

@@ -1,8 +1,11 @@
-"""Lists in pages: a client reads every entry once and in order, with the cursor that each page gives for the next one.
+"""Lists in pages (server/utilities/pagination): each page gives the cursor with which a client requests the next page.
 
-A cursor is valid only if this catalog issues it. "Clients MUST treat cursors as opaque tokens" (Pagination,
-"Implementation Guidelines"), so no test decodes one. Each test runs for both Lambdas that answer lists (`placement`):
-that of a handler, and the front door.
+    tools/list {}                           {"tools": [h000, h001, h002], "nextCursor": "0e4d…-3"}
+    tools/list {"cursor": "0e4d…-3"}        {"tools": [h003, h004, h005], "nextCursor": "0e4d…-6"}
+    tools/list {"cursor": "0e4d…-6"}        {"tools": [h006]}
+
+Any other cursor is an error. A tool's own Lambda function answers lists, and so does the front door, the endpoint of
+several functions. The fixture `placement` runs a test for each of them.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mcp_functions import prompt, resource, tool
+from mcp_functions.handlers.catalog import LISTS_BY_KIND
 from tests.support import gateways, wire
 from tests.support.placements import PLACEMENTS, place
 
@@ -25,21 +29,19 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.http.gateway import LambdaFunction
 
-# The key of the entries in the result of each list.
-LISTS = {
+# Method -> the member of its result that contains the entries.
+MEMBERS = {
     "tools/list": "tools",
     "prompts/list": "prompts",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
-# The kind of handlers in each list.
-KINDS = dict(zip(LISTS, ["tool", "prompt", "resource", "resource_template"], strict=True))
 UNKNOWN_CURSOR_ERROR = {"code": -32602, "message": "Unknown cursor"}
-every_list = pytest.mark.parametrize("method", LISTS)
+every_list = pytest.mark.parametrize("method", MEMBERS)
 
 
 def make_handlers(numbers: Iterable[int]) -> list[Handler[..., Any]]:
-    """Make a tool, a prompt, a resource and a template for each number."""
+    """Make a tool, a prompt, a resource and a template for each number, with the name "h001" for 1."""
 
     def empty() -> str:
         return ""
@@ -48,9 +50,14 @@ def make_handlers(numbers: Iterable[int]) -> list[Handler[..., Any]]:
         return x
 
     handlers: list[Handler[..., Any]] = []
-    for name in (f"h{number:03}" for number in numbers):
-        handlers += [tool(name=name)(empty), prompt(name=name)(empty)]
-        handlers += [resource(f"a://{name}", name=name)(empty), resource(f"b://{name}/{{x}}", name=name)(repeat)]
+    for number in numbers:
+        name = f"h{number:03}"
+        handlers += [
+            tool(name=name)(empty),
+            prompt(name=name)(empty),
+            resource(f"a://{name}", name=name)(empty),
+            resource(f"b://{name}/{{x}}", name=name)(repeat),
+        ]
     return handlers
 
 
@@ -61,27 +68,35 @@ def send(function: LambdaFunction, method: str, **params: object) -> dict[str, A
     return wire.read(response, method)
 
 
+def read_page(function: LambdaFunction, method: str, **params: object) -> dict[str, Any]:
+    """Return one page of a list; `cursor` is its only param."""
+    page: dict[str, Any] = send(function, method, **params)["result"]
+    return page
+
+
 def read_pages(function: LambdaFunction, method: str) -> list[dict[str, Any]]:
     """Read every page of a list, from the first one to the last."""
-    pages = [send(function, method)["result"]]
+    pages = [read_page(function, method)]
     while "nextCursor" in pages[-1]:
         assert len(pages) < 500
-        pages.append(send(function, method, cursor=pages[-1]["nextCursor"])["result"])
+        pages.append(read_page(function, method, cursor=pages[-1]["nextCursor"]))
     return pages
 
 
 def read_names(function: LambdaFunction, method: str) -> list[list[str]]:
-    """Read the names on each page of a list."""
-    return [[entry["name"] for entry in page[LISTS[method]]] for page in read_pages(function, method)]
+    """Return the names on each page of a list."""
+    member = MEMBERS[method]
+    return [[entry["name"] for entry in page[member]] for page in read_pages(function, method)]
 
 
 def read_cursors(function: LambdaFunction, method: str) -> list[str]:
+    """Return the cursors of all pages but the first, which needs none."""
     return [page["nextCursor"] for page in read_pages(function, method)[:-1]]
 
 
 @pytest.fixture(params=PLACEMENTS)
 def placement(request: pytest.FixtureRequest) -> str:
-    """Choose the Lambda that answers lists: that of a handler, or the front door."""
+    """Choose which Lambda function answers lists: the function of the handlers, or the front door."""
     return str(request.param)
 
 
@@ -106,9 +121,10 @@ def test_the_page_size_is_a_setting(
     method: str, size: int, pages: int, placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_PAGE_SIZE", str(size))
-    names = read_names(place(placement, *make_handlers(range(7))), method)
-    assert len(names) == pages
-    assert [name for page in names for name in page] == [f"h{number:03}" for number in range(7)]
+    names_of_pages = read_names(place(placement, *make_handlers(range(7))), method)
+    assert len(names_of_pages) == pages
+    names = [name for page in names_of_pages for name in page]
+    assert names == ["h000", "h001", "h002", "h003", "h004", "h005", "h006"]
 
 
 @every_list
@@ -156,11 +172,11 @@ def test_each_request_for_a_page_is_answered_with_its_own_id(
 def test_pages_may_be_requested_in_any_order(method: str, function: LambdaFunction) -> None:
     pages = read_pages(function, method)
     for previous, page in reversed(list(pairwise(pages))):
-        assert send(function, method, cursor=previous["nextCursor"])["result"] == page
+        assert read_page(function, method, cursor=previous["nextCursor"]) == page
 
 
 @every_list
-def test_a_handlers_lambda_and_the_front_door_give_the_same_pages(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_front_door_gives_the_same_pages_as_a_function(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_PAGE_SIZE", "3")
     one, other = [place(placement, *make_handlers(range(7))) for placement in PLACEMENTS]
     assert read_pages(one, method) == read_pages(other, method)
@@ -173,11 +189,12 @@ def test_a_handlers_lambda_and_the_front_door_give_the_same_pages(method: str, m
 def test_a_container_accepts_the_cursors_of_another(
     method: str, placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither a secret, nor memory, nor the order of the handlers is part of a cursor."""
+    """No secret, no memory and no order of the handlers is part of a cursor."""
     monkeypatch.setenv("MCP_PAGE_SIZE", "2")
-    first, second = place(placement, *make_handlers(range(5))), place(placement, *make_handlers([4, 2, 0, 3, 1]))
-    cursor = send(first, method)["result"]["nextCursor"]
-    assert send(second, method, cursor=cursor)["result"] == read_pages(first, method)[1]
+    first = place(placement, *make_handlers([0, 1, 2, 3, 4]))
+    second = place(placement, *make_handlers([4, 2, 0, 3, 1]))
+    cursor = read_page(first, method)["nextCursor"]
+    assert read_page(second, method, cursor=cursor) == read_pages(first, method)[1]
 
 
 @every_list
@@ -201,12 +218,12 @@ def test_a_changed_cursor_is_refused(method: str, function: LambdaFunction) -> N
 @every_list
 @pytest.mark.parametrize("end", ["-0", "-1", "-3 ", "-٣", "-03", "-+3", "-7", "-9", "--3", "-3.0", ""])
 def test_a_cursor_with_another_position_is_refused(method: str, end: str, function: LambdaFunction) -> None:
-    cursor = read_cursors(function, method)[0]
-    assert send(function, method, cursor=cursor.rpartition("-")[0] + end)["error"] == UNKNOWN_CURSOR_ERROR
+    digest = read_cursors(function, method)[0].removesuffix("-3")
+    assert send(function, method, cursor=digest + end)["error"] == UNKNOWN_CURSOR_ERROR
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(method=st.sampled_from([*LISTS]), cursor=st.text(max_size=20) | st.from_regex(r"[0-9a-f]{12}-\d{1,3}"))
+@given(method=st.sampled_from([*MEMBERS]), cursor=st.text(max_size=20) | st.from_regex(r"[0-9a-f]{12}-\d{1,3}"))
 def test_no_random_text_is_a_cursor(method: str, cursor: str, function: LambdaFunction) -> None:
     assert send(function, method, cursor=cursor)["error"] == UNKNOWN_CURSOR_ERROR
 
@@ -217,7 +234,8 @@ def test_a_cursor_of_an_old_catalog_is_refused(
     method: str, numbers: Iterable[int], placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_PAGE_SIZE", "3")
-    old, new = place(placement, *make_handlers(range(7))), place(placement, *make_handlers(numbers))
+    old = place(placement, *make_handlers(range(7)))
+    new = place(placement, *make_handlers(numbers))
     for cursor in read_cursors(old, method):
         assert send(new, method, cursor=cursor)["error"] == UNKNOWN_CURSOR_ERROR
 
@@ -227,10 +245,10 @@ def test_a_cursor_of_a_list_with_other_entries_is_refused(
     method: str, placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_PAGE_SIZE", "1")
-    one_more = [handler for handler in make_handlers([7]) if handler.kind == KINDS[method]]
+    one_more = [handler for handler in make_handlers([7]) if LISTS_BY_KIND[handler.kind] == MEMBERS[method]]
     function = place(placement, *make_handlers(range(2)), *one_more)
-    for other in LISTS.keys() - {method}:
-        cursor = send(function, other)["result"]["nextCursor"]
+    for other in MEMBERS.keys() - {method}:
+        cursor = read_page(function, other)["nextCursor"]
         assert send(function, method, cursor=cursor)["error"] == UNKNOWN_CURSOR_ERROR
 
 

@@ -1,7 +1,7 @@
 """What authors bring who port a server: methods, callable objects, tags, and a schema of their own for results.
 
-`tool` reads annotations when it is called, so this module has no `from __future__ import annotations`, which would turn
-them into text.
+(This module has no `from __future__ import annotations`, because the decorators must find types in the annotations, and
+not text.)
 """
 
 import functools

@@ -1,7 +1,7 @@
 """Prompts, resources and templates: their entries in lists, their results, and the completion of their arguments.
 
-The decorators read the annotations at run time, so this module has no `from __future__ import annotations`, which would
-turn them into text.
+(This module has no `from __future__ import annotations`, because the decorators must find types in the annotations, and
+not text.)
 """
 
 from collections.abc import Mapping
@@ -189,7 +189,7 @@ class Tone(Enum):
     MILD = "mild"
 
 
-def test_numbers_and_choices_complete_as_their_text() -> None:
+def test_a_completion_may_be_a_number_or_the_member_of_an_enum() -> None:
     assert find_completions([3, 0.5, Tone.MILD, "x"])["values"] == ["3", "0.5", "mild", "x"]
 
 

@@ -1,7 +1,7 @@
-"""Signatures that the decorators refuse. The error names the file, the line and the function, and says what to change.
+"""Signatures that the decorators refuse: the error names the file, the line and the function, and says what is wrong.
 
-Each function here has one mistake, which its name describes. The decorators read the annotations at run time, so this
-module has no `from __future__ import annotations`, which would turn them into text.
+The functions at the top have one mistake each, which their names describe. They are decorated in the tests. (The module
+has no `from __future__ import annotations`, because the decorators must find types in the annotations, and not text.)
 """
 
 import functools
@@ -33,6 +33,8 @@ class Full(BaseModel):
 
 
 class NeverCopied:
+    """A class whose objects cannot be copied, and so cannot be defaults."""
+
     __hash__ = None  # type: ignore[assignment]
 
     def __deepcopy__(self, _memo: object) -> None:
@@ -43,58 +45,58 @@ class NeverCopied:
 # Parameters and return types
 
 
-def no_type(x) -> str: ...  # type: ignore[empty-body, no-untyped-def]  # noqa: ANN001
-def args(*xs: int) -> str: ...  # type: ignore[empty-body]
-def kwargs(**xs: int) -> str: ...  # type: ignore[empty-body]
-def positional_only(x: int, /) -> str: ...  # type: ignore[empty-body]
-def type_outside_json(x: Callable[[], int]) -> str: ...  # type: ignore[empty-body]
-def unknown_type(x: "Nowhere") -> str: ...  # type: ignore[empty-body, name-defined]  # noqa: F821
+def no_type(x) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001
+def args(*xs: int) -> None: ...
+def kwargs(**xs: int) -> None: ...
+def positional_only(x: int, /) -> None: ...
+def type_outside_json(x: Callable[[], int]) -> None: ...
+def unknown_type(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 def result_outside_json() -> Callable[[], int]: ...  # type: ignore[empty-body]
 def list_as_return_type() -> [int]: ...  # type: ignore[valid-type, misc]
-def float_header(x: Annotated[float, Header("X")]) -> str: ...  # type: ignore[empty-body]
-def same_header(x: Annotated[str, Header("X")], y: Annotated[str, Header("x")]) -> str: ...  # type: ignore[empty-body]
-def header_with_space(x: Annotated[str, Header("a b")]) -> str: ...  # type: ignore[empty-body]
+def float_header(x: Annotated[float, Header("X")]) -> None: ...
+def same_header(x: Annotated[str, Header("X")], y: Annotated[str, Header("x")]) -> None: ...
+def header_with_space(x: Annotated[str, Header("a b")]) -> None: ...
 
 
 # Capabilities
 
 
-def capability_before_star(elicit: Elicit) -> str: ...  # type: ignore[empty-body]
-def state_before_star(state: RequestState[Draft]) -> str: ...  # type: ignore[empty-body]
-def question_before_star(city: Annotated[City, Ask("Where?")]) -> str: ...  # type: ignore[empty-body]
-def shared_before_star(cache: Annotated[int, Shared(dict)]) -> str: ...  # type: ignore[empty-body]
-def shared_number(*, cache: Annotated[int, Shared(7)]) -> str: ...  # type: ignore[empty-body]
-def argument_after_star(*, x: int) -> str: ...  # type: ignore[empty-body]
-def untyped_after_star(*, x) -> str: ...  # type: ignore[empty-body, no-untyped-def]  # noqa: ANN001
-def default_after_star(*, x: bool = False) -> str: ...  # type: ignore[empty-body]
-def untyped_default_after_star(*, x=False) -> str: ...  # type: ignore[empty-body, no-untyped-def]  # noqa: ANN001
-def field_after_star(*, x: bool = Field(default=False)) -> str: ...  # type: ignore[empty-body]
-def annotated_after_star(*, x: Annotated[bool, Field(default=False)]) -> str: ...  # type: ignore[empty-body]
-def two_levels(*, elicit: Elicit, responses: InputResponses) -> str: ...  # type: ignore[empty-body]
-def state_without_model(*, state: RequestState) -> str: ...  # type: ignore[empty-body, type-arg]
-def state_without_beginning(*, state: RequestState[Full]) -> str: ...  # type: ignore[empty-body]
-def form_of_a_dict(*, city: Annotated[dict[str, City], Ask("Where?")]) -> str: ...  # type: ignore[empty-body]
-def nested_form(*, x: Annotated[Nested, Ask("Where?")]) -> str: ...  # type: ignore[empty-body]
+def capability_before_star(elicit: Elicit) -> None: ...
+def state_before_star(state: RequestState[Draft]) -> None: ...
+def question_before_star(city: Annotated[City, Ask("Where?")]) -> None: ...
+def shared_before_star(cache: Annotated[int, Shared(dict)]) -> None: ...
+def shared_number(*, cache: Annotated[int, Shared(7)]) -> None: ...
+def argument_after_star(*, x: int) -> None: ...
+def untyped_after_star(*, x) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001
+def default_after_star(*, x: bool = False) -> None: ...
+def untyped_default_after_star(*, x=False) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001
+def field_after_star(*, x: bool = Field(default=False)) -> None: ...
+def annotated_after_star(*, x: Annotated[bool, Field(default=False)]) -> None: ...
+def two_levels(*, elicit: Elicit, responses: InputResponses) -> None: ...
+def state_without_model(*, state: RequestState) -> None: ...  # type: ignore[type-arg]
+def state_without_beginning(*, state: RequestState[Full]) -> None: ...
+def form_of_a_dict(*, city: Annotated[dict[str, City], Ask("Where?")]) -> None: ...
+def nested_form(*, x: Annotated[Nested, Ask("Where?")]) -> None: ...
 
 
 # Options of Field
 
 
-def alias_choices(x: str = Field(validation_alias=AliasChoices("a", "b"))) -> str: ...  # type: ignore[empty-body]
-def alias_path(x: str = Field(validation_alias=AliasPath("a", "b"))) -> str: ...  # type: ignore[empty-body]
-def serialization_alias(x: str = Field(serialization_alias="y")) -> str: ...  # type: ignore[empty-body]
-def exclude(x: str = Field(exclude=True)) -> str: ...  # type: ignore[empty-body]
-def init(x: str = Field(init=False)) -> str: ...  # type: ignore[empty-body]
-def frozen(x: Annotated[str, Field(frozen=True)]) -> str: ...  # type: ignore[empty-body]
-def factory_of_data(x: list[str] = Field(default_factory=lambda data: [*data])) -> str: ...  # type: ignore[empty-body]  # noqa: B008
-def two_defaults(x: Annotated[int, Field(default=1)] = 2) -> str: ...  # type: ignore[empty-body]
-def default_and_factory(x: Annotated[int, Field(default_factory=int)] = Field(2)) -> str: ...  # type: ignore[empty-body]
-def default_inside_type(x: Annotated[int, Field(default=1)] | None) -> str: ...  # type: ignore[empty-body]
-def alias_inside_type(x: list[Annotated[int, Field(alias="y")]]) -> str: ...  # type: ignore[empty-body]
-def alias_of_another(y: str, x: str = Field(alias="y")) -> str: ...  # type: ignore[empty-body]
-def look_around(x: str = Field(pattern="(?=a)")) -> str: ...  # type: ignore[empty-body]
-def invalid_default(x: date = Field("soon", validate_default=True)) -> str: ...  # type: ignore[empty-body]  # noqa: B008
-def uncopied_default(x: Any = NeverCopied()) -> str: ...  # type: ignore[empty-body]  # noqa: ANN401, B008
+def alias_choices(x: str = Field(validation_alias=AliasChoices("a", "b"))) -> None: ...
+def alias_path(x: str = Field(validation_alias=AliasPath("a", "b"))) -> None: ...
+def serialization_alias(x: str = Field(serialization_alias="y")) -> None: ...
+def exclude(x: str = Field(exclude=True)) -> None: ...
+def init(x: str = Field(init=False)) -> None: ...
+def frozen(x: Annotated[str, Field(frozen=True)]) -> None: ...
+def factory_of_data(x: list[str] = Field(default_factory=lambda data: [*data])) -> None: ...  # noqa: B008
+def two_defaults(x: Annotated[int, Field(default=1)] = 2) -> None: ...
+def default_and_factory(x: Annotated[int, Field(default_factory=int)] = Field(2)) -> None: ...
+def default_inside_type(x: Annotated[int, Field(default=1)] | None) -> None: ...
+def alias_inside_type(x: list[Annotated[int, Field(alias="y")]]) -> None: ...
+def alias_of_another(y: str, x: str = Field(alias="y")) -> None: ...
+def look_around(x: str = Field(pattern="(?=a)")) -> None: ...
+def invalid_default(x: date = Field("soon", validate_default=True)) -> None: ...  # noqa: B008
+def uncopied_default(x: Any = NeverCopied()) -> None: ...  # noqa: ANN401, B008
 
 
 NAME_AND_TYPE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
@@ -168,7 +170,7 @@ class PlaceDict(TypedDict):
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic reads typing.TypedDict from Python 3.12 on")
 def test_a_typed_dict_that_pydantic_cannot_read_is_refused_with_its_hint() -> None:
-    def visit(place: PlaceDict) -> str: ...  # type: ignore[empty-body]
+    def visit(place: PlaceDict) -> None: ...
 
     with pytest.raises(TypeError, match=r"parameter 'place': .*Please use `typing_extensions.TypedDict`"):
         tool(visit)
@@ -177,7 +179,7 @@ def test_a_typed_dict_that_pydantic_cannot_read_is_refused_with_its_hint() -> No
 # Names, options and objects
 
 
-def no_mistake() -> str: ...  # type: ignore[empty-body]
+def no_mistake() -> None: ...
 
 
 @pytest.mark.parametrize("name", ["has space", "ż", "x" * 129, "a/b"])

@@ -1,7 +1,9 @@
 """A shared value, such as a database: the first call opens it, every call gets it, the end of the process closes it.
 
-An author writes a context manager and declares it with `Shared`. The decorators read annotations at run time, so this
-module has no `from __future__ import annotations`, which would turn them into text.
+    async def count(word: str, *, database: Annotated[Database, Shared(open_database)]) -> int: ...
+
+The client sends `word`. The toolkit calls the author's `open_database`, which returns a context manager. (This module
+has no `from __future__ import annotations`, because the decorators must find types in the annotations, and not text.)
 """
 
 import asyncio
@@ -24,7 +26,7 @@ opened: list[str] = []  # the names of the values that were opened, in this proc
 
 
 class Database:
-    """A database that belongs to the event loop in which it was opened, and has a task there."""
+    """A database that works only in the event loop in which it was opened, and has a task there."""
 
     def __init__(self, words: dict[str, int]) -> None:
         self.words = words
@@ -63,20 +65,20 @@ async def count(word: str, *, database: Words) -> int:
 
 @tool
 def remember(word: str, *, cache: Cache) -> int:
-    """Count how often a container has heard a word."""
+    """Count the calls with a word, in this process."""
     cache[word] = cache.get(word, 0) + 1
     return cache[word]
 
 
 @prompt
 def recall(word: str, *, cache: Cache) -> str:
-    """Recall how often."""
+    """Write how often `remember` was called with a word."""
     return f"{word}: {cache.get(word, 0)}"
 
 
 @resource("words://{word}")
 async def stored(word: str, *, database: Words) -> str:
-    """Read it."""
+    """Read the count of a word."""
     return str(await database.count(word))
 
 
@@ -90,10 +92,17 @@ async def order(word: str, *, elicit: Elicit, database: Words) -> str:
 handler = serve(remember)
 
 
-def test_the_first_call_opens_it_and_every_handler_gets_the_same() -> None:
+def run_script(script: str) -> list[str]:
+    """Run a script in a new process, and return the lines that it prints."""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    return ended.stdout.splitlines()
+
+
+def test_the_first_call_opens_a_value_and_every_handler_gets_it() -> None:
     talk = Conversation(serve(count, stored, order))
     assert "database" not in opened
-    assert [talk.call("count", word="tea").text for _ in range(3)] == ["3"] * 3
+    for _ in range(3):
+        assert talk.call("count", word="tea").text == "3"
     assert talk.read("words://tea").result["contents"][0]["text"] == "3"
     assert talk.call("order", word="tea").accept(number={"number": 2}).text == "2 of 3"
     assert opened.count("database") == 1
@@ -101,7 +110,8 @@ def test_the_first_call_opens_it_and_every_handler_gets_the_same() -> None:
 
 def test_a_plain_context_manager_serves_plain_functions() -> None:
     talk = Conversation(serve(remember, recall))
-    assert [talk.call("remember", word="plain").text for _ in range(2)] == ["1", "2"]
+    assert talk.call("remember", word="plain").text == "1"
+    assert talk.call("remember", word="plain").text == "2"
     assert talk.get("recall", word="plain").result["messages"][0]["content"]["text"] == "plain: 2"
 
 
@@ -119,27 +129,22 @@ def test_a_plain_value_needs_no_event_loop() -> None:
     assert run_script(SCRIPT_WITHOUT_LOOP) == ["False"]
 
 
-def run_script(script: str) -> list[str]:
-    """Run a script in a new process, and return the lines that it prints."""
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
-    return ended.stdout.splitlines()
-
-
 def test_another_process_has_a_value_of_its_own() -> None:
-    talk = Conversation(handler, fresh=True)
-    assert [talk.call("remember", word="fresh").text for _ in range(2)] == ["1", "1"]
+    talk = Conversation(handler, fresh=True)  # every call runs in a new process
+    assert talk.call("remember", word="fresh").text == "1"
+    assert talk.call("remember", word="fresh").text == "1"
 
 
-def test_the_model_does_not_see_it_and_no_key_is_needed() -> None:
+def test_a_shared_value_is_not_in_the_schema_and_needs_no_key() -> None:
     assert list(count.describe()["inputSchema"]["properties"]) == ["word"]
     assert not count.needs_state
 
 
-def test_a_unit_test_passes_its_own() -> None:
+def test_a_unit_test_passes_its_own_value() -> None:
     assert remember("x", cache={"x": 4}) == 5
 
 
-def test_four_calls_at_once_open_it_once() -> None:
+def test_four_calls_at_once_open_a_value_once() -> None:
     barrier = threading.Barrier(4)
 
     @contextmanager

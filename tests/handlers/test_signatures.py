@@ -1,8 +1,10 @@
 """A tool's parameters: what `tools/list` publishes of them, and the values that the function gets.
 
 The functions here are written as authors write them: with `Field` of pydantic, defaults and annotations. A call goes
-over the wire, as JSON. `@tool` reads the annotations when it decorates, so this module has no `from __future__ import
-annotations`: it would turn them into text, and the classes inside of a test could not be found by their names.
+over the wire, as JSON.
+
+(This module has no `from __future__ import annotations`, because the decorators must find types in the annotations, and
+not text.)
 """
 
 import functools

@@ -1,7 +1,9 @@
 """A tool: its entry in `tools/list`, and the result that a client gets for what the function returns or raises.
 
-Most tests call a tool over the wire, in a conversation (`talk_to`). `@tool` reads the annotations when it decorates, so
-this module has no `from __future__ import annotations`, which would turn them into text.
+Most tests call a tool over the wire, as a client does: `talk_to(tool).call(…)`.
+
+(This module has no `from __future__ import annotations`, because the decorators must find types in the annotations, and
+not text.)
 """
 
 from collections.abc import Callable

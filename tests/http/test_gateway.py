@@ -55,7 +55,7 @@ def send(
     settings: Settings = SETTINGS,
     context: wire.Context | None = None,
 ) -> dict[str, Any]:
-    handle = handle or dispatcher((add,), settings, audience="local/test/local", states=None).answer
+    handle = handle or dispatcher((add,), settings, audience="local/test/local", seals=None).answer
     endpoint = Endpoint(settings, handle)
     function = LambdaFunction(lambda _name, _now: endpoint, now=lambda: NOW)
     return function(event, context or wire.Context())

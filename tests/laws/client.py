@@ -1,7 +1,10 @@
 """A client whose conversation meets faults, and the laws that hold in every round.
 
-`Client.play` holds a conversation: it sends rounds, and `_check_round` checks the laws after each. An `Act` is a fault,
-or an unusual thing that a client may do. `run_without_faults` gives the result that the conversation should have.
+    Client.play           holds a conversation: it sends rounds, and `_check_round` checks the laws after each
+    Act                   a fault, or an unusual thing that a client may do, for example to send a request twice
+    run_without_faults    the result that the conversation must have
+
+A round is one request and its response.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from mcp_functions import serve
 from mcp_functions.handlers.runner import run_round
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.rounds.round import Round, RoundRequest
-from tests.laws.people import Person, malformed_answer, message_of, open_pages
+from tests.laws.people import Person, choose_some, malformed_answer, message_of, open_pages
 from tests.laws.services import SERVICES
 from tests.support import wire
 
@@ -27,8 +30,19 @@ if TYPE_CHECKING:
 
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 MAX_ROUNDS = 16
-SEAL = wire.Boxes()  # these laws concern rounds; the seal has its own tests
-ACTS = ("all", "some", "malformed", "cold", "overwrite", "repeat", "rewind", "version", "container", "nothing")
+SEAL = wire.Boxes()  # keeps states unencrypted: these laws concern rounds, and the seal has its own tests
+ACTS = {
+    "all": "answer all open questions",
+    "some": "answer some of them",
+    "nothing": "answer none",
+    "malformed": "send answers that the questions do not allow",
+    "cold": "answer questions that were not asked yet",
+    "overwrite": "answer all questions of the function, asked or not",
+    "repeat": "send the last request again",
+    "rewind": "go back to an earlier state",
+    "version": "deploy another version of the function, and answer all",
+    "container": "reach the other container, and answer all",
+}
 
 
 class Act(NamedTuple):
@@ -39,17 +53,16 @@ class Act(NamedTuple):
 
 
 @cache
-def create_container(case_name: str, version: int, number: int) -> LambdaFunction:
-    """Return one of the two containers that run a version of a handler."""
-    from tests.laws.corpus import CASES  # noqa: PLC0415 - it is what imports this
+def container_of(case_name: str, version: int, number: int) -> LambdaFunction:  # noqa: ARG001 - a key of the cache
+    """Return a container that runs a version of a handler; there are two of each, with the numbers 0 and 1."""
+    from tests.laws.corpus import CASES  # noqa: PLC0415 - that module imports this one
 
     (case,) = (case for case in CASES if case.name == case_name)
-    del number
     return serve(case.versions[version], codec=SEAL, now=lambda: SERVICES.now)
 
 
 @dataclass(frozen=True)
-class Point:
+class Moment:
     """A conversation after a round.
 
     Attributes:
@@ -72,7 +85,7 @@ class Point:
 class Request(NamedTuple):
     """A request of a client, and the container that receives it."""
 
-    point: Point
+    point: Moment
     responses: dict[str, Any]
     handler: LambdaFunction
 
@@ -92,6 +105,7 @@ class Client:
         idempotency_keys: the keys of each effect, by flow and text.
         flows: how many first requests the client has sent.
         final: the last response; None while there are questions.
+        last: the last request.
     """
 
     case: Case
@@ -100,7 +114,7 @@ class Client:
     known_questions: dict[str, Any]
     version: int = 0
     container: int = 0
-    points: list[Point] = field(default_factory=lambda: [Point()])
+    points: list[Moment] = field(default_factory=lambda: [Moment()])
     idempotency_keys: dict[tuple[int, str], set[str]] = field(default_factory=dict)
     flows: int = 0
     final: dict[str, Any] | None = None
@@ -121,7 +135,7 @@ class Client:
     def _act(self, act: Act) -> None:
         match act.name:
             case "repeat":
-                self._repeat(self.last)
+                self._repeat_last()
                 return
             case "rewind":
                 self.points.append(self.points[act.number % len(self.points)])
@@ -132,15 +146,16 @@ class Client:
         self._send(self._responses(act))
 
     def _responses(self, act: Act) -> dict[str, Any]:
+        """Return the `inputResponses` of an act."""
         answers = self._answers()
         questions = self.points[-1].questions
         unrequested = {key: self.stranger.answer(key, question) for key, question in self.known_questions.items()}
         match act.name:
             case "some":
-                return {key: answer for place, (key, answer) in enumerate(answers.items()) if act.number >> place & 1}
+                return {key: answers[key] for key in choose_some(answers, act.number)}
             case "malformed":
                 return {key: malformed_answer(act.number, question) for key, question in questions.items()}
-            case "cold":  # answers to questions that a later round may ask
+            case "cold":
                 return {key: answer for key, answer in unrequested.items() if key not in questions}
             case "overwrite":
                 return {**unrequested, **answers}
@@ -151,21 +166,23 @@ class Client:
     def _answers(self) -> dict[str, Any]:
         return {key: self.person.answer(key, question) for key, question in self.points[-1].questions.items()}
 
-    def _repeat(self, request: Request) -> None:
-        """Send a request again: the response has the same questions."""
+    def _repeat_last(self) -> None:
+        """Send the last request again: the response has the same questions."""
         before = self.points[-1]
-        self._receive(request)
+        self._exchange(self.last)
         after = self.points[-1]
-        if self.final is None and request.point.state is not None:
+        if self.final is None and self.last.point.state is not None:
             assert after.questions == before.questions
             assert after.effects == before.effects
 
     def _send(self, responses: dict[str, Any]) -> None:
         open_pages(self.points[-1].questions, responses)
-        self.last = Request(self.points[-1], responses, create_container(self.case.name, self.version, self.container))
-        self._receive(self.last)
+        container = container_of(self.case.name, self.version, self.container)
+        self.last = Request(self.points[-1], responses, container)
+        self._exchange(self.last)
 
-    def _receive(self, request: Request) -> None:
+    def _exchange(self, request: Request) -> None:
+        """Send a request, check the laws, and keep what the response says."""
         point = request.point
         if point.state is None:
             self.flows += 1
@@ -182,7 +199,7 @@ class Client:
         repeated = {(key, message_of(question)) for key, question in requests.items()} & answered
         assert not repeated, "a question with an answer was asked again"
         effects = point.effects | {effect.text for effect in SERVICES.effects}
-        self.points.append(Point(result["requestState"], requests, effects, answered, point.rounds + 1, flow))
+        self.points.append(Moment(result["requestState"], requests, effects, answered, point.rounds + 1, flow))
 
     def _valid_answers(self, request: Request) -> set[tuple[str, str]]:
         """Return the key and the message of each question that this request answers. A page may be asked for again."""
@@ -193,8 +210,10 @@ class Client:
             if question["params"].get("mode") != "url"
         }
 
-    def _check_round(self, point: Point, flow: int) -> None:
-        assert SERVICES.opened_resources == SERVICES.closed_resources <= 1, "a resource was not closed"
+    def _check_round(self, point: Moment, flow: int) -> None:
+        """Check what the function did in the round after `point`."""
+        assert SERVICES.opened_resources <= 1, "a handler ran twice in a round"
+        assert SERVICES.opened_resources == SERVICES.closed_resources, "a resource was not closed"
         effects = [effect.text for effect in SERVICES.effects]
         assert len(effects) == len(set(effects)), "a step ran twice in a round"
         assert not point.effects & set(effects), "a step ran again although it was recorded"
@@ -218,12 +237,13 @@ class Client:
         return wire.read(response, self.case.method)
 
 
-class Uninterrupted(Round):
-    """A round whose questions have their answers at once, so that the function needs no second one."""
+class OnlyRound(Round):
+    """A round that answers its questions at once, so that the function needs no second round."""
 
     def __init__(self, person: Person, known_questions: dict[str, Any], request: RoundRequest) -> None:
         super().__init__(request)
-        self.person, self.known_questions = person, known_questions
+        self.person = person
+        self.known_questions = known_questions
 
     def ask(self, *questions: WireQuestion) -> list[Any]:
         outcomes = [self._outcome(question) for question in questions]
@@ -245,7 +265,7 @@ class Uninterrupted(Round):
     def end_if_step_must_wait(self, max_seconds: float | None) -> None:
         pass
 
-    def end_without_question(self) -> None:  # type: ignore[override]  # there is all the time in the world
+    def end_without_question(self) -> None:  # type: ignore[override]  # this round has no time limit
         pass
 
     def require_state(self) -> None:
@@ -253,10 +273,14 @@ class Uninterrupted(Round):
 
 
 def run_without_faults(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the result of a handler whose rounds end only at the low level, and the questions that it asked."""
-    handler, known_questions = case.versions[version], dict[str, Any]()
+    """Run a handler in one round. Return its result, and the questions that it asked.
+
+    A handler of the low level returns an InputRequiredResult, so it gets more rounds.
+    """
+    handler = case.versions[version]
+    known_questions: dict[str, Any] = {}
     request = RoundRequest(flow="without faults", camel_case=handler.camel_case, capabilities=EVERYTHING)
-    round_: Round = Uninterrupted(person, known_questions, request)
+    round_: Round = OnlyRound(person, known_questions, request)
     while True:
         SERVICES.begin_round()
         try:
@@ -265,7 +289,6 @@ def run_without_faults(case: Case, version: int, person: Person) -> tuple[dict[s
             return {"error": error.message}, known_questions
         if result is not None:
             return {"result": result}, known_questions
-        # A function of the low level has ended its round itself.
         known_questions.update(round_.requests)
         answers = {key: person.answer(key, dict(question)) for key, question in round_.requests.items()}
         round_ = Round(request._replace(responses=answers), round_.next_record(), round_.questions.open_fingerprints())
@@ -275,4 +298,7 @@ def result_of(body: dict[str, Any]) -> dict[str, Any]:
     """Return the result or the error of a response, without the members that the server adds."""
     if "error" in body:
         return {"error": body["error"]["message"]}
-    return {"result": {name: value for name, value in body["result"].items() if name not in ("resultType", "_meta")}}
+    result = dict(body["result"])
+    result.pop("resultType", None)
+    result.pop("_meta", None)
+    return {"result": result}

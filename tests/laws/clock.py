@@ -1,4 +1,4 @@
-"""A clock that only work moves, for functions that the harness serves: nothing waits, and minutes pass."""
+"""A clock that only the functions' work advances, for tests of long work: minutes pass, and nobody waits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Clock:
     """The time of a function and of the gateway before it, unix seconds.
 
     Attributes:
-        rounds: seconds that each round took.
-        parts: what was worked on, in this order.
-
+        now: the time.
+        rounds: the seconds that each round took.
+        parts: the parts of the work that were done, in order.
     """
 
     def __init__(self) -> None:
@@ -28,16 +28,18 @@ class Clock:
         return self.now
 
     def work(self, part: int, seconds: float) -> int:
+        """Do a part of the work, which takes some seconds; return the part."""
         self.now += seconds
         self.parts.append(part)
         return part
 
 
-class OnTheClock:
-    """The function as Lambda calls it, with an event whose time comes from the clock."""
+class TimedByClock:
+    """Calls a function as Lambda does, with an event whose time comes from the clock."""
 
     def __init__(self, clock: Clock, function: LambdaFunction) -> None:
-        self.clock, self._function = clock, function
+        self.clock = clock
+        self._function = function
         self.handlers = function.handlers
 
     def __call__(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

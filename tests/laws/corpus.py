@@ -1,4 +1,8 @@
-"""CASES: handlers as authors write them, some in two versions, which a rolling upgrade runs side by side."""
+"""CASES: handlers as authors write them, for the laws in tests/end_to_end/test_laws.py.
+
+Some have two versions, as after an upgrade: then the rounds of one conversation may reach either version. Each handler
+works inside `open_resource()`, so that a test sees whether every round closes what it opens.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +53,13 @@ class Day(BaseModel):
 
 
 class Case(NamedTuple):
-    """One handler in its versions, and the request that calls it."""
+    """A handler in its versions, and the request that calls it."""
 
     name: str
     versions: tuple[Handler[..., Any], ...]
     method: str
     params: dict[str, Any]
-    may_decline: bool = True  # False where a declined question is asked again without end
+    may_decline: bool = True  # False if the handler repeats a declined question for ever
 
     @classmethod
     def of_tool(cls, *versions: Handler[..., Any], may_decline: bool = True, **arguments: object) -> Case:
@@ -76,7 +80,7 @@ def straight(topic: str, *, elicit: Elicit) -> str:
 
 @tool(name="straight")
 def straight_reworded(topic: str, *, elicit: Elicit) -> str:
-    """Ask the same in other words, and one thing more."""
+    """Ask the same questions in other words, and one more."""
     with open_resource():
         size = elicit("size", "How large?", Count)
         who = elicit("who", f"Who writes about {topic}?", str)
@@ -96,7 +100,7 @@ def in_camel_case(topic_name: str, *, elicit: Elicit) -> str:
 
 @tool
 def guests(*, elicit: Elicit) -> list[str]:
-    """Ask as many questions as an answer says."""
+    """Ask as many questions as the first answer says."""
     with open_resource():
         count = elicit("count", "How many are coming?", Count).n
         return [elicit(f"guest-{n}", f"Who is guest {n}?", str) for n in range(count)]
@@ -104,19 +108,21 @@ def guests(*, elicit: Elicit) -> list[str]:
 
 @tool(name="guests")
 def guests_with_colours(*, elicit: Elicit) -> list[str]:
-    """Ask two questions for each, at once."""
+    """Ask two questions for each guest, at once."""
     with open_resource():
         guests = []
-        for n in range(elicit("count", "How many are coming?", Count).n):
-            who = Question(f"guest-{n}", f"Who is guest {n}?", str)
-            name, colour = elicit.together(who, Question(f"colour-{n}", f"What does guest {n} wear?", Colour))
+        count = elicit("count", "How many are coming?", Count).n
+        for n in range(count):
+            ask_name = Question(f"guest-{n}", f"Who is guest {n}?", str)
+            ask_colour = Question(f"colour-{n}", f"What does guest {n} wear?", Colour)
+            name, colour = elicit.together(ask_name, ask_colour)
             guests.append(f"{name} in {colour.choice}")
         return guests
 
 
 @tool
 def branches(*, elicit: Elicit) -> str:
-    """Ask this or that."""
+    """Ask other questions for each answer."""
     with open_resource():
         match elicit("choice", "Red, green or blue?", Colour).choice:
             case "red":
@@ -148,7 +154,7 @@ def all_at_once(*, elicit: Elicit) -> str:
 
 @tool(name="all_at_once")
 def fewer_at_once(*, elicit: Elicit) -> str:
-    """Ask less of it, in another order."""
+    """Ask only two of the questions, in another order."""
     with open_resource():
         day, where = elicit.together(Question("day", "When?", Day), Question("where", "Where to?", str))
         return f"{where} on {day.first_day}"
@@ -306,7 +312,7 @@ def pack(things: tuple[str, ...]) -> Any:  # noqa: ANN401 - an annotation that s
 
 @tool
 async def spoiling(*, elicit: Elicit, step: Step, sample: Sample, list_roots: ListRoots) -> list[str]:
-    """Change everything that is read, in every round."""
+    """Change what a step, a list of roots and a model returned: the next round must read the original values."""
     with open_resource():
         readings = list[str]()
 

@@ -1,4 +1,7 @@
-"""The answers of a person, a model and a file system at the client; a seed and the question determine each answer."""
+"""What answers a question at the client: a person, a model or a file system.
+
+A seed and the question determine each answer, so the same question always gets the same answer.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from tests.laws.services import SERVICES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 REASON_TO_ASK_AGAIN = re.compile(r" \(Please answer again: .*\)$", re.DOTALL)
-ACTIONS = ("accept", "accept", "accept", "accept", "accept", "decline", "cancel", "accept")
+ACTIONS = ("accept", "accept", "accept", "accept", "accept", "accept", "decline", "cancel")
 
 
 def message_of(request: dict[str, Any]) -> str:
@@ -21,9 +24,10 @@ def message_of(request: dict[str, Any]) -> str:
 
 
 class Person:
-    """Answers a question always in the same way; with `may_decline`, the answer may be a decline or a dismissal."""
+    """Answers questions, each always in the same way."""
 
     def __init__(self, seed: int, *, may_decline: bool = True) -> None:
+        """Take the seed of the answers; with `may_decline`, two of eight questions are declined or cancelled."""
         self._seed = seed
         self._may_decline = may_decline
 
@@ -45,7 +49,7 @@ class Person:
         return {"action": "accept", "content": {**content, "surprise": "a field that the form lacks"}}
 
     def _fill(self, field: dict[str, Any], *parts: str) -> Any:  # noqa: ANN401 - JSON
-        """Return a value for a field of a form."""
+        """Return a value for a field of a form; the parts are the key, the message and the field's name."""
         number = self._draw(*parts)
         match field:
             case {"enum": choices}:
@@ -53,12 +57,13 @@ class Person:
             case {"type": "boolean"}:
                 return number % 4 > 0
             case {"type": "integer"}:
-                low, high = field.get("minimum", 0), field.get("maximum", 9)
+                low = field.get("minimum", 0)
+                high = field.get("maximum", 9)
                 return low + number % (high - low + 1)
             case {"format": "date"}:
                 return f"2027-0{1 + number % 9}-11"
             case {"type": "array", "items": {"enum": choices}}:
-                return [choice for place, choice in enumerate(choices) if number >> place & 1]
+                return choose_some(choices, number)
         return f"{parts[-1]}-{number % 1000}"
 
     def _draw(self, *parts: str) -> int:
@@ -67,8 +72,13 @@ class Person:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
 
+def choose_some(items: Iterable[str], number: int) -> list[str]:
+    """Return the items whose bit is set in the number: 5 = 0b101 chooses the first and the third."""
+    return [item for place, item in enumerate(items) if number >> place & 1]
+
+
 def open_pages(questions: Mapping[str, Any], answers: Mapping[str, Any]) -> None:
-    """Open the pages that the person agreed to open."""
+    """Visit the pages that the answers agree to open (elicitation in mode url)."""
     for key, request in questions.items():
         if request["params"].get("mode") == "url" and answers.get(key) == {"action": "accept"}:
             SERVICES.page_visits[request["params"]["url"]] += 1

@@ -170,9 +170,7 @@ class Deployment:
 
     def _make_function(self) -> LambdaFunction:
         seal_factory = self._make_seal_factory("all")
-        server = dispatcher(
-            self.handlers, self.settings, "local/all/prod", seal_factory.states, seal_factory.table, now=self.clock
-        )
+        server = dispatcher(self.handlers, self.settings, "local/all/prod", seal_factory, now=self.clock)
 
         def answer(request: Any) -> Any:  # noqa: ANN401 - as Dispatcher.answer has them
             if request.message["method"] in ("tools/call", "prompts/get", "resources/read"):

@@ -175,6 +175,18 @@ def test_a_result_is_structured_since_june(client: Client, revision: str, *, is_
     assert ("structuredContent" in result) == is_structured
 
 
+@pytest.mark.parametrize(("revision", "texts"), [(MARCH, ["{}"]), (JUNE, []), (NOVEMBER, [])])
+def test_a_result_without_content_is_an_empty_object_before_june(revision: str, texts: list[str]) -> None:
+    @tool
+    def do_nothing() -> None:
+        """Do nothing."""
+
+    client = Deployment(do_nothing).client()
+    client.initialize(revision)
+    content = client.result("tools/call", {"name": "do_nothing"})["content"]
+    assert [block["text"] for block in content] == texts
+
+
 @pytest.mark.parametrize(("revision", "type_"), [(MARCH, "text"), (JUNE, "resource_link"), (NOVEMBER, "resource_link")])
 def test_a_resource_link_is_text_before_june(client: Client, revision: str, type_: str) -> None:
     client.initialize(revision)

@@ -36,8 +36,8 @@ EXCHANGE = Exchange(
     "c",
     SESSION.revision,
     SESSION,
-    deadline=SEALED_AT + 30,
-    ends=SEALED_AT + 30,
+    gateway_deadline=SEALED_AT + 30,
+    lambda_deadline=SEALED_AT + 30,
 )
 STREAM = CallStream(SESSION.id, 7, "AAECAwQFBgcICQoL", PRINCIPAL, SEALED_AT + 900)
 POSITION = StreamPosition(STREAM, 1, polls=2)

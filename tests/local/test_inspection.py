@@ -18,7 +18,8 @@ from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.inspection import explain as opening
 from mcp_functions.local.inspection import key_source, reasons
-from mcp_functions.local.inspection.explain import Request, explain
+from mcp_functions.local.inspection.claims_check import RefusedRequest
+from mcp_functions.local.inspection.explain import explain
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
@@ -91,7 +92,7 @@ class Sealing(NamedTuple):
 
 def asked(
     params: dict[str, Any] = PARAMS, principal: Principal | None = ALICE, answer_within: int | None = None
-) -> Request:
+) -> RefusedRequest:
     return {
         "method": "tools/call",
         "target": params["name"],
@@ -137,7 +138,7 @@ def test_times_are_the_users(holder: KeySource) -> None:
 
 
 def test_open_compares_only_the_given_values(holder: KeySource) -> None:
-    explained = explain(Sealing(holder).seal(), holder, Request(), now=NOW)
+    explained = explain(Sealing(holder).seal(), holder, RefusedRequest(), now=NOW)
     assert explained.reasons == ()
     assert str(explained).count("(not compared)") == 4
 

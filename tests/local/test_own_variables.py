@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local.lambdas.own_variables import OwnVariables, layered, running_function
+from mcp_functions.local.lambdas.own_variables import OwnVariables, running_function, separated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnVariables]:
     monkeypatch.setenv("EVERYONES", "shell")
-    with layered() as own:
+    with separated() as own:
         own.set({"a": {"WHO": "a", "ONLY": "a's"}, "b": {"WHO": "b", "EVERYONES": "b's"}, "c": {}})
         yield own
 
@@ -86,7 +86,7 @@ def test_a_thread_and_a_child_process_of_an_author_see_the_variables_of_all_func
 def test_the_process_has_its_variables_again_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERYONES", "shell")
     before = dict(os.environ)
-    with layered() as own:
+    with separated() as own:
         own.set({"a": {"EVERYONES": "a's", "NEW": "1"}})
         own.set({"a": {"OTHER": "2"}})
         assert (os.environ["EVERYONES"], os.environ.get("NEW")) == ("shell", None)

@@ -213,6 +213,26 @@ def test_a_validator_of_the_author_may_reject_an_answer() -> None:
     assert talk.accept(number=4).text == "4"
 
 
+def test_an_exception_of_a_validator_is_raised_even_if_it_is_false() -> None:
+    class NoLuckError(Exception):
+        def __bool__(self) -> bool:
+            return False
+
+    class LuckyNumber(BaseModel):
+        number: int
+
+        @field_validator("number")
+        @classmethod
+        def check_luck(cls, _number: int) -> int:
+            raise NoLuckError
+
+    @tool
+    def ask(*, elicit: Elicit) -> str:
+        return str(elicit("number", "A lucky number?", LuckyNumber))
+
+    assert talk_to(ask).call().accept(number=3).text == "The tool ask failed unexpectedly. The server's log says why."
+
+
 @tool
 def ask_two_names(*, elicit: Elicit) -> str:
     """Ask for a name, and for another."""

@@ -1,6 +1,12 @@
-"""A site to attack: the harness with AuthMode jwt, several functions, KMS under observation, and a clock.
+"""A site to attack: the harness with AuthMode jwt, four functions, a KMS that is observed, and a clock.
 
-The harness's issuer gives each person an access token, as in a deployment; every request goes over HTTP.
+    with site(tmp_path) as running:
+        first = running.send("book", who="alice")                                   asks for the seat
+        running.send("book", who="mallory", requestState=first.state, …)            must be refused
+        running.later(seconds=3600)                                                 the state expires
+        assert running.acted() == []                                                nothing was booked
+
+Each person has an access token of the harness's issuer, as in a deployment. Every request goes over HTTP.
 """
 
 from __future__ import annotations
@@ -29,11 +35,12 @@ if TYPE_CHECKING:
     from mcp_functions.local.issuer import Issuer
     from mcp_functions.local.loopback import HttpRequest
 
-AHEAD = "ATTACKER_SECONDS_AHEAD"  # of the functions' clock; their own variable, the toolkit knows nothing of it
-ACTS = "ATTACKER_ACTS"  # file in which the functions write down what they did
-CLIENT = "client"
-YEARS = 10 * 366 * 86_400  # seconds
-VARYING = {"date", "apigw-requestid", "x-amzn-requestid"}
+# environment variables of the functions below; the toolkit does not read them
+AHEAD = "ATTACKER_SECONDS_AHEAD"  # by how many seconds the functions' clock is ahead
+ACTS = "ATTACKER_ACTS"  # the file into which the functions write what they did
+CLIENT = "client"  # the id of the OAuth client
+TOKEN_SECONDS = 10 * 366 * 86_400  # longer than any change of the clock in the tests
+VARYING_HEADERS = {"date", "apigw-requestid", "x-amzn-requestid"}  # they differ from response to response
 
 HEAD = f"""
 import os, time
@@ -115,37 +122,43 @@ handler = serve(add, now=now)
 
 @dataclass
 class ObservedKms:
-    """A KMS that records its requests and replaces responses as `weather` decides."""
+    """Records the requests to a KMS, and may refuse them.
+
+    Attributes:
+        asked: the operations of the requests, "GenerateDataKey" or "Decrypt".
+        bodies: the bodies of the requests.
+        refuse: called with the operation of each request; returns an error instead of KMS's response, or None.
+    """
 
     asked: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
-    weather: Callable[[str], HttpResponse | None] = field(default=lambda _action: None)
+    refuse: Callable[[str], HttpResponse | None] = field(default=lambda _operation: None)
 
     def around(self, answer: Callable[[KmsApi, HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
-        """Put this between the functions and KMS."""
+        """Return a method that replaces `KmsApi.answer`."""
 
         def observed(kms: KmsApi, request: HttpRequest) -> HttpResponse:
-            action = request.header("x-amz-target").removeprefix("TrentService.")
-            if action in {"GenerateDataKey", "Decrypt"}:
-                self.asked.append(action)
+            operation = request.header("x-amz-target").removeprefix("TrentService.")
+            if operation in {"GenerateDataKey", "Decrypt"}:
+                self.asked.append(operation)
                 self.bodies.append(request.body or b"")
-                refused = self.weather(action)
-                if refused:
-                    return refused
+                refusal = self.refuse(operation)
+                if refusal:
+                    return refusal
             return answer(kms, request)
 
         return observed
 
 
 def kms_refuses(code: str, status: int = 400) -> HttpResponse:
-    """Write an error of KMS."""
+    """Return an error as KMS writes it."""
     headers = (("content-type", "application/x-amz-json-1.1"),)
     return HttpResponse(status, headers, json.dumps({"__type": code, "message": code}).encode())
 
 
 @contextmanager
 def observed_kms() -> Iterator[ObservedKms]:
-    """Watch every KMS that starts within the block."""
+    """Observe every KMS that answers within the block."""
     kms = ObservedKms()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(KmsApi, "answer", kms.around(KmsApi.answer))
@@ -154,15 +167,16 @@ def observed_kms() -> Iterator[ObservedKms]:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response over HTTP; `bytes_` is all of it that does not vary with time."""
+    """An HTTP response."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
     @property
-    def bytes_(self) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
-        kept = sorted((name, value) for name, value in self.headers.items() if name not in VARYING)
+    def comparable(self) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
+        """Everything that may not differ between two refusals: status, headers and body."""
+        kept = sorted((name, value) for name, value in self.headers.items() if name not in VARYING_HEADERS)
         return self.status, tuple(kept), self.body
 
     @property
@@ -186,7 +200,15 @@ class Answer:
 
 @dataclass
 class Site:
-    """The running site, as a client sees it, and what only its owner sees."""
+    """The running site.
+
+    Attributes:
+        url: the URL of the endpoint.
+        issuer: gives access tokens; None without authentication.
+        acts: the file with what the functions did.
+        kms: the requests to KMS.
+        answers: every response so far.
+    """
 
     url: str
     issuer: Issuer | None
@@ -204,52 +226,54 @@ class Site:
         route: str = "",
         **more: Any,  # noqa: ANN401
     ) -> Answer:
-        """Send a request.
+        """Send a request, and return the response.
 
         Args:
-            name: of a tool; `postcard` is a prompt, and a name with a colon is a resource.
-            arguments: of the call; a journey to Lisbon by default.
-            who: the person whose access token it carries.
+            name: the name of a tool or of the prompt `postcard`, or the URI of a resource.
+            arguments: the arguments of the call; a journey to Lisbon by default.
+            who: the person whose access token the request has.
             client: the OAuth client that holds the token.
-            route: "/<folder>" reaches the function itself instead of the front door.
-            more: params: requestState, inputResponses.
-
+            route: "/<folder>" for the function itself; "" for the front door.
+            more: more params: requestState, inputResponses.
         """
-        method = "resources/read" if ":" in name else "prompts/get" if name == "postcard" else "tools/call"
-        target = {"uri": name} if ":" in name else {"name": name, "arguments": arguments or {"city": "Lisbon"}}
-        message = wire.message(method, {**target, **more})
+        method = "prompts/get" if name == "postcard" else "tools/call"
+        params: dict[str, Any] = {"name": name, "arguments": arguments or {"city": "Lisbon"}}
+        if ":" in name:
+            method = "resources/read"
+            params = {"uri": name}
+        message = wire.message(method, {**params, **more})
         headers = {**wire.headers(message), "authorization": f"Bearer {self.token(who, client)}"}
         address = urlsplit(self.url)
         connection = HTTPConnection(address.netloc, timeout=30)
         connection.request("POST", f"{address.path}{route}", json.dumps(message), headers)
         response = connection.getresponse()
-        named = {name.lower(): value for name, value in response.getheaders()}
-        answer = Answer(response.status, named, response.read())
+        response_headers = {name.lower(): value for name, value in response.getheaders()}
+        answer = Answer(response.status, response_headers, response.read())
         connection.close()
         self.answers.append(answer)
         return answer
 
     def token(self, who: str, client: str = CLIENT) -> str:
-        """Return an access token that outlives every change of the clock in these tests."""
+        """Return an access token of a person."""
         assert self.issuer
-        return self.issuer.token(subject=who, client_id=client, exp=int(time.time()) + YEARS)
+        return self.issuer.token(subject=who, client_id=client, exp=int(time.time()) + TOKEN_SECONDS)
 
     def now(self) -> float:
-        """Say what the functions' clock says."""
+        """Return the time of the functions' clock, in unix seconds."""
         return time.time() + float(os.environ[AHEAD])
 
     def later(self, seconds: float) -> None:
-        """Let time pass for the functions."""
+        """Advance the functions' clock."""
         os.environ[AHEAD] = str(float(os.environ[AHEAD]) + seconds)
 
     def acted(self) -> list[str]:
-        """Return the actions of the functions."""
+        """Return what the functions did, one text for each action, as in "booked Lisbon"."""
         return self.acts.read_text().splitlines() if self.acts.exists() else []
 
 
 @contextmanager
 def site(root: Path, auth: Literal["jwt", "none"] = "jwt") -> Iterator[Site]:
-    """Run the site in a new directory. With `auth` none it has no issuer and no known callers."""
+    """Run the site in a new directory. With `auth` "none", it has no issuer, and does not know its callers."""
     functions = write_functions(root / "functions", APPS)
     own: dict[str, str | None] = {AHEAD: "0", ACTS: str(root / "acts")}
     with ExitStack() as stack:

@@ -1,8 +1,18 @@
-"""Runs in a fresh interpreter: answers events by one path, and tells what that took.
+"""Runs in a new interpreter: answers events by one kind of function, and reports what that took, as JSON.
 
-It imports nothing but what every interpreter has at hand before it begins to watch.
+    python budget_child.py KIND CATALOG EVENTS
+
+    loaded      the modules that were imported, at init and for the first event
+    late        those of them that the first event imported
+    importers   module -> who imported it
+    answers     the responses; the first event is answered twice
+    works       for each event: how many JSON texts were parsed, and written
+    digests     for each event: how many SHA-256 digests were computed, and keys derived
+    opened      the files that were opened after the first event
+
+Until it watches the imports, it imports nothing: so every import of the toolkit is seen.
 """
-# ruff: noqa: PLC0415 - the time of each import is measured
+# ruff: noqa: PLC0415 - it observes when each import happens
 
 from __future__ import annotations
 
@@ -13,23 +23,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-came: list[tuple[str, str]] = []  # module, and who imported it
+imports: list[tuple[str, str]] = []  # a module, and the module that imported it
 opened: list[str] = []
 
 
-class Watch:
-    """Sees every import that finds nothing in sys.modules, first of all finders, and finds nothing itself."""
+class ImportRecorder:
+    """The first finder in sys.meta_path. It records each import of a new module, and leaves it to the next finder."""
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
-        """Note who asks."""
+        """Record the module, and the module whose code imports it: the first frame that is not importlib's."""
         frame = sys._getframe(1)  # noqa: SLF001 - the only way to know
         while frame.f_back and "importlib" in frame.f_globals.get("__name__", ""):
             frame = frame.f_back
-        came.append((name, frame.f_globals.get("__name__", "?")))
+        imports.append((name, frame.f_globals.get("__name__", "?")))
 
 
-def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
-    """Load a function as its app.py does."""
+def load(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
+    """Define a function of a kind as its app.py would, and return its handler.
+
+    A class that an annotation names is written into the globals of this module, where the toolkit looks it up.
+
+    Args:
+        kind: "list" and "forward" (the endpoint), "scalar", "record", "choice", "form", "once", "task", "model" or
+            "ask": what the arguments or the question of the tool are.
+        catalog: the path of catalog.json, for the endpoint.
+    """
     if kind in {"list", "forward"}:
         from mcp_functions import serve_catalog
 
@@ -44,15 +62,16 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
             return a + b
 
         return serve(add)
-    if make := {"record": record, "choice": choosing, "form": filling}.get(kind):
-        return serve(tool(make()))
+    makers = {"record": make_record, "choice": make_choice, "form": make_form}
+    if kind in makers:
+        return serve(tool(makers[kind]()))
     if kind in {"once", "task"}:
         from mcp_functions import Step
 
         globals()["Step"] = Step
-        once = tool(single_use="replay") if kind == "once" else tool(task="required")
+        decorator = tool(single_use="replay") if kind == "once" else tool(task="required")
 
-        @once
+        @decorator
         def work(a: int, *, step: Step) -> int:
             """Work."""
             return int(step("work", abs, a))
@@ -81,7 +100,7 @@ def path(kind: str, catalog: str) -> Callable[[Any, Any], dict[str, Any]]:
     return serve(ask)
 
 
-def choosing() -> Callable[..., Any]:
+def make_choice() -> Callable[..., Any]:
     """Make a function that asks for one value."""
     from typing import Literal
 
@@ -95,7 +114,7 @@ def choosing() -> Callable[..., Any]:
     return ask
 
 
-def filling() -> Callable[..., Any]:
+def make_form() -> Callable[..., Any]:
     """Make a function that shows a dataclass as its form."""
     from dataclasses import dataclass
     from typing import Annotated
@@ -114,7 +133,7 @@ def filling() -> Callable[..., Any]:
     return ask
 
 
-def record() -> Callable[..., Any]:
+def make_record() -> Callable[..., Any]:
     """Make a function whose arguments and result are of classes that are read without pydantic."""
     from dataclasses import dataclass
     from datetime import date, datetime
@@ -150,7 +169,7 @@ def record() -> Callable[..., Any]:
 
 
 class Context:
-    """As much of Lambda's context as is read."""
+    """Lambda's context object, with the members that the toolkit reads."""
 
     function_name = "shop_add"
     aws_request_id = "2f0d2b5e"
@@ -161,7 +180,7 @@ class Context:
 
 
 def counted(function: Callable[..., Any], counts: dict[str, int], name: str) -> Callable[..., Any]:
-    """Count calls."""
+    """Return the function, which then counts its calls under a name."""
 
     def counting(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own
         counts[name] += 1
@@ -170,15 +189,15 @@ def counted(function: Callable[..., Any], counts: dict[str, int], name: str) -> 
     return counting
 
 
-def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
-    """Answer the events of a path, the first of them twice and the others once."""
+def main(kind: str, catalog: str, events_json: str) -> Mapping[str, Any]:
+    """Answer the first event, and then all events, the first one again; return the report."""
     before = set(sys.modules)
-    sys.meta_path.insert(0, Watch())
-    handler = path(kind, catalog)
+    sys.meta_path.insert(0, ImportRecorder())
+    handler = load(kind, catalog)
     at_init = set(sys.modules) - before
     import json
 
-    events = json.loads(written)
+    events = json.loads(events_json)
     first = handler(events[0], Context())
     sys.meta_path.pop(0)
     loaded = sorted(set(sys.modules) - before)
@@ -186,10 +205,12 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     import json.encoder
 
     counts = {"parsed": 0, "serialised": 0, "digested": 0, "derived": 0}
-    decoder, encoder = json.decoder.JSONDecoder, json.encoder.JSONEncoder
+    decoder = json.decoder.JSONDecoder
+    encoder = json.encoder.JSONEncoder
     decoder.raw_decode = counted(decoder.raw_decode, counts, "parsed")  # type: ignore[method-assign]
     encoder.iterencode = counted(encoder.iterencode, counts, "serialised")  # type: ignore[method-assign]
-    hashlib, encryption = sys.modules.get("hashlib"), sys.modules.get("mcp_functions.seal.chunked_encryption")
+    hashlib = sys.modules.get("hashlib")  # None if the function does not encrypt
+    encryption = sys.modules.get("mcp_functions.seal.chunked_encryption")
     if hashlib and encryption:
         hashlib.sha256 = counted(hashlib.sha256, counts, "digested")  # type: ignore[attr-defined]
         encryption.derive = counted(encryption.derive, counts, "derived")  # type: ignore[attr-defined]
@@ -197,7 +218,8 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     answers, works, digests = [first], [], []
     for event in events:
         if "STATE" in event["body"]:
-            event["body"] = event["body"].replace("STATE", json.loads(first["body"])["result"]["requestState"])
+            state = json.loads(first["body"])["result"]["requestState"]
+            event["body"] = event["body"].replace("STATE", state)
         counts.update(dict.fromkeys(counts, 0))
         answers.append(handler(event, Context()))
         works.append((counts["parsed"], counts["serialised"]))
@@ -205,7 +227,7 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
     return {
         "loaded": loaded,
         "late": sorted(set(loaded) - at_init),
-        "importers": dict(reversed(came)),
+        "importers": dict(reversed(imports)),  # the first importer of each module
         "answers": answers,
         "works": works,
         "digests": digests,
@@ -214,7 +236,7 @@ def main(kind: str, catalog: str, written: str) -> Mapping[str, Any]:
 
 
 if __name__ == "__main__":
-    told = main(*sys.argv[1:])
+    report = main(*sys.argv[1:])
     import json
 
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(report))

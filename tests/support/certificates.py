@@ -1,4 +1,4 @@
-"""Certificates for the TLS servers of tests. Only a client that loads one trusts it."""
+"""Self-signed certificates for the TLS servers of tests. A client trusts one only if it loads this certificate."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ def write_certificate(folder: Path, host: str) -> Path:
     """Write a key and its certificate for one host, as one PEM file; return the file.
 
     Args:
-        folder: that exists.
+        folder: an existing folder.
         host: a name or an IP address.
-
     """
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = _certificate(key, host).public_bytes(serialization.Encoding.PEM)
-    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    unencrypted_key = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     file = folder / f"{host}.pem"
-    file.write_bytes(key.private_bytes(*plain) + certificate)
+    file.write_bytes(unencrypted_key + certificate)
     return file
 
 

@@ -1,4 +1,7 @@
-"""The browser of a person who signs in at the front: it allows what the page asks, and gives the provider one name."""
+"""A browser in which a person signs in: it allows what the consent page asks, and tells the provider a name.
+
+The front is functions/oauth of a server; a host is the application that calls the server for the person.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,8 @@ class Landed(NamedTuple):
     """The end of a sign-in in the browser.
 
     Attributes:
-        page: the consent page; "" if the front showed none.
-        url: of the host, to which the browser was sent back.
-
+        page: the consent page.
+        url: the URL of the host to which the browser was sent back.
     """
 
     page: str

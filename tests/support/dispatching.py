@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from time import time
+from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_functions.dispatch.conversations import Conversations
 from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.codec_adapter import CodecAdapter
@@ -18,24 +20,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.store import SealedTable
 
 
-def no_table(_seconds: int) -> NoReturn:
-    message = "this test has no table"
-    raise AssertionError(message)
+class OwnStates(SealFactory):
+    """A seal factory whose states a test makes itself, from their lifetime in seconds."""
+
+    def __init__(self, settings: Settings, make: Callable[[int], RequestStates]) -> None:
+        super().__init__(settings, "test", now=time)
+        self._make = make
+
+    def _make_states(self, lifetime: int, label: bytes) -> RequestStates:  # noqa: ARG002 - one label
+        return self._make(lifetime)
 
 
 def dispatcher(
     handlers: Sequence[Handler[..., Any]],
     settings: Settings,
     audience: str,
-    states: Callable[..., RequestStates] | None,
-    table: Callable[[int], SealedTable] = no_table,
+    seals: SealFactory | None,
     **options: Any,  # noqa: ANN401 - as Conversations takes them
 ) -> Dispatcher:
     """Make the dispatcher of some handlers."""
-    conversations = partial(Conversations, audience, states, table, **options)
+    conversations = partial(Conversations, audience, seals, **options)
     return Dispatcher(handlers, settings, conversations, options.get("tasks"))
 
 
@@ -71,7 +77,7 @@ class Client:
         adapter = CodecAdapter(codec or wire.Boxes(), b"")
         settings = Settings(stack="local", auth_mode=auth_mode, server_name="test", server_version="1")
 
-        def make_states(*, lifetime: int, label: bytes = b"") -> RequestStates:  # noqa: ARG001 - one label
+        def make_states(lifetime: int) -> RequestStates:
             return RequestStates(
                 adapter,
                 now=lambda: self.now,
@@ -80,8 +86,8 @@ class Client:
                 max_rounds=max_rounds,
             )
 
-        states = make_states if has_keys else None
-        server = dispatcher(handlers, settings, audience, states, now=lambda: self.now)
+        seals = OwnStates(settings, make_states) if has_keys else None
+        server = dispatcher(handlers, settings, audience, seals, now=lambda: self.now)
         endpoint = Endpoint(settings, server.answer)
         self._function = LambdaFunction(lambda _name, _now: endpoint, handlers, now=lambda: self.now)
 

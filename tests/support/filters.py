@@ -1,6 +1,8 @@
-"""The metric filters of template.yaml, read as CloudWatch reads them: of its JSON patterns, as much as they use.
+"""Applies the metric filters of template.yaml to log lines, as CloudWatch does.
 
-Terms are `$.a = "x*"`, `$.a > 0`, `$.a IS TRUE` and `$.a NOT EXISTS`, joined by && or by ||.
+    { $.outcome = "fail*" && $.count > 0 || $.cold IS TRUE && $.reason NOT EXISTS }
+
+Of CloudWatch's JSON patterns, only these four terms are read.
 """
 
 from __future__ import annotations
@@ -20,17 +22,22 @@ TERM = re.compile(r'\$\.(\w+) (?:(=) "([^"]*)"|(>) (\d+)|(IS TRUE)|(NOT EXISTS))
 
 
 def matches(pattern: str, line: Mapping[str, Any]) -> bool:
-    """Say whether a filter counts a line."""
+    """Tell whether a filter counts a line."""
     body = pattern.strip()
-    assert (body[0], body[-1]) == ("{", "}"), pattern
-    either = [[_holds(term.strip(), line) for term in part.split("&&")] for part in body[1:-1].split("||")]
-    return any(all(terms) for terms in either)
+    assert body.startswith("{"), pattern
+    assert body.endswith("}"), pattern
+    alternatives = body[1:-1].split("||")
+    return any(_all_hold(alternative.split("&&"), line) for alternative in alternatives)
+
+
+def _all_hold(terms: list[str], line: Mapping[str, Any]) -> bool:
+    return all(_holds(term.strip(), line) for term in terms)
 
 
 def _holds(term: str, line: Mapping[str, Any]) -> bool:
-    read = TERM.fullmatch(term)
-    assert read, f"not in the subset that is read here: {term}"
-    name, is_text, text, is_more, number, is_true, is_absent = read.groups()
+    parsed = TERM.fullmatch(term)
+    assert parsed, f"not in the subset that is read here: {term}"
+    name, is_text, text, is_more, number, is_true, is_absent = parsed.groups()
     value = line.get(name)
     if is_text:
         return isinstance(value, str) and fnmatchcase(value, text)
@@ -41,7 +48,7 @@ def _holds(term: str, line: Mapping[str, Any]) -> bool:
 
 
 def paging() -> set[str]:
-    """Name the metrics that an alarm looks at, by name or in an expression of Metrics Insights."""
+    """Return the metrics of all alarms: an alarm names its metric, or has an expression of Metrics Insights."""
     resources = template.read(ROOT / "template.yaml")["Resources"].values()
     alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
     named = {alarm["MetricName"] for alarm in alarms if "MetricName" in alarm}
@@ -50,15 +57,28 @@ def paging() -> set[str]:
 
 
 def counted(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Say what the filters of the functions' log count: metric to sum, where there is one."""
-    written, sums = list(lines), dict[str, float]()
-    for one in template.read(ROOT / "template.yaml")["Resources"].values():
-        properties = one["Properties"]
-        if one["Type"] == "AWS::Logs::MetricFilter" and properties["LogGroupName"] == {"Ref": "FunctionLogs"}:
+    """Return what the filters of the functions' log count in these lines: metric -> sum, without empty sums."""
+    all_lines = list(lines)
+    sums: dict[str, float] = {}
+    for resource in template.read(ROOT / "template.yaml")["Resources"].values():
+        properties = resource["Properties"]
+        if resource["Type"] == "AWS::Logs::MetricFilter" and properties["LogGroupName"] == {"Ref": "FunctionLogs"}:
             (metric,) = properties["MetricTransformations"]
-            name, value = metric["MetricName"], metric["MetricValue"]
-            keys = [dimension["Value"].removeprefix("$.") for dimension in metric.get("Dimensions", ())]
-            for line in written:
-                if matches(properties["FilterPattern"], line) and all(key in line for key in keys):
-                    sums[name] = sums.get(name, 0) + (line[value[2:]] if value.startswith("$.") else float(value))
+            name = metric["MetricName"]
+            for line in all_lines:
+                if matches(properties["FilterPattern"], line) and _has_dimensions(metric, line):
+                    sums[name] = sums.get(name, 0) + _counted_value(metric, line)
     return sums
+
+
+def _has_dimensions(metric: Mapping[str, Any], line: Mapping[str, Any]) -> bool:
+    """Tell whether a line has every field that is a dimension; CloudWatch counts no other line."""
+    return all(dimension["Value"].removeprefix("$.") in line for dimension in metric.get("Dimensions", ()))
+
+
+def _counted_value(metric: Mapping[str, Any], line: Mapping[str, Any]) -> float:
+    """Return a fixed number, or the value of the line's field that the metric names as in `$.count`."""
+    value = str(metric["MetricValue"])
+    if value.startswith("$."):
+        return float(line[value.removeprefix("$.")])
+    return float(value)

@@ -1,7 +1,6 @@
 """One HTTP request as it reaches a Lambda: from an HTTP API or a function URL, of AWS or of `sam local`.
 
-Written from AWS's documentation and the SAM CLI's source, without the package. Each function names the differences
-that a reader of events must accept.
+The events follow AWS's documentation and the SAM CLI's source. This module imports nothing of the package under test.
 """
 
 from __future__ import annotations
@@ -23,10 +22,11 @@ Pairs = tuple[tuple[str, str], ...]
 ADDRESS = "192.0.2.7"
 TIME = "20/Nov/2026:19:44:03 +0000"
 TRACE = "Root=1-6b00f3c3-0123456789abcdef01234567"
-API_HOST, URL_HOST = "abc123.execute-api.eu-central-1.amazonaws.com", "xyz789.lambda-url.eu-central-1.on.aws"
+API_HOST = "abc123.execute-api.eu-central-1.amazonaws.com"
+URL_HOST = "xyz789.lambda-url.eu-central-1.on.aws"
 FORWARDED = (("x-forwarded-for", ADDRESS), ("x-forwarded-proto", "https"), ("x-amzn-trace-id", TRACE))
 SAM_FORWARDED = (("X-Forwarded-Proto", "http"), ("X-Forwarded-Port", "3000"))
-TEXT = ("application/json", "application/xml", "application/javascript")
+TEXT = ("application/json", "application/xml", "application/javascript")  # and text/*: not encoded in base64
 JWT_SETTINGS = {  # what the template sets for AuthMode jwt
     "MCP_AUTH_MODE": "jwt",
     "MCP_JWT_ISSUER": "https://id.example",
@@ -57,40 +57,47 @@ class HttpRequest:
 
 
 def http_request(message: Mapping[str, Any]) -> HttpRequest:
-    """Send a JSON-RPC message as a client does: names of headers with capitals."""
+    """Return the HTTP request of a JSON-RPC message, as a client writes it: names of headers with capitals."""
     headers = tuple((name.title(), value) for name, value in wire.headers(message).items())
     return HttpRequest(json.dumps(message).encode(), (("Host", API_HOST), ("User-Agent", "client/1"), *headers))
 
 
 def http_api(request: HttpRequest) -> Event:
-    """AWS, HTTP API: names in lower case, milliseconds, no keys for empty values, base64 for binary bodies."""
-    return {
+    """Return the event of an HTTP API: header names in lower case, no empty members, base64 for binary bodies."""
+    lower_case = [(name.lower(), value) for name, value in request.headers]
+    event = {
         "version": "2.0",
         "routeKey": "ANY /mcp",
         "rawPath": "/mcp",
         "rawQueryString": "",
-        "headers": _joined((*((name.lower(), value) for name, value in request.headers), *FORWARDED)),
+        "headers": _joined((*lower_case, *FORWARDED)),
         "requestContext": {**_context(request, API_HOST), "routeKey": "ANY /mcp"},
-        **({"body": _body(request)} if request.body else {}),
         "isBase64Encoded": _is_binary(request),
     }
+    if request.body:
+        event["body"] = _body(request)
+    return event
 
 
 def binary_http_api(request: HttpRequest) -> Event:
-    """AWS, HTTP API, of a body that it does not take for text: base64."""
+    """Return the event of an HTTP API that takes the body for binary: in base64."""
     body = base64.b64encode(request.body).decode()
     return {**http_api(replace(request, body=b"")), "body": body, "isBase64Encoded": True}
 
 
 def function_url(request: HttpRequest) -> Event:
-    """AWS, function URL: payload 2.0 with the words of a route that there is not; anonymous unless signed."""
+    """Return the event of a function URL: without a route, and from an anonymous caller."""
     event = http_api(request)
     context = {**_context(request, URL_HOST), "accountId": "anonymous", "routeKey": "$default"}
     return {**event, "routeKey": "$default", "rawPath": "/", "requestContext": context}
 
 
 def sam_http_api(request: HttpRequest) -> Event:
-    """`sam local`, HTTP API: names as Flask spells them, seconds since `sam` began, empty fields, never base64."""
+    """Return the event of `sam local`: Flask's spelling of header names, empty members, never base64.
+
+    Its `timeEpoch` is in seconds, not milliseconds, and stays at the start of `sam local`.
+    """
+    flask_case = [(name.title(), value) for name, value in request.headers]
     http = {
         "method": request.method,
         "path": "/mcp",
@@ -116,7 +123,7 @@ def sam_http_api(request: HttpRequest) -> Event:
         "rawPath": "/mcp",
         "rawQueryString": "",
         "cookies": [],
-        "headers": _joined((*((name.title(), value) for name, value in request.headers), *SAM_FORWARDED)),
+        "headers": _joined((*flask_case, *SAM_FORWARDED)),
         "requestContext": context,
         "body": request.body.decode(),
         "pathParameters": {},
@@ -137,7 +144,7 @@ GATEWAYS: dict[str, Callable[[HttpRequest], Event]] = {
 
 
 def by_iam(event: Event, name: str, account: str = "123456789012") -> Event:
-    """Say, where IAM says it, that an assumed role calls; `name` is its session."""
+    """Return an event whose caller was authenticated by IAM: an assumed role with this session name."""
     user = f"AROAEXAMPLE:{name}"
     iam = {
         "accessKey": "ASIAEXAMPLE",
@@ -152,9 +159,9 @@ def by_iam(event: Event, name: str, account: str = "123456789012") -> Event:
 
 
 def by_jwt(event: Event, **claims: Any) -> Event:  # noqa: ANN401 - JSON values
-    """Say, where the JWT authorizer says it, whose token it was."""
-    good = {"aud": JWT_SETTINGS["MCP_JWT_AUDIENCE"], "exp": str(int(time.time()) + 300)}  # claims are text there
-    return _in_context(event, {"authorizer": {"jwt": {"claims": good | claims, "scopes": None}}})
+    """Return an event whose caller was authenticated by the JWT authorizer, which writes every claim as text."""
+    valid = {"aud": JWT_SETTINGS["MCP_JWT_AUDIENCE"], "exp": str(int(time.time()) + 300)}
+    return _in_context(event, {"authorizer": {"jwt": {"claims": valid | claims, "scopes": None}}})
 
 
 def _in_context(event: Event, more: Mapping[str, Any]) -> Event:
@@ -194,8 +201,9 @@ def _joined(pairs: Pairs) -> dict[str, str]:
 
 
 def _is_binary(request: HttpRequest) -> bool:
-    media = request.header("content-type").partition(";")[0].strip().lower()
-    return bool(request.body) and not (media in TEXT or media.startswith("text/"))
+    media_type = request.header("content-type").partition(";")[0].strip().lower()
+    is_text = media_type in TEXT or media_type.startswith("text/")
+    return bool(request.body) and not is_text
 
 
 def _body(request: HttpRequest) -> str:

@@ -41,7 +41,7 @@ def listening(handler: type[BaseRequestHandler], context: ssl.SSLContext | None 
 
 
 class _TlsServer(ThreadingHTTPServer):
-    """A server that shakes hands in the thread of the connection. A client that sends nothing blocks no other."""
+    """A server that does the TLS handshake in the thread of the connection, so that no client blocks another one."""
 
     def __init__(self, handler: type[BaseRequestHandler], context: ssl.SSLContext) -> None:
         super().__init__(LOOPBACK, handler)
@@ -59,9 +59,8 @@ class ScriptedResponse(NamedTuple):
     """A response.
 
     Attributes:
-        hang_up: whether the server closes the connection after it, without announcing that.
-        missing: bytes that `content-length` announces and the server does not send.
-
+        hang_up: whether the server closes the connection after the response, without a `connection: close`.
+        missing: how many bytes fewer than `content-length` the server sends.
     """
 
     status: int = 200
@@ -76,11 +75,10 @@ class ScriptedServer:
 
     Attributes:
         host: its host and port.
-        script: the responses; None closes the connection instead. An empty script means an empty JSON object.
+        script: the responses; None closes the connection instead. After the last one, each response is {}.
         asked: path, headers and body of each request.
         connections: the address of each client's connection.
         may_answer: no response is sent while this event is clear.
-
     """
 
     def __init__(self) -> None:

@@ -17,13 +17,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-HOST, PUBLIC = "desk.example", "93.184.216.34"
+HOST = "desk.example"
+PUBLIC = "93.184.216.34"  # a public address; the toolkit refuses private ones
 PATH = "/oauth/client.json"
 CLIENT = f"https://{HOST}{PATH}"
 
 
 class Site:
-    """An HTTPS site with its own certificate. The network of a test leads every public address to it."""
+    """An HTTPS site with its own certificate, and a network that connects every address to this site.
+
+    Attributes:
+        documents: path -> JSON, or the bytes of the body; other paths get 404.
+        headers: the headers of every response.
+        status: the HTTP status of every document.
+        hosts: the Host header of each request.
+        resolved: the names that were resolved, in order.
+        connected: the addresses that were connected to, in order.
+        addresses: the answers of the resolver; the last one is repeated.
+        port: the site's port on loopback.
+        authority: the file with the certificate that a client must trust.
+    """
 
     def __init__(self, authority: str) -> None:
         self.documents: dict[str, Any] = {}
@@ -57,9 +70,8 @@ def serving(folder: Path, host: str = HOST) -> Iterator[Site]:
     """Serve a site until the block ends.
 
     Args:
-        folder: for its certificate.
-        host: that the certificate names.
-
+        folder: gets the certificate.
+        host: the name in the certificate.
     """
     certificate = write_certificate(folder, host)
     site = Site(str(certificate))

@@ -68,8 +68,8 @@ class PaymentService:
         transfers: amounts in euros by idempotency key; a repeated key is the same transfer.
         transfer_calls: how often the tool called the bank.
         price_lookups: how often the tool looked up the price.
-        before_transfer: is called once, before the next transfer.
-        after_transfer: is called once, after the next transfer.
+        before_transfer: called once, before the next transfer.
+        after_transfer: called once, after the next transfer.
         table: the DynamoDB table that records the rounds.
         table_faults: the faults of the table's next operations, in order; None is an operation without a fault.
         codec: writes and reads the states and the table's items.
@@ -113,16 +113,18 @@ class PaymentService:
         return 75
 
     def transfer(self, euros: int, key: str) -> str:
-        before, self.before_transfer = self.before_transfer, do_nothing
+        before = self.before_transfer
+        self.before_transfer = do_nothing
         before()
         self.transfer_calls += 1
         self.transfers.setdefault(key, euros)
-        after, self.after_transfer = self.after_transfer, do_nothing
+        after = self.after_transfer
+        self.after_transfer = do_nothing
         after()
         return f"transfer {list(self.transfers).index(key) + 1}"
 
     def crash(self) -> None:
-        """Crash the worker that calls this, which does not reach the table any more either."""
+        """Crash the worker that calls this. The table does not answer its clean-up either."""
         self._crashed = True
         raise WorkerCrash
 

@@ -1,4 +1,4 @@
-"""The two ways to deploy handlers: one Lambda that is asked directly, or the front door with that Lambda behind it."""
+"""The two ways to deploy handlers: clients call their Lambda directly, or a front door that forwards to the Lambda."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ FOLDER = "all"
 
 
 class Lambdas:
-    """Lambda's Invoke API, in one process: a payload goes in as JSON and comes out as JSON."""
+    """Lambda's client of boto3, for functions in this process; payload and response are JSON, as on AWS."""
 
     def __init__(self, **functions: LambdaFunction) -> None:
         self._functions = functions
         self.invoked: list[str] = []
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
-        """Run the function of this physical name."""
+        """Run the function with this name in AWS, "local_<folder>"."""
         self.invoked.append(FunctionName)
         function = self._functions[FunctionName.removeprefix("local_")]
         response = function(json.loads(Payload), wire.Context(FunctionName))
@@ -41,17 +41,20 @@ class Lambdas:
 
 
 def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float] = time.time) -> LambdaFunction:
-    """Deploy handlers, in one of `PLACEMENTS`, and return what clients reach."""
+    """Deploy handlers in one of `PLACEMENTS`; return the function that clients call."""
     function = serve(*handlers, now=now)
     if placement == "direct":
         return function
-    offered = catalog.build(handlers, FOLDER)
+    listed = catalog.build(handlers, FOLDER)
 
-    def wire_up(_name: str, now: Callable[[], float]) -> Endpoint:
-        found = settings.read(os.environ)
-        door = FrontDoor(offered, found, lambda: Lambdas(all=function), None, now=now)
-        earlier = LegacyServer(found, ModernServer(door.answer, offered), None, now=now)
-        endpoint = Endpoint(found, door.answer, header_parameters=lookup.header_names(offered), handle_legacy=earlier)
-        return dialects.add_to_front_door(endpoint, offered, door.forward) if found.dialects else endpoint
+    def make_endpoint(_name: str, now: Callable[[], float]) -> Endpoint:
+        values = settings.read(os.environ)
+        front_door = FrontDoor(listed, values, lambda: Lambdas(all=function), None, now=now)
+        legacy = LegacyServer(values, ModernServer(front_door.answer, listed), None, now=now)
+        header_names = lookup.header_names(listed)
+        endpoint = Endpoint(values, front_door.answer, header_parameters=header_names, handle_legacy=legacy)
+        if values.dialects:
+            return dialects.add_to_front_door(endpoint, listed, front_door.forward)
+        return endpoint
 
-    return LambdaFunction(wire_up, handlers, now=now)
+    return LambdaFunction(make_endpoint, handlers, now=now)

@@ -1,7 +1,9 @@
-"""Secrets that tests plant, and the search for them in every log record and output of the whole suite.
+"""Secrets that tests put into requests and exceptions, and the search for them in everything that the suite writes.
 
-A test that leaks one fails, even if its assertions hold. A response may repeat a `SECRET` to the client that sent it.
-No response may contain an `UNSPEAKABLE`.
+    SECRET         no log may have it; a response may repeat it to the client that sent it
+    UNSPEAKABLE    no log and no response may have it
+
+A test that leaks a secret fails, even if its assertions hold.
 """
 
 from __future__ import annotations
@@ -19,48 +21,51 @@ if TYPE_CHECKING:
 
     from mcp_functions.observability import Notes
 
-MARKS = ("planted-", "hunter2")
+MARKS = ("planted-", "hunter2")  # texts that every secret has
 SECRET = "planted-secret"  # noqa: S105 - in arguments and answers
-UNSPEAKABLE = "planted-unspeakable"  # in exceptions, principals, tokens and what a state remembers
-AROUND = 60  # characters that a report shows around a leak
+UNSPEAKABLE = "planted-unspeakable"  # in exceptions, principals, tokens and the contents of states
+CONTEXT_CHARS = 60  # characters that a report shows before a secret, and from it on
 
 _leaks: list[str] = []
 
 
 @contextmanager
 def searching() -> Iterator[None]:
-    """Search every log record, and the notes on every request, even those that no log level writes."""
-    handle, write_line = logging.Logger.handle, lines.write_line
+    """Search every log record, and the notes on every request, also where the log level suppresses their line."""
+    handle = logging.Logger.handle
+    write_line = lines.write_line
 
-    def handled(self: logging.Logger, record: logging.LogRecord) -> None:
+    def search_and_handle(self: logging.Logger, record: logging.LogRecord) -> None:
         search(f"a log record of {record.name}", record.getMessage())
         if record.name.startswith(lines.NAME):
             search(f"a field of a log record of {record.name}", str(vars(record)))
         handle(self, record)
 
-    def written(notes: Notes, logger: lines.Logger | None = None) -> None:
+    def write_and_search(notes: Notes, logger: lines.Logger | None = None) -> None:
         write_line(notes, logger)
-        search("the line of a request", f"{lines.message(notes)} {lines.all_fields(notes)}")  # as it would be written
+        search("the line of a request", f"{lines.message(notes)} {lines.all_fields(notes)}")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logging.Logger, "handle", handled)
-        patch.setattr(lines, "write_line", written)
+        patch.setattr(logging.Logger, "handle", search_and_handle)
+        patch.setattr(lines, "write_line", write_and_search)
         yield
 
 
 def search(where: str, text: str) -> None:
     """Record every secret in a text as a leak."""
     for mark in MARKS:
-        if mark in text:
-            at = text.index(mark)
-            _leaks.append(f"{where}: …{text[max(0, at - AROUND) : at + AROUND]}…")
+        _search_one(where, text, mark)
 
 
 def search_response(response: Mapping[str, Any]) -> None:
     """Record an `UNSPEAKABLE` in a response as a leak."""
-    if UNSPEAKABLE in (text := f"{response['headers']} {response['body']}"):
-        at = text.index(UNSPEAKABLE)
-        _leaks.append(f"a response: …{text[max(0, at - AROUND) : at + AROUND]}…")
+    _search_one("a response", f"{response['headers']} {response['body']}", UNSPEAKABLE)
+
+
+def _search_one(where: str, text: str, secret: str) -> None:
+    at = text.find(secret)
+    if at >= 0:
+        _leaks.append(f"{where}: …{text[max(0, at - CONTEXT_CHARS) : at + CONTEXT_CHARS]}…")
 
 
 def found() -> list[str]:
@@ -71,9 +76,11 @@ def found() -> list[str]:
 
 
 def judge(report: pytest.TestReport) -> pytest.TestReport:
-    """Let a test fail that let a secret out, into a log or what it wrote."""
+    """Search the output of a test too, and let the test fail if there was a leak."""
     for title, text in report.sections:
         search(title, text)
-    if (leaks := found()) and report.passed:
-        report.outcome, report.longrepr = "failed", "a planted secret got out:\n  " + "\n  ".join(leaks)
+    leaks = found()
+    if leaks and report.passed:
+        report.outcome = "failed"
+        report.longrepr = "a planted secret got out:\n  " + "\n  ".join(leaks)
     return report

@@ -1,8 +1,11 @@
 """A KMS for tests that refuses the requests that AWS refuses and moto accepts.
 
-Key states, key policies, an EncryptionContext that is matched exactly, `KeyId` mismatches, validation limits,
-multi-Region keys, outages on demand, and a log of every call. Its blobs are as long as AWS's and, on purpose,
-malleable: their last bytes are not authenticated, because AWS does not promise it.
+It has key states, key policies, an EncryptionContext that must match exactly, validation limits and multi-Region keys,
+and it records every call. A test decides about failures: `kms.weather` returns the exception of a call, or None.
+
+    blob: 01 02 | length of the key id | key id | number of the key material | nonce | encrypted data key | padding
+
+A blob is as long as AWS's. Nothing authenticates its padding, because AWS does not promise that for its own blobs.
 """
 
 # ruff: noqa: N803 - the arguments of a boto3 client are named so
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BLOB_BYTES = 184
+BLOB_MAGIC = b"\x01\x02"
+NONCE_BYTES = 12
+ENCRYPTED_KEY_BYTES = 48  # a data key of 32 bytes, and the tag of AES-GCM
 ACCOUNT = "111122223333"
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z, the start of an epoch
 SCOPE = Scope("demo/update_work_item", "prod", "1")
@@ -47,7 +53,7 @@ def refuse(code: str, operation: str = "Decrypt") -> NoReturn:
 
 
 class Clock:
-    """A wall clock that moves only when a test moves it."""
+    """A clock that only a test advances; it returns unix seconds."""
 
     def __init__(self, at: float = START) -> None:
         self.at = at
@@ -60,7 +66,7 @@ class Clock:
 
 
 class Repeatable:
-    """Randomness that is the same in every run of a test."""
+    """Random bytes that are the same in every run of a test."""
 
     def __init__(self) -> None:
         self.drawn = 0
@@ -71,12 +77,12 @@ class Repeatable:
 
 
 class Call(NamedTuple):
-    """One request that KMS has seen."""
+    """One request to KMS."""
 
     operation: str
     key_id: str | None
     context: dict[str, str]
-    outcome: str
+    outcome: str  # "ok", KMS's error code, or the class of an exception
 
 
 @dataclass
@@ -88,7 +94,7 @@ class _Key:
 
 
 def kms_error(code: str, operation: str = "Decrypt") -> ClientError:
-    """Build the exception that boto3 raises for an answer of KMS."""
+    """Return the exception that boto3 raises for an error of KMS."""
     status = _HTTP_STATUS.get(code, 400)
     response: Any = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
     return ClientError(response, operation)
@@ -96,7 +102,17 @@ def kms_error(code: str, operation: str = "Decrypt") -> ClientError:
 
 @dataclass
 class StrictKms:
-    """KMS in one Region; as a boto3 client it has the two operations that the toolkit uses."""
+    """KMS in one Region, as a boto3 client with the two operations that the toolkit uses.
+
+    Attributes:
+        region: the Region.
+        keys: the keys by id.
+        calls: the requests so far.
+        weather: called with the operation of each request; returns the exception to raise, or None.
+        policy: says whether the key policy allows an operation with a key id and an EncryptionContext.
+        answer: may change each response.
+        rand: returns random bytes.
+    """
 
     region: str = "eu-west-1"
     keys: dict[str, _Key] = field(default_factory=dict)
@@ -123,7 +139,7 @@ class StrictKms:
         return f"arn:aws:kms:{self.region}:{ACCOUNT}:key/{key_id}"
 
     def rotate(self, arn: str) -> None:
-        """Do what automatic rotation does: new material wraps, the old keeps opening."""
+        """Rotate a key as KMS does: new key material encrypts, and the old material still decrypts."""
         self.keys[arn.rpartition("/")[2]].materials.append(self.rand(32))
 
     def set_state(self, arn: str, state: str) -> None:
@@ -166,7 +182,7 @@ class StrictKms:
         self, operation: str, key_id: str | None, context: dict[str, str], run: Callable[[], dict[str, Any]]
     ) -> dict[str, Any]:
         try:
-            self._endure(operation)
+            self._raise_chosen_error(operation)
             answer = self.answer(run())
         except ClientError as error:
             self.calls.append(Call(operation, key_id, context, error.response["Error"]["Code"]))
@@ -177,14 +193,16 @@ class StrictKms:
         self.calls.append(Call(operation, key_id, context, "ok"))
         return answer
 
-    def _endure(self, operation: str) -> None:
-        trouble = self.weather(operation)
-        if trouble:
-            raise trouble
+    def _raise_chosen_error(self, operation: str) -> None:
+        error = self.weather(operation)
+        if error:
+            raise error
 
     def _usable(self, operation: str, key: str, context: dict[str, str]) -> str:
+        """Return the id of a key, by its id or ARN, if this request may use the key."""
         key_id = key.rpartition("/")[2]
-        if not all(isinstance(text, str) for pair in context.items() for text in pair) or len(str(context)) > 8192:
+        has_only_text = all(isinstance(text, str) for pair in context.items() for text in pair)
+        if not has_only_text or len(str(context)) > 8192:
             refuse("ValidationException", operation)
         if key.startswith("arn:") and key.split(":")[3] != self.region:
             refuse("NotFoundException", operation)
@@ -201,28 +219,32 @@ class StrictKms:
         return key_id
 
     def _wrap(self, key_id: str, plaintext: bytes, context: dict[str, str]) -> bytes:
-        materials, nonce = self.keys[key_id].materials, self.rand(12)
-        head = b"\x01\x02" + bytes([len(key_id)]) + key_id.encode() + bytes([len(materials) - 1]) + nonce
-        sealed = AESGCM(materials[-1]).encrypt(nonce, plaintext, head + _exactly(context))
-        return (head + sealed).ljust(BLOB_BYTES, b"\x30")
+        materials = self.keys[key_id].materials
+        nonce = self.rand(NONCE_BYTES)
+        head = BLOB_MAGIC + bytes([len(key_id)]) + key_id.encode() + bytes([len(materials) - 1]) + nonce
+        encrypted = AESGCM(materials[-1]).encrypt(nonce, plaintext, head + _encoded(context))
+        return (head + encrypted).ljust(BLOB_BYTES, b"\x30")
 
     def _unwrap(self, key_id: str, blob: bytes, context: dict[str, str]) -> bytes:
-        end = 3 + blob[2] + 1 + 12
+        number_at = len(BLOB_MAGIC) + 1 + blob[2]  # the place of the material's number; blob[2]: length of the key id
+        nonce_at = number_at + 1
+        end = nonce_at + NONCE_BYTES
+        encrypted = blob[end : end + ENCRYPTED_KEY_BYTES]
         try:
-            material = self.keys[key_id].materials[blob[end - 13]]
-            return AESGCM(material).decrypt(blob[end - 12 : end], blob[end : end + 48], blob[:end] + _exactly(context))
+            material = self.keys[key_id].materials[blob[number_at]]
+            return AESGCM(material).decrypt(blob[nonce_at:end], encrypted, blob[:end] + _encoded(context))
         except (InvalidTag, IndexError, ValueError):
             return refuse("InvalidCiphertextException")
 
 
 def _key_id_of(blob: bytes) -> str:
-    if len(blob) < 3 or blob[:2] != b"\x01\x02":
+    if len(blob) < 3 or not blob.startswith(BLOB_MAGIC):
         refuse("InvalidCiphertextException")
     return blob[3 : 3 + blob[2]].decode("latin-1")
 
 
-def _exactly(context: dict[str, str]) -> bytes:
-    """Encode a context without ambiguity: moto runs names and values together, AWS does not."""
+def _encoded(context: dict[str, str]) -> bytes:
+    """Encode a context so that no two contexts are equal: moto joins names and values without their lengths."""
     parts = [text.encode() for name in sorted(context) for text in (name, context[name])]
     return hashlib.sha256(b"".join(struct.pack(">I", len(part)) + part for part in parts)).digest()
 
@@ -234,7 +256,7 @@ def make_keys(
     clock: Callable[[], float] | None = None,
     rand: Callable[[int], bytes] = os.urandom,
 ) -> Keyring:
-    """Make a container's keys: a container is nothing but this, an envelope, and what they have learnt."""
+    """Return the data keys of a new container, which has cached none."""
     now = clock or Clock()
     return Keyring([KmsKey(arn, lambda: kms) for arn in arns], scope, now=now, rand=rand)
 

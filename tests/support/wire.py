@@ -1,7 +1,10 @@
-"""Messages of the wire for tests: requests as a client writes them, and the oracle for responses.
+"""MCP messages for tests: requests as a client writes them, and a check of every response.
 
-The official types judge every message (`check`): it has the shape that the specification defines for its method, and
-no unknown members. This module imports nothing of the package, so it cannot repeat a mistake of the package.
+    message -> event          a JSON-RPC request, and API Gateway's event for it
+    read                      the JSON-RPC response in an HTTP response, after `check`
+    check                     compares a message with the types of the official package `mcp_types`
+
+This module imports nothing of the package under test, so it cannot repeat a mistake of that package.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ if TYPE_CHECKING:
 VERSION = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
 REFUSALS = (AssertionError, KeyError, ValidationError, SchemaError)  # what `check` may raise
-FORMS: dict[str, Any] = {"elicitation": {}}  # what a client declares that can show forms, and nothing else
+FORMS: dict[str, Any] = {"elicitation": {}}  # the capabilities of a client that can show forms, and nothing else
 TASKS = "io.modelcontextprotocol/tasks"
 WITH_TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
+# method -> the parameter that the header Mcp-Name repeats
 OF_TASKS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", **OF_TASKS}
 
@@ -39,19 +43,18 @@ ERRORS: dict[int, Any] = {
     -32021: types.MissingRequiredClientCapabilityError,
     -32022: types.UnsupportedProtocolVersionError,
 }
-WHOLE = {-32020, -32021, -32022}  # these types describe the whole message, the others its `error`
+WHOLE = {-32020, -32021, -32022}  # the types of these codes describe the whole message, the others its `error`
 
 
 def check(response_body: dict[str, Any], method: str) -> None:
-    """Check one JSON-RPC message that a server sent in answer to `method`.
+    """Check one JSON-RPC message of a server.
 
     Args:
-        response_body: a response, or a notification that went before it.
-        method: of the request.
+        response_body: a response, or a notification before it.
+        method: the method of the request.
 
     Raises:
-        One of REFUSALS: it is not what the specification's types allow.
-
+        One of REFUSALS: the specification's types do not allow the message.
     """
     assert response_body["jsonrpc"] == "2.0"
     if "method" in response_body:
@@ -66,7 +69,7 @@ def check(response_body: dict[str, Any], method: str) -> None:
 
 
 def read(response: Mapping[str, Any], method: str) -> dict[str, Any]:
-    """Return the one JSON-RPC response in an HTTP response, after checking it and all that goes with it."""
+    """Return the JSON-RPC response in an HTTP response, after a check of all its messages."""
     *before, last = messages(response)
     for notification in before:
         assert "method" in notification
@@ -76,7 +79,7 @@ def read(response: Mapping[str, Any], method: str) -> dict[str, Any]:
 
 
 def messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Take the JSON-RPC messages out of an HTTP response, be it JSON or an event stream."""
+    """Return the JSON-RPC messages of an HTTP response, which is JSON or an event stream."""
     if response["headers"]["content-type"] == "application/json":
         return [json.loads(response["body"])]
     assert response["headers"]["content-type"] == "text/event-stream"
@@ -123,7 +126,10 @@ class Reply:
 
 
 def message(method: str, params: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Write a request. Options: `id` (1), `capabilities` (forms), `version`, `meta` (more of `_meta`)."""
+    """Return a JSON-RPC request.
+
+    Options: `id` (default 1), `capabilities` (FORMS), `version` (VERSION), and `meta` (more members of `_meta`).
+    """
     meta = {
         PREFIX + "protocolVersion": options.get("version", VERSION),
         PREFIX + "clientCapabilities": options.get("capabilities", FORMS),
@@ -134,45 +140,53 @@ def message(method: str, params: Mapping[str, Any] | None = None, **options: Any
 
 
 def headers(sent: Mapping[str, Any]) -> dict[str, str]:
-    """Write the headers that belong to a request, as API Gateway passes them on: names in lower case."""
+    """Return the headers of a request, as API Gateway passes them on: names in lower case."""
     params = sent.get("params", {})
-    named = params.get(NAMED.get(sent["method"], ""))
-    return {
+    pairs = {
         "content-type": "application/json",
         "accept": "application/json, text/event-stream",
         "mcp-protocol-version": params.get("_meta", {}).get(PREFIX + "protocolVersion", VERSION),
         "mcp-method": sent["method"],
-        **({"mcp-name": header(named)} if isinstance(named, str) else {}),
     }
+    name = params.get(NAMED.get(sent["method"], ""))
+    if isinstance(name, str):
+        pairs["mcp-name"] = header(name)
+    return pairs
 
 
 def header(value: str) -> str:
-    """Write a header value: in base64 where it could not stand as it is."""
+    """Return a header's value: in base64 if a header cannot contain the text."""
     if value.isascii() and value.isprintable() and value == value.strip():
         return value
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
 def event(sent: Mapping[str, Any] | str, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Write an HTTP API event (2.0). Options: `headers` (more; None removes), `http_method`, `context`, `base64`."""
-    known = headers(sent) if not isinstance(sent, str) else {}
+    """Return an event of an HTTP API (payload 2.0) with a message, or with any text as its body.
+
+    Options: `headers` (more headers; None removes one), `http_method`, `context` (members of requestContext), and
+    `base64` (whether the body is encoded).
+    """
     body = sent if isinstance(sent, str) else json.dumps(sent)
+    if options.get("base64"):
+        body = base64.b64encode(body.encode()).decode()
+    own_headers = {} if isinstance(sent, str) else headers(sent)
+    changed_headers = {**own_headers, **options.get("headers", {})}
     context = {"http": {"method": options.get("http_method", "POST"), "path": "/mcp", "sourceIp": "192.0.2.1"}}
-    encoded = base64.b64encode(body.encode()).decode() if options.get("base64") else body
     return {
         "version": "2.0",
         "routeKey": "ANY /mcp",
         "rawPath": "/mcp",
         "rawQueryString": "",
-        "headers": {k: v for k, v in {**known, **options.get("headers", {})}.items() if v is not None},
+        "headers": {name: value for name, value in changed_headers.items() if value is not None},
         "requestContext": {**context, **options.get("context", {})},
-        "body": encoded,
+        "body": body,
         "isBase64Encoded": bool(options.get("base64")),
     }
 
 
 class Context:
-    """Lambda's context object, as far as anything here looks at it."""
+    """Lambda's context object, with the members that the toolkit reads."""
 
     def __init__(self, function_name: str = "local_test", remaining_ms: int = 29_000) -> None:
         self.function_name = function_name
@@ -186,7 +200,7 @@ class Context:
 
 
 class Boxes:
-    """A seal without cryptography, for tests of what is above it: the token is a claim check, the payload stays."""
+    """A seal without cryptography: it keeps the payload, and the token is only its number ("box.7")."""
 
     def __init__(self) -> None:
         self.payloads: list[bytes] = []
@@ -205,9 +219,11 @@ def _check_result(result: dict[str, Any], method: str) -> None:
     if method in OF_TASKS or result.get("resultType") == "task":
         _check_task_result(result, method)
         return
-    written = _as_known(methods.SERVER_RESULTS[method, VERSION], result)
-    present = {key: value for key, value in result.items() if key != "structuredContent" or value is not None}
-    assert written == present, "it holds what the specification's types do not know"
+    known = _as_known(methods.SERVER_RESULTS[method, VERSION], result)
+    present = dict(result)
+    if present.get("structuredContent", "") is None:
+        del present["structuredContent"]  # `_as_known` leaves out members that are None
+    assert known == present, "it has members that the specification's types do not know"
     assert result["_meta"][PREFIX + "serverInfo"].keys() >= {"name", "version"}
     match result["resultType"]:
         case "input_required":
@@ -236,23 +252,24 @@ class Task(BaseModel, extra="forbid"):
     pollIntervalMs: PositiveInt | None = None  # noqa: N815
 
 
+# status of a task -> the members of tasks/get beside those of `Task`
 DETAILS = {"input_required": {"inputRequests"}, "completed": {"result"}, "failed": {"error"}}
 
 
 def _check_task_result(result: dict[str, Any], method: str) -> None:
-    """Check what a request about a task, or one that became a task, is answered with (SEP-2663)."""
-    told = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
+    """Check the result of a tasks/ method, or of a call that became a task (SEP-2663)."""
+    members = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
     assert result["_meta"][PREFIX + "serverInfo"].keys() >= {"name", "version"}
     if result["resultType"] == "task":
         assert method == "tools/call"
-        Task.model_validate_json(json.dumps(told), strict=True)
+        Task.model_validate_json(json.dumps(members), strict=True)
         return
     assert result["resultType"] == "complete"
     if method != "tasks/get":
-        assert not told, "tasks/update and tasks/cancel are acknowledged with an empty result"
+        assert not members, "the result of tasks/update and tasks/cancel is empty"
         return
-    details = {key: told.pop(key) for key in ("inputRequests", "result", "error") if key in told}
-    task = Task.model_validate_json(json.dumps(told), strict=True)
+    details = {key: members.pop(key) for key in ("inputRequests", "result", "error") if key in members}
+    task = Task.model_validate_json(json.dumps(members), strict=True)
     assert details.keys() == DETAILS.get(task.status, set())
     if task.status == "completed":
         _check_result(details["result"], "tools/call")
@@ -264,7 +281,7 @@ def _check_task_result(result: dict[str, Any], method: str) -> None:
 
 
 def _as_known(type_: Any, value: object) -> object:  # noqa: ANN401 - a type or a union of types
-    """Return the value as the official type serializes it; a difference means that the value is wrong."""
+    """Return the value as the official type writes it: without unknown members, and without those that are None."""
     adapter = _adapter(type_)
     known = adapter.validate_python(value, by_name=False)
     return adapter.dump_python(known, by_alias=True, mode="json", exclude_unset=True, exclude_none=True)
@@ -289,7 +306,7 @@ def _check_requests(requests: dict[str, Any]) -> None:
         assert request.keys() <= {"method", "params"}
         for schema in request.get("params", {}).get("requestedSchema", {}).get("properties", {}).values():
             known = _as_known(types.PrimitiveSchemaDefinition, schema)
-            assert known == schema, "a form holds what the restricted schema does not know"
+            assert known == schema, "a form has a keyword that the restricted schema does not know"
 
 
 def _check_error(body: dict[str, Any]) -> None:

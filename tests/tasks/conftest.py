@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 
 from tests.tasks.deployment import Client, Deployment
-from tests.tasks.jobs import FINISHED_STEPS, JOBS, STEP_HOOKS
+from tests.tasks.jobs import JOBS, STARTED_STEPS, STEP_HOOKS
 
 
 @pytest.fixture(autouse=True)
 def _forget_steps() -> None:
-    FINISHED_STEPS.clear()
+    """Forget the steps and hooks of the test before this one."""
+    STARTED_STEPS.clear()
     STEP_HOOKS.clear()
 
 

@@ -1,6 +1,9 @@
-"""A deployment of a function with tasks, in one process. Only a test advances its clock and runs its workers.
+"""A deployment of a function with tasks, in one process, and a client that calls the function.
 
-Events go in and responses come out. The invocation of a worker stays in a queue until the test runs the worker.
+task = alice.start_task("publish", title="Lisbon")   the function stores a task, and invokes a worker
+deployment.run_workers()                             the invocation waits for this: now the worker runs
+deployment.clock.advance(30)                         time passes only here
+alice.get(task)                                      the client polls the task
 """
 
 from __future__ import annotations
@@ -20,13 +23,14 @@ from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.tasks import Tasks, Worker
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support import wire
-from tests.support.dispatching import dispatcher
+from tests.support.dispatching import OwnStates, dispatcher
 from tests.support.strict_kms import Clock, Repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.testing.dynamodb import Fault
 
 RESOURCE, ISSUER = "https://mcp.example/mcp", "https://id.example"
 FUNCTION = "work"
@@ -46,19 +50,29 @@ class Deployment:
     """One function with its table and its worker.
 
     Attributes:
-        clock: the one clock; a test advances it.
-        table: the table in memory; `table.weather` decides which requests fail.
+        clock: the clock of the function, its workers and the table; a test advances it.
+        table: the table in memory.
         invocations: the task id and the owner of each worker invocation that has not run yet.
         sleeps: the pauses of workers between repeated requests, in seconds.
 
     """
 
     def __init__(self, *handlers: Handler[..., Any], **options: Any) -> None:  # noqa: ANN401 - more settings
-        """Deploy some handlers. `audit` is the author's audit function, `seal` that of the table's items."""
-        audit, seal = options.pop("audit", None), options.pop("seal", CodecAdapter(TransparentSeal(), store.LABEL))
-        self.clock, self.table, self.rand = options.pop("clock", None) or Clock(), MemoryTable(), Repeatable()
+        """Deploy some handlers.
+
+        Args:
+            handlers: the tools.
+            options: `audit`, the author's audit function; `seal`, which encrypts the items of the table; `clock`; and
+                fields of `Settings`.
+        """
+        audit = options.pop("audit", None)
+        seal = options.pop("seal", CodecAdapter(TransparentSeal(), store.LABEL))
+        self.clock = options.pop("clock", None) or Clock()
+        self.table = MemoryTable()
+        self.rand = Repeatable()
         self.invocations: deque[tuple[str, str | None]] = deque()
-        self.state_seal, self.sleeps = wire.Boxes(), list[float]()
+        self.state_seal = wire.Boxes()
+        self.sleeps: list[float] = []
         defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         self.settings = Settings(stack="local", resource_url=RESOURCE, server_name="tested", **{**defaults, **options})
         items = SealedTable(
@@ -76,18 +90,32 @@ class Deployment:
                 CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime, rand=self.rand
             )
 
+        seals = OwnStates(self.settings, states)
         server = dispatcher(
-            handlers, self.settings, "local/work/test", states, now=self.clock, tasks=self.tasks, audit=audit
+            handlers, self.settings, "local/work/test", seals, now=self.clock, tasks=self.tasks, audit=audit
         )
         parameters = lookup.header_names(catalog.build(handlers))
         self.endpoint = Endpoint(self.settings, server.answer, header_parameters=parameters, run_task=self.worker.work)
         self.function = LambdaFunction(lambda _name, _now: self.endpoint, handlers, now=self.clock)
 
+    def before_table_operation(self, action: Callable[[str], Fault]) -> None:
+        """Call a function with the name of each operation of the table before it runs; the fault it returns happens."""
+        self.table.weather = action
+
+    def repair_table(self) -> None:
+        """Undo `before_table_operation`."""
+        self.table.weather = lambda _operation: None
+
     def invoke_worker(self, task_id: str, owner: str | None) -> None:
+        """Queue an invocation, as Lambda does for an asynchronous call."""
         self.invocations.append((task_id, owner))
 
     def run_workers(self, seconds: float = 900) -> int:
-        """Run every worker that was invoked, and those that these invoke; return how many ran."""
+        """Run every queued worker, also those that the workers invoke; return how many ran.
+
+        Args:
+            seconds: what each worker has left of Lambda's timeout.
+        """
         runs = 0
         while self.invocations:
             self.run_worker(self.invocations.popleft(), seconds)
@@ -102,7 +130,17 @@ class Deployment:
 
 
 class Client:
-    """A client that declares tasks."""
+    """A client of the function.
+
+    Args:
+        deployment: what it calls.
+        name: the subject of its access token.
+        capabilities: what it declares; tasks and every question by default.
+        scope: the scopes of its access token, separated by spaces.
+
+    Attributes:
+        response: the last HTTP response.
+    """
 
     def __init__(
         self,
@@ -112,7 +150,10 @@ class Client:
         capabilities: Mapping[str, Any] = wire.WITH_TASKS,
         scope: str = "",
     ) -> None:
-        self.deployment, self.name, self.capabilities, self.scope = deployment, name, capabilities, scope
+        self.deployment = deployment
+        self.name = name
+        self.capabilities = capabilities
+        self.scope = scope
         self.response: dict[str, Any] = {}
 
     def send(self, method: str, params: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401 - see wire
@@ -127,6 +168,7 @@ class Client:
         return wire.read(self.response, method)
 
     def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Call a tool, and return the result."""
         return self.result("tools/call", {"name": name, "arguments": arguments})
 
     def start_task(self, name: str, /, **arguments: Any) -> str:  # noqa: ANN401 - JSON
@@ -136,15 +178,16 @@ class Client:
         return str(result["taskId"])
 
     def get(self, task_id: str) -> dict[str, Any]:
+        """Poll a task. A poll also calls another worker, if the last one does not work any more."""
         return self.result("tasks/get", {"taskId": task_id})
 
     def update(self, task_id: str, **responses: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         return self.result("tasks/update", {"taskId": task_id, "inputResponses": responses})
 
     def accept(self, task_id: str, **answers: dict[str, Any]) -> dict[str, Any]:
-        return self.update(
-            task_id, **{key: {"action": "accept", "content": content} for key, content in answers.items()}
-        )
+        """Fill in the forms of a task's questions: `accept(task, approve={"yes": True})`."""
+        responses = {key: {"action": "accept", "content": content} for key, content in answers.items()}
+        return self.update(task_id, **responses)
 
     def cancel(self, task_id: str) -> dict[str, Any]:
         return self.result("tasks/cancel", {"taskId": task_id})

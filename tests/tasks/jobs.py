@@ -1,4 +1,8 @@
-"""The tools that the tests of tasks call. They record their steps, so that a test notices a step that runs twice."""
+"""The tools that the tests of tasks call.
+
+Each step appends its name to `STARTED_STEPS`, so that a test notices a step that runs twice. Then it calls each
+function in `STEP_HOOKS`. With them a test does something to the worker in the middle of the step.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +28,24 @@ from mcp_functions import (
     tool,
 )
 
-FINISHED_STEPS: list[str] = []
-STEP_HOOKS: list[Callable[[list[str]], object]] = []  # called while a step runs
+STARTED_STEPS: list[str] = []
+STEP_HOOKS: list[Callable[[list[str]], object]] = []  # each is called with STARTED_STEPS
+
+
+class Killed(KeyboardInterrupt):
+    """The process of a worker has ended. Not an Exception: no code of the toolkit or of a tool may catch it."""
+
+
+def kill_process(*_ignored: object) -> Any:  # noqa: ANN401 - for any hook
+    """End the process of the worker that runs."""
+    raise Killed
 
 
 def do(what: str) -> str:
-    """Record a step, and return its result."""
-    FINISHED_STEPS.append(what)
+    """Run one step; return its result."""
+    STARTED_STEPS.append(what)
     for hook in STEP_HOOKS:
-        hook(FINISHED_STEPS)
+        hook(STARTED_STEPS)
     return what.upper()
 
 
@@ -65,7 +78,10 @@ def required(*, step: Step) -> str:
 
 
 def long_enough(count: int) -> Literal["allowed", "required"] | None:
-    return None if count < 2 else "allowed" if count < 5 else "required"
+    """Decide whether a call becomes a task, by its arguments."""
+    if count < 2:
+        return None
+    return "allowed" if count < 5 else "required"
 
 
 @tool(task=long_enough)
@@ -99,7 +115,7 @@ def scoped() -> str:
 
 
 @tool(task="allowed")
-def broken(how: str, *, step: Step) -> Any:  # noqa: ANN401 - what cannot be a result among it
+def broken(how: str, *, step: Step) -> Any:  # noqa: ANN401 - some values are no results
     """Fail in one of many ways."""
     match how:
         case "tool":
@@ -137,9 +153,11 @@ def demanding(*, sample: Sample) -> str:
 
 @tool(task="allowed")
 def low(*, input_responses: InputResponses, request_state: RequestState[Count]) -> str | InputRequiredResult:
-    """Count by hand, and then return what never comes further."""
+    """Return a new state for each round, and from the third round on the same state for ever."""
+    if "x" in input_responses:
+        return "x"
     count = request_state.value.count
-    return InputRequiredResult(request_state=Count(count=min(count + 1, 3))) if "x" not in input_responses else "x"
+    return InputRequiredResult(request_state=Count(count=min(count + 1, 3)))
 
 
 @tool(task="allowed")
@@ -159,7 +177,7 @@ def keyed(*, step: Step, elicit: Elicit) -> str:
     """Charge once, and ask."""
 
     def charge(amount: int, *, key: str) -> str:
-        FINISHED_STEPS.append(f"charge {key}")
+        STARTED_STEPS.append(f"charge {key}")
         return f"{amount}"
 
     charged = step.keyed("charge", charge, 5)
@@ -168,7 +186,7 @@ def keyed(*, step: Step, elicit: Elicit) -> str:
 
 @tool(task="allowed")
 def musing(then: str, *, step: Step, elicit: Elicit) -> str:
-    """Think, outside of a step, and then do what leaves something to write down."""
+    """Work outside of a step, and then do what makes the worker write its task: see SLEEPS in test_workers."""
     do("think")
     match then:
         case "record" | "renew":
@@ -176,7 +194,7 @@ def musing(then: str, *, step: Step, elicit: Elicit) -> str:
         case "pause":
             step("act", do, "act")
             do("think again")
-            step.shed()
+            step.shed()  # leave the rest to another round
         case "ask":
             return f"{elicit('ok', 'Ok?', Yes).yes}"
         case "fail":

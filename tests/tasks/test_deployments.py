@@ -90,7 +90,8 @@ def test_expired_tasks_are_not_counted(deployment_of_two_tasks: Deployment) -> N
 
 
 def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_person() -> None:
-    kms, clock = StrictKms(), Clock(START + 450)  # the middle of an epoch, where no key of the one before seals
+    kms = StrictKms()
+    clock = Clock(START + 450)  # the middle of an epoch (900 s): each task is sealed under the key of its own epoch
     keys = make_keys(kms, kms.create_key(), clock=clock)
     deployment = Deployment(
         *JOBS, max_open_tasks=100, clock=clock, seal=Envelope(keys, label=LABEL, max_chars=MAX_TOKEN_CHARS, max_age=DAY)
@@ -106,6 +107,7 @@ def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_pe
     kms.calls.clear()
     for _ in range(3):
         messages = [alice.send("tasks/get", {"taskId": task}) for task in tasks]
+        # 41 keys are within a person's budget of calls to KMS; a task under another key is not read
         assert ["result" in message for message in messages] == [True] * 41 + [False] * 29
         assert alice.response["statusCode"] == 503
     assert kms.count("Decrypt") == 41
@@ -265,12 +267,12 @@ def test_two_clients_with_different_answers_lead_to_one_answer_and_one_worker(
     deployment.run_workers()
     rival = Client(deployment)
 
-    def answer_first(operation: str) -> None:
+    def answer_before_alice_writes(operation: str) -> None:
         if operation == "PutItem":
-            deployment.table.weather = lambda _operation: None
+            deployment.repair_table()
             rival.accept(task, approve={"yes": False})
 
-    deployment.table.weather = answer_first
+    deployment.before_table_operation(answer_before_alice_writes)
     alice.accept(task, approve=APPROVAL)
     assert deployment.run_workers() == 1
     assert result_text(alice.get(task)["result"]) == "Kept."  # the answer that was written first
@@ -317,12 +319,9 @@ def test_restoring_an_old_item_does_not_undo_later_actions_in_its_name(deploymen
     old = dict(deployment.table.items[key])
     deployment.run_workers()
     finished = dict(deployment.table.items[key])
-    deployment.table.items[key] = {**old, "version": finished["version"]}
-    alice.error("tasks/get", {"taskId": task})
-    deployment.table.items[key] = {
-        **finished,
-        "expires": {"N": str(int(finished["expires"]["N"]) + 1000)},
-    }  # a longer life
-    alice.error("tasks/get", {"taskId": task})
+    later = str(int(finished["expires"]["N"]) + 1000)
+    for forged in ({**old, "version": finished["version"]}, {**finished, "expires": {"N": later}}):
+        deployment.table.items[key] = forged
+        assert alice.error("tasks/get", {"taskId": task})["message"] == "Unknown task"
     deployment.table.items[key] = finished
     assert alice.get(task)["status"] == "completed"

@@ -1,12 +1,19 @@
-"""Properties of tasks that hold whatever action to workers, worker invocations, the table and other clients.
+"""Properties of tasks that hold in every order of calls, polls, answers, and failures of workers and of the table.
 
-No acknowledged answer is lost. No recorded step runs again. A worker that lost its lease writes nothing more.
-A finished task never changes. No client sees another's task. Every other task ends.
+    No acknowledged answer is lost.
+    No recorded step runs again.
+    A worker that lost its task writes nothing more.
+    A finished task never changes.
+    No client sees another user's task.
+    Every task ends.
+
+Hypothesis calls the rules in random order. Each failing order is reported as a short program.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from hypothesis import settings
@@ -17,7 +24,7 @@ from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from tests.support import wire
 from tests.tasks.deployment import Client, Deployment, result_text
-from tests.tasks.jobs import FINISHED_STEPS, STEP_HOOKS, saga
+from tests.tasks.jobs import STARTED_STEPS, STEP_HOOKS, Killed, kill_process, saga
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,22 +36,18 @@ USERS = ("alice", "bob")
 NO_PROGRESS_MESSAGE = "The task was begun again and again, and never came further"
 
 
-class Killed(KeyboardInterrupt):
-    """The process of a worker has ended."""
-
-
 @dataclass
-class ClientTask:
-    """A task as its client knows it."""
+class ExpectedTask:
+    """What a task must do, by what its client has done."""
 
     id: str
     client: Client
-    tag: str
+    tag: str  # an argument of the call, which begins the name of each of its steps
     owner: str | None
-    answers: dict[str, str] = field(default_factory=dict)  # question -> the first answer that fits
-    recorded: set[str] = field(default_factory=set)  # steps that were ever written down
-    cancelled: bool = False
-    ended: Task | None = None
+    answers: dict[str, str] = field(default_factory=dict)  # question -> the first valid answer
+    recorded: set[str] = field(default_factory=set)  # steps that a worker has ever recorded
+    cancelled: bool = False  # whether the client has cancelled it
+    ended: Task | None = None  # the task as it ended
 
 
 class TaskMachine(RuleBasedStateMachine):
@@ -52,145 +55,157 @@ class TaskMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        FINISHED_STEPS.clear()
+        STARTED_STEPS.clear()
         STEP_HOOKS.clear()
         self.deployment = Deployment(saga)
         self.clients = {name: Client(self.deployment, name) for name in USERS}
-        self.known: list[ClientTask] = []
-        self.lost: list[tuple[str, str | None]] = []
+        self.tasks: list[ExpectedTask] = []
+        self.lost_invocations: list[tuple[str, str | None]] = []
         STEP_HOOKS.append(self._assert_step_is_new)
 
-    def _assert_step_is_new(self, done: list[str]) -> None:
-        tag, key = done[-1].split()
-        for known in self.known:
-            if known.tag == tag and (task := self._item(known)):
-                assert key not in {*known.recorded, *task.record.get("steps", {})}, f"{key} ran again"
-                assert not task.ended, f"{key} ran in a task that had ended"
+    def _assert_step_is_new(self, steps: list[str]) -> None:
+        tag, step = steps[-1].split()
+        for expected in self.tasks:
+            task = self._stored(expected)
+            if expected.tag == tag and task:
+                assert step not in expected.recorded, f"{step} ran again"
+                assert step not in task.record.get("steps", {}), f"{step} ran again"
+                assert not task.ended, f"{step} ran in a task that had ended"
 
-    def _item(self, known: ClientTask) -> Task | None:
-        weather, self.deployment.table.weather = self.deployment.table.weather, lambda _operation: None
+    def _stored(self, expected: ExpectedTask) -> Task | None:
+        """Return a task as the table has it, without the table's faults; None if it has expired."""
+        choose_fault = self.deployment.table.weather
+        self.deployment.repair_table()
         try:
-            return self.deployment.tasks.store.get(known.id, known.owner)
+            return self.deployment.tasks.store.get(expected.id, expected.owner)
         except UnknownTask:
             return None
         finally:
-            self.deployment.table.weather = weather
+            self.deployment.before_table_operation(choose_fault)
 
     # ---- Actions of clients
 
     @rule(name=st.sampled_from(USERS))
     def call(self, name: str) -> None:
-        if len(self.known) < 4:
-            tag = f"t{len(self.known)}"
-            task_id = self.clients[name].start_task("saga", tag=tag)
-            self.known.append(ClientTask(task_id, self.clients[name], tag, self.deployment.invocations[-1][1]))
+        if len(self.tasks) == 4:
+            return
+        tag = f"t{len(self.tasks)}"
+        task_id = self.clients[name].start_task("saga", tag=tag)
+        _task_id, owner = self.deployment.invocations[-1]
+        self.tasks.append(ExpectedTask(task_id, self.clients[name], tag, owner))
 
-    @precondition(lambda self: self.known)
+    @precondition(lambda self: self.tasks)
     @rule(data=st.data())
     def poll(self, data: st.DataObject) -> None:
         self._get(self._draw_task(data))
 
-    @precondition(lambda self: self.known)
+    @precondition(lambda self: self.tasks)
     @rule(data=st.data(), fits=st.booleans(), fault=st.sampled_from([None, "lost", "unanswered", "throttled"]))
     def answer(self, data: st.DataObject, fits: bool, fault: Fault) -> None:  # noqa: FBT001 - drawn
-        known = self._draw_task(data)
-        asked = self._get(known).get("inputRequests", {})
+        expected = self._draw_task(data)
+        asked = self._get(expected).get("inputRequests", {})
         if not asked:
             return
         key = data.draw(st.sampled_from(sorted(asked)))
         name = data.draw(st.sampled_from(["Ann", "Bob", "Eve"]))
         content: dict[str, Any] = {"name": name if fits else 7}
-        params = {"taskId": known.id, "inputResponses": {key: {"action": "accept", "content": content}}}
-        self._fail_once("PutItem", fault)
-        known.client.send("tasks/update", params)
-        self.deployment.table.weather = lambda _operation: None
-        task = self._item(known)
-        taken = task is None or key not in task.requests
-        assert taken or known.client.response["statusCode"] == 503, "acknowledged, and not taken"
-        if taken and fits:
-            known.answers.setdefault(key.partition("-")[0], name)
+        params = {"taskId": expected.id, "inputResponses": {key: {"action": "accept", "content": content}}}
+        self._fail_next_write(fault)
+        expected.client.send("tasks/update", params)
+        self.deployment.repair_table()
+        task = self._stored(expected)
+        is_answered = task is None or key not in task.requests
+        if not is_answered:
+            assert expected.client.response["statusCode"] == 503, "an acknowledged answer was lost"
+        if is_answered and fits:
+            expected.answers.setdefault(_question_of(key), name)
 
-    @precondition(lambda self: self.known)
+    @precondition(lambda self: self.tasks)
     @rule(data=st.data())
     def answer_a_finished_question(self, data: st.DataObject) -> None:
-        known = self._draw_task(data)
-        if (task := self._item(known)) and (over := sorted(set(task.used) - set(task.requests))):
-            key = data.draw(st.sampled_from(over))
-            known.client.accept(known.id, **{key: {"name": "Too late"}})
-            assert self._item(known) == task
+        expected = self._draw_task(data)
+        task = self._stored(expected)
+        finished = sorted(set(task.used) - set(task.requests)) if task else []
+        if finished:
+            key = data.draw(st.sampled_from(finished))
+            expected.client.accept(expected.id, **{key: {"name": "Too late"}})
+            assert self._stored(expected) == task
 
-    @precondition(lambda self: self.known)
+    @precondition(lambda self: self.tasks)
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
-        known = self._draw_task(data)
-        if data.draw(st.integers(0, 3)) == 0 and self._item(known):
-            known.client.cancel(known.id)
-            known.cancelled = True
+        expected = self._draw_task(data)
+        is_drawn = data.draw(st.integers(0, 3)) == 0  # rarely, so that most tasks go on
+        if is_drawn and self._stored(expected):
+            expected.client.cancel(expected.id)
+            expected.cancelled = True
 
-    @precondition(lambda self: self.known)
+    @precondition(lambda self: self.tasks)
     @rule(data=st.data(), method=st.sampled_from(sorted(wire.OF_TASKS)))
     def act_as_another_user(self, data: st.DataObject, method: str) -> None:
-        known = self._draw_task(data)
-        other = self.clients[next(name for name in USERS if name != known.client.name)]
-        before = self._item(known)
+        expected = self._draw_task(data)
+        other = self.clients[next(name for name in USERS if name != expected.client.name)]
+        before = self._stored(expected)
         accept = {"action": "accept", "content": {"name": "Mallory"}}
         responses = dict.fromkeys(["q1", "q2", "q3", "q1-2", "q2-2", "q3-2"], accept)
-        error = other.error(method, {"taskId": known.id, "inputResponses": responses})
+        error = other.error(method, {"taskId": expected.id, "inputResponses": responses})
         assert error == {"code": -32602, "message": "Unknown task"}
-        assert self._item(known) == before
+        assert self._stored(expected) == before
 
     # ---- Workers
 
     @precondition(lambda self: self.deployment.invocations)
     @rule(fault=st.sampled_from([None, "lost", "unanswered", "throttled"]), seconds=st.sampled_from([1, 60, 900]))
     def work(self, fault: Fault, seconds: int) -> None:
-        self._fail_once("PutItem", fault)
+        self._fail_next_write(fault)
         self._run_next_worker(seconds)
 
     @precondition(lambda self: self.deployment.invocations)
     @rule(at=st.integers(0, 6), when=st.sampled_from(["before", "after"]))
-    def work_and_be_killed(self, at: int, when: Literal["before", "after"]) -> None:
-        writes = iter(range(99))
+    def work_and_be_killed_at_a_write(self, at: int, when: Literal["before", "after"]) -> None:
+        writes = count()
 
-        def weather(operation: str) -> Fault:
-            if operation == "PutItem" and next(writes) == at:
-                self.deployment.table.weather = lambda _operation: None
-                if when == "before":
-                    raise Killed
-                return self._kill_after()
-            return None
+        def kill_at_write(operation: str) -> Fault:
+            if operation != "PutItem" or next(writes) != at:
+                return None
+            if when == "before":
+                kill_process()
+            # The write happens, but its response is lost. So the worker reads what is stored, and dies there.
+            self.deployment.before_table_operation(kill_process)
+            return "lost"
 
-        self.deployment.table.weather = weather
+        self.deployment.before_table_operation(kill_at_write)
         self._run_next_worker()
 
     @precondition(lambda self: self.deployment.invocations)
     @rule()
     def work_and_be_killed_in_a_step(self) -> None:
-        self._during_the_next_step(self._die)
+        self._during_the_next_step(kill_process)
         self._run_next_worker()
 
     @precondition(lambda self: self.deployment.invocations)
     @rule(rounds=st.integers(0, 2), last=st.sampled_from(["lives", "dies", "never comes"]))
     def pause_past_the_lease_while_another_worker_continues(self, rounds: int, last: str) -> None:
-        left: list[dict[str, Any]] = []
+        items_when_it_wakes: dict[str, Any] = {}
 
         def sleep() -> None:
             self._continue_with_other_workers(rounds, last)
-            left.append(dict(self.deployment.table.items))
+            items_when_it_wakes.update(self.deployment.table.items)
 
         self._during_the_next_step(sleep)
         self._run_next_worker()
-        assert left in ([], [self.deployment.table.items]), "written by a worker that was given up"
+        if items_when_it_wakes:  # there was a next step
+            assert self.deployment.table.items == items_when_it_wakes, "a worker that lost its task has written it"
 
     @precondition(lambda self: self.deployment.invocations)
     @rule()
     def lose_a_worker_invocation(self) -> None:
-        self.lost.append(self.deployment.invocations.popleft())
+        self.lost_invocations.append(self.deployment.invocations.popleft())
 
-    @precondition(lambda self: self.lost)
+    @precondition(lambda self: self.lost_invocations)
     @rule()
     def repeat_a_lost_worker_invocation(self) -> None:
-        self.deployment.invocations.append(self.lost[-1])
+        self.deployment.invocations.append(self.lost_invocations[-1])
 
     @rule(seconds=st.sampled_from([1, 16, 31, 1000]))
     def advance_the_clock(self, seconds: int) -> None:
@@ -200,66 +215,67 @@ class TaskMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_finished_task_never_changes(self) -> None:
-        for known in self.known:
-            task = self._item(known)
-            known.recorded |= set(task.record.get("steps", {})) if task else set()
-            if known.ended:
-                assert task == known.ended
-            elif task and task.ended:
-                known.ended = task
+        for expected in self.tasks:
+            task = self._stored(expected)
+            if expected.ended:
+                assert task == expected.ended
+            elif task:
+                expected.recorded |= set(task.record.get("steps", {}))
+                expected.ended = task if task.ended else None
 
     def teardown(self) -> None:
-        """Let clients answer and workers run until every task has ended."""
+        """Let clients answer and workers run without failures. Then every task must end."""
         STEP_HOOKS[:] = [self._assert_step_is_new]
-        for known in self.known:
+        for expected in self.tasks:
             for _ in range(60):
-                polled = self._get(known)
+                polled = self._get(expected)
                 if polled["status"] in ("completed", "failed", "cancelled"):
                     break
                 for key in polled.get("inputRequests", {}):
-                    self._accept(known, key)
+                    self._accept(expected, key)
                 while self.deployment.invocations:
                     self._run_next_worker()
                 self.deployment.clock.advance(1000)
-            self._assert_task_has_ended(known, polled)
+            self._assert_task_has_ended(expected, polled)
         STEP_HOOKS.clear()
 
-    def _assert_task_has_ended(self, known: ClientTask, polled: dict[str, Any]) -> None:
-        match polled["status"]:
-            case "completed":
-                names = " ".join(known.answers[key] for key in ("q1", "q2", "q3"))
-                assert result_text(polled["result"]) == f"{known.tag}: {names}"
-            case "cancelled":
-                assert known.cancelled
-            case other:
-                assert (other, polled["error"]["message"]) == ("failed", NO_PROGRESS_MESSAGE)
+    def _assert_task_has_ended(self, expected: ExpectedTask, polled: dict[str, Any]) -> None:
+        if polled["status"] == "completed":
+            names = " ".join(expected.answers[question] for question in ("q1", "q2", "q3"))
+            assert result_text(polled["result"]) == f"{expected.tag}: {names}"
+        elif polled["status"] == "cancelled":
+            assert expected.cancelled
+        else:
+            assert polled["status"] == "failed"
+            assert polled["error"]["message"] == NO_PROGRESS_MESSAGE  # its workers died too often
 
     # ---- Helpers
 
     def _continue_with_other_workers(self, rounds: int, last: str) -> None:
+        """Let the lease end, and run other workers for some rounds, and then a `last` one."""
         self.deployment.clock.advance(40)
-        for known in self.known:
-            self._get(known)
+        for expected in self.tasks:
+            self._get(expected)
         for _ in range(rounds):
             while self.deployment.invocations:
                 self._run_next_worker()
-            for known in self.known:
-                for key in self._get(known).get("inputRequests", {}):
-                    self._accept(known, key)
+            for expected in self.tasks:
+                for key in self._get(expected).get("inputRequests", {}):
+                    self._accept(expected, key)
         if last == "dies":
-            self._during_the_next_step(self._die)
+            self._during_the_next_step(kill_process)
         while self.deployment.invocations and last != "never comes":
             self._run_next_worker()
 
-    def _accept(self, known: ClientTask, key: str) -> None:
-        known.client.accept(known.id, **{key: {"name": "Zoe"}})
-        known.answers.setdefault(key.partition("-")[0], "Zoe")
+    def _accept(self, expected: ExpectedTask, key: str) -> None:
+        expected.client.accept(expected.id, **{key: {"name": "Zoe"}})
+        expected.answers.setdefault(_question_of(key), "Zoe")
 
-    def _draw_task(self, data: st.DataObject) -> ClientTask:
-        return data.draw(st.sampled_from(self.known))
+    def _draw_task(self, data: st.DataObject) -> ExpectedTask:
+        return data.draw(st.sampled_from(self.tasks))
 
-    def _get(self, known: ClientTask) -> dict[str, Any]:
-        return known.client.get(known.id)
+    def _get(self, expected: ExpectedTask) -> dict[str, Any]:
+        return expected.client.get(expected.id)
 
     def _run_next_worker(self, seconds: int = 900) -> None:
         try:
@@ -267,37 +283,30 @@ class TaskMachine(RuleBasedStateMachine):
         except (Killed, WorkFailed):
             pass
         finally:
-            self.deployment.table.weather = lambda _operation: None
-            STEP_HOOKS[1:] = []
+            self.deployment.repair_table()
+            STEP_HOOKS[1:] = []  # the first one is _assert_step_is_new
             self.a_finished_task_never_changes()
 
-    def _fail_once(self, operation: str, fault: Fault) -> None:
-        def weather(asked: str) -> Fault:
-            if asked != operation:
+    def _fail_next_write(self, fault: Fault) -> None:
+        def fail_once(operation: str) -> Fault:
+            if operation != "PutItem":
                 return None
-            self.deployment.table.weather = lambda _operation: None
+            self.deployment.repair_table()
             return fault
 
-        self.deployment.table.weather = weather
-
-    def _kill_after(self) -> Fault:
-        """Let the write happen, and the process end before it gets the response."""
-
-        def kill_process(_operation: str) -> Fault:
-            raise Killed
-
-        self.deployment.table.weather = kill_process
-        return "lost"
-
-    def _die(self) -> None:
-        raise Killed
+        self.deployment.before_table_operation(fail_once)
 
     def _during_the_next_step(self, action: Callable[[], None]) -> None:
-        def once(_done: list[str]) -> None:
+        def once(_steps: list[str]) -> None:
             STEP_HOOKS[1:] = []
             action()
 
         STEP_HOOKS.append(once)
+
+
+def _question_of(key: str) -> str:
+    """Return the question of a key: `q1-2` asks q1 for the second time."""
+    return key.partition("-")[0]
 
 
 TestTasks = TaskMachine.TestCase

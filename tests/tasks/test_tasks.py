@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import wire
 from tests.tasks.deployment import Client, Deployment, result_text
-from tests.tasks.jobs import FINISHED_STEPS, JOBS, STEP_HOOKS
+from tests.tasks.jobs import JOBS, STARTED_STEPS, STEP_HOOKS
 
 APPROVAL, REJECTION = {"yes": True}, {"yes": False}
 SECRET = "secret of the author"  # noqa: S105 - what must stay in the function
@@ -35,13 +35,13 @@ def test_a_task_works_asks_is_answered_and_ends_with_what_the_call_would_have_re
     completed = alice.get(task)
     assert completed["status"] == "completed"
     assert result_text(completed["result"]) == "DRAFT LISBON, PUBLISH LISBON"
-    assert FINISHED_STEPS == ["draft Lisbon", "publish Lisbon"]
+    assert STARTED_STEPS == ["draft Lisbon", "publish Lisbon"]
 
 
 def test_the_call_returns_at_once_with_a_stored_task(deployment: Deployment, alice: Client) -> None:
     result = alice.call("publish", title="Lisbon")
     assert result["status"] == "working"
-    assert FINISHED_STEPS == []
+    assert STARTED_STEPS == []
     assert result.keys() & {"result", "error", "inputRequests", "requestState", "content"} == set()
     assert deployment.table.calls[-1] == "PutItem"
     assert alice.get(result["taskId"])["createdAt"] == result["createdAt"]
@@ -58,7 +58,7 @@ def test_a_tool_that_requires_a_task_refuses_a_client_without_the_extension(depl
     error = Client(deployment, capabilities=wire.FORMS).error("tools/call", {"name": "required", "arguments": {}})
     assert error["code"] == -32021
     assert error["data"] == {"requiredCapabilities": {"extensions": {wire.TASKS: {}}}}
-    assert FINISHED_STEPS == []
+    assert STARTED_STEPS == []
 
 
 @pytest.mark.parametrize(("count", "result_type"), [(1, "complete"), (3, "task")])
@@ -283,7 +283,7 @@ def test_a_question_with_an_invalid_answer_is_asked_again_under_a_new_key(
     alice.accept(task, **{"approve-4": APPROVAL})
     deployment.run_workers()
     assert alice.get(task)["status"] == "completed"
-    assert FINISHED_STEPS.count("draft Lisbon") == 1
+    assert STARTED_STEPS.count("draft Lisbon") == 1
 
 
 def test_a_declined_question_ends_the_task_with_a_result(deployment: Deployment, alice: Client) -> None:
@@ -403,7 +403,7 @@ def test_a_task_that_waits_for_an_answer_is_cancelled_immediately(deployment: De
     assert polled["status"] == "cancelled"
     alice.accept(task, approve=APPROVAL)
     assert deployment.run_workers() == 0
-    assert FINISHED_STEPS == ["draft Lisbon"]
+    assert STARTED_STEPS == ["draft Lisbon"]
 
 
 def test_a_cancellation_is_seen_at_the_next_step(deployment: Deployment, alice: Client) -> None:
@@ -411,7 +411,7 @@ def test_a_cancellation_is_seen_at_the_next_step(deployment: Deployment, alice: 
     STEP_HOOKS.append(lambda steps: len(steps) == 2 and alice.cancel(task))
     deployment.run_workers()
     assert alice.get(task)["status"] == "cancelled"
-    assert FINISHED_STEPS == ["part 0", "part 1"]
+    assert STARTED_STEPS == ["part 0", "part 1"]
 
 
 def test_a_cancellation_is_seen_at_the_next_question(deployment: Deployment, alice: Client) -> None:
@@ -438,4 +438,4 @@ def test_a_task_that_is_cancelled_before_its_worker_starts_never_begins(deployme
     alice.cancel(task)
     assert alice.get(task)["status"] == "cancelled"
     deployment.run_workers()
-    assert FINISHED_STEPS == []
+    assert STARTED_STEPS == []

@@ -1,13 +1,16 @@
 """Tasks end correctly although workers die, pause, run twice or never start, and although the table fails.
 
-`deployment.run_workers()` runs the workers that were invoked. `on_step(3, kill_process)` kills one in its third step.
+deployment.run_workers()                      runs the workers that were invoked
+on_step(3, kill_process)                      ends the process of the next worker in its third step
+deployment.before_table_operation(choose)     `choose` returns a fault of the table, or None
+deployment.clock.advance(LEASE_SECONDS)       a worker that did not write since then has lost its task
+alice.get(task)                               a poll; it calls another worker if the last one lost the task
 """
 
 from __future__ import annotations
 
 import io
 import time
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +22,7 @@ from mcp_functions.tasks import Worker, WorkerInvoker
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests.support import filters, wire
 from tests.tasks.deployment import Client, Deployment, result_text
-from tests.tasks.jobs import FINISHED_STEPS, JOBS, STEP_HOOKS, required
+from tests.tasks.jobs import JOBS, STARTED_STEPS, STEP_HOOKS, Killed, kill_process, required
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,10 +32,7 @@ if TYPE_CHECKING:
     from mcp_functions.testing.dynamodb import Fault
 
 APPROVAL = {"yes": True}
-
-
-class Killed(KeyboardInterrupt):
-    """The process of a worker has ended."""
+LEASE_SECONDS = 30  # MCP_TASK_LEASE_SECONDS: how long a worker owns its task after it has written the task
 
 
 @pytest.fixture
@@ -55,10 +55,6 @@ def on_step(number: int, action: Callable[[], object]) -> None:
     STEP_HOOKS.append(once)
 
 
-def kill_process() -> None:
-    raise Killed
-
-
 def run_workers_until_killed(deployment: Deployment) -> None:
     with pytest.raises(Killed):
         deployment.run_workers()
@@ -70,29 +66,30 @@ def test_a_worker_that_dies_is_noticed_by_its_lease_and_the_next_poll_calls_anot
     task = alice.start_task("counted", count=4)
     on_step(3, kill_process)
     run_workers_until_killed(deployment)
-    assert FINISHED_STEPS == ["part 0", "part 1", "part 2"]
+    assert STARTED_STEPS == ["part 0", "part 1", "part 2"]
     alice.get(task)
-    assert not deployment.invocations  # it might be alive
-    deployment.clock.advance(30)
-    assert alice.get(task)["status"] == "working"
-    assert alice.get(task)["status"] == "working"
+    assert not deployment.invocations  # the worker might be alive
+    deployment.clock.advance(LEASE_SECONDS)
+    assert alice.get(task)["status"] == "working"  # this poll calls another worker
+    assert alice.get(task)["status"] == "working"  # this one calls none
     assert deployment.run_workers() == 1
     assert alice.get(task)["result"]["structuredContent"] == 4
-    assert FINISHED_STEPS == ["part 0", "part 1", "part 2", "part 2", "part 3"]  # only what was not recorded ran again
+    assert STARTED_STEPS == ["part 0", "part 1", "part 2", "part 2", "part 3"]  # only the lost step ran again
 
 
 def test_a_step_that_runs_again_has_the_same_key(deployment: Deployment, alice: Client) -> None:
+    def kill_before_the_step_is_recorded(operation: str) -> None:
+        if operation == "PutItem" and len(STARTED_STEPS) == 1:
+            kill_process()
+
     task = alice.start_task("keyed")
-    on_step(1, kill_process)
-    deployment.table.weather = lambda operation: (
-        kill_process() if operation == "PutItem" and len(FINISHED_STEPS) == 1 else None
-    )
+    deployment.before_table_operation(kill_before_the_step_is_recorded)
     run_workers_until_killed(deployment)
-    deployment.table.weather = lambda _operation: None
-    deployment.clock.advance(30)
+    deployment.repair_table()
+    deployment.clock.advance(LEASE_SECONDS)
     alice.get(task)
     deployment.run_workers()
-    first, second = FINISHED_STEPS
+    first, second = STARTED_STEPS
     assert first == second
     assert alice.get(task)["status"] == "input_required"
 
@@ -102,23 +99,23 @@ def test_only_one_of_two_workers_works(deployment: Deployment, alice: Client) ->
     deployment.invocations.append(deployment.invocations[0])
     on_step(1, lambda: deployment.run_worker(deployment.invocations.popleft()))
     deployment.run_workers()
-    assert FINISHED_STEPS == ["part 0", "part 1"]
+    assert STARTED_STEPS == ["part 0", "part 1"]
     assert alice.get(task)["status"] == "completed"
 
 
 def test_a_worker_that_slept_through_its_lease_acts_and_writes_no_more(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("counted", count=4)
 
-    def sleep() -> None:
-        deployment.clock.advance(31)
+    def sleep_while_another_worker_works() -> None:
+        deployment.clock.advance(LEASE_SECONDS)
         alice.get(task)
         deployment.run_workers()
 
-    on_step(2, sleep)
+    on_step(2, sleep_while_another_worker_works)
     deployment.run_workers()
     polled = alice.get(task)
     assert polled["result"]["structuredContent"] == 4
-    assert FINISHED_STEPS == ["part 0", "part 1", "part 1", "part 2", "part 3"]
+    assert STARTED_STEPS == ["part 0", "part 1", "part 1", "part 2", "part 3"]
 
 
 def test_a_worker_whose_expired_lease_no_other_took_continues(deployment: Deployment, alice: Client) -> None:
@@ -126,7 +123,7 @@ def test_a_worker_whose_expired_lease_no_other_took_continues(deployment: Deploy
     STEP_HOOKS.append(lambda _steps: deployment.clock.advance(200))
     deployment.run_workers()
     assert alice.get(task)["status"] == "completed"
-    assert len(FINISHED_STEPS) == 3
+    assert len(STARTED_STEPS) == 3
 
 
 def test_work_beyond_lambdas_timeout_continues_in_another_invocation_after_its_last_step(
@@ -134,22 +131,21 @@ def test_work_beyond_lambdas_timeout_continues_in_another_invocation_after_its_l
 ) -> None:
     task = alice.start_task("counted", count=9)
     STEP_HOOKS.append(lambda _steps: deployment.clock.advance(250))
-    assert deployment.run_workers(900) == 3
-    assert [f"part {part}" for part in range(9)] == FINISHED_STEPS
+    assert deployment.run_workers(seconds=900) == 3
+    assert [f"part {part}" for part in range(9)] == STARTED_STEPS
     assert alice.get(task)["status"] == "completed"
 
 
 def test_a_lost_invocation_is_repeated_after_growing_pauses(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("required")
-    called = [0.0]
-    for second in range(59):
+    seconds_of_invocations: list[int] = []
+    for second in range(1, 60):
         deployment.clock.advance(1)
-        deployment.invocations.clear()
+        deployment.invocations.clear()  # the invocation is lost
         alice.get(task)
         if deployment.invocations:
-            called.append(second + 1.0)
-    assert called == [0.0, 15.0]
-    assert [round(later - sooner) for sooner, later in pairwise(called)] == [15]
+            seconds_of_invocations.append(second)
+    assert seconds_of_invocations == [15]  # the next pause is longer than the minute
 
 
 def test_repeated_deaths_of_workers_at_one_place_end_the_task_and_say_so(
@@ -157,12 +153,12 @@ def test_repeated_deaths_of_workers_at_one_place_end_the_task_and_say_so(
 ) -> None:
     task = alice.start_task("counted", count=3)
     for _ in range(5):
-        STEP_HOOKS[:] = [lambda done: kill_process() if done[-1] == "part 1" else None]
+        STEP_HOOKS[:] = [lambda steps: kill_process() if steps[-1] == "part 1" else None]
         run_workers_until_killed(deployment)
-        deployment.clock.advance(30)
+        deployment.clock.advance(LEASE_SECONDS)
         assert alice.get(task)["status"] == "working"
     run_workers_until_killed(deployment)
-    deployment.clock.advance(30)
+    deployment.clock.advance(LEASE_SECONDS)
     alice.get(task)
     deployment.run_workers()
     polled = alice.get(task)
@@ -171,8 +167,9 @@ def test_repeated_deaths_of_workers_at_one_place_end_the_task_and_say_so(
     lines = [(line.outcome, line.reason) for line in notes if line.method == "work"]
     assert lines[-1] == ("failed", "worker_gave_up")
     assert filters.counted([{"handler": "counted", "outcome": "failed", "reason": lines[-1][1]}])["Crashed"] == 1
-    assert FINISHED_STEPS.count("part 1") == 6  # the first of them came a step further: that one began the count anew
-    assert FINISHED_STEPS.count("part 0") == 1
+    # Five deaths without progress end a task. The first worker had recorded part 0, so its death does not count.
+    assert STARTED_STEPS.count("part 1") == 6
+    assert STARTED_STEPS.count("part 0") == 1
 
 
 def test_a_function_without_progress_is_given_up(deployment: Deployment, alice: Client) -> None:
@@ -186,14 +183,14 @@ def test_a_task_whose_worker_died_while_it_was_cancelled_is_cancelled_by_the_nex
 ) -> None:
     task = alice.start_task("counted", count=3)
 
-    def cancelled_and_killed() -> None:
+    def cancel_and_kill() -> None:
         alice.cancel(task)
         kill_process()
 
-    on_step(2, cancelled_and_killed)
+    on_step(2, cancel_and_kill)
     run_workers_until_killed(deployment)
     assert alice.get(task)["status"] == "working"
-    deployment.clock.advance(30)
+    deployment.clock.advance(LEASE_SECONDS)
     assert alice.get(task)["status"] == "cancelled"
     assert not deployment.invocations
 
@@ -202,7 +199,7 @@ def test_each_concurrent_step_is_recorded(deployment: Deployment, alice: Client)
     task = alice.start_task("parallel")
     deployment.run_workers()
     assert result_text(alice.get(task)["result"]) == "LEFT RIGHT"
-    assert sorted(FINISHED_STEPS) == ["left", "right"]
+    assert sorted(STARTED_STEPS) == ["left", "right"]
 
 
 def test_a_keyed_step_needs_no_extra_round_in_a_task(deployment: Deployment, alice: Client) -> None:
@@ -216,33 +213,33 @@ def test_a_keyed_step_needs_no_extra_round_in_a_task(deployment: Deployment, ali
 
 def test_a_worker_retries_a_table_that_is_briefly_unavailable(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("counted", count=3)
-    away: Iterator[Fault] = iter([None, None, "throttled", "throttled"])
-    on_step(1, lambda: setattr(deployment.table, "weather", lambda _operation: next(away, None)))
+    faults: Iterator[Fault] = iter([None, None, "throttled", "throttled"])
+    on_step(1, lambda: deployment.before_table_operation(lambda _operation: next(faults, None)))
     deployment.run_workers()
     assert alice.get(task)["status"] == "completed"
-    assert len(FINISHED_STEPS) == 3
-    assert deployment.sleeps
+    assert len(STARTED_STEPS) == 3
+    assert deployment.sleeps  # the worker paused between its attempts
 
 
 def test_a_table_that_stays_unavailable_fails_the_worker_and_the_next_poll_continues(
     deployment: Deployment, alice: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = alice.start_task("counted", count=3)
-    on_step(2, lambda: setattr(deployment.table, "weather", lambda _operation: "throttled"))
+    on_step(2, lambda: deployment.before_table_operation(lambda _operation: "throttled"))
     with pytest.raises(WorkFailed, match=r"^$"):
         deployment.run_workers()
     assert "table:ThrottlingException" in caplog.text
     assert alice.error("tasks/get", {"taskId": task})["data"] == {"retryable": True}
     assert alice.response["statusCode"] == 503
-    deployment.table.weather = lambda _operation: None
-    deployment.clock.advance(31)
+    deployment.repair_table()
+    deployment.clock.advance(LEASE_SECONDS)
     alice.get(task)
     deployment.run_workers()
     assert alice.get(task)["status"] == "completed"
 
 
 def test_no_response_names_a_task_that_is_not_stored(deployment: Deployment, alice: Client) -> None:
-    deployment.table.weather = lambda operation: "unanswered" if operation == "PutItem" else None
+    deployment.before_table_operation(lambda operation: "unanswered" if operation == "PutItem" else None)
     alice.error("tools/call", {"name": "required", "arguments": {}})
     assert alice.response["statusCode"] == 503
     assert (deployment.table.items, list(deployment.invocations)) == ({}, [])
@@ -250,20 +247,20 @@ def test_no_response_names_a_task_that_is_not_stored(deployment: Deployment, ali
 
 def test_a_stored_write_without_a_response_makes_one_task(deployment: Deployment, alice: Client) -> None:
     faults: Iterator[Fault] = iter(["lost", "lost"])
-    deployment.table.weather = lambda operation: next(faults, None) if operation == "PutItem" else None
+    deployment.before_table_operation(lambda operation: next(faults, None) if operation == "PutItem" else None)
     task = alice.start_task("required")
     deployment.run_workers()
     assert alice.get(task)["status"] == "completed"
-    assert len(deployment.table.items) == 2  # the task, and the list of what is open
+    assert len(deployment.table.items) == 2  # the task, and the list of the user's open tasks
 
 
 def test_an_item_that_does_not_open_is_an_unknown_task(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("required")
     for item in deployment.table.items.values():
-        item["sealed"] = {"S": "bm90aGluZw=="}
+        item["sealed"] = {"S": "bm90aGluZw=="}  # "nothing"
     assert alice.error("tasks/get", {"taskId": task})["message"] == "Unknown task"
     deployment.run_workers()
-    assert FINISHED_STEPS == []
+    assert STARTED_STEPS == []
 
 
 def test_the_tasks_of_a_removed_tool_are_unknown(deployment: Deployment, alice: Client) -> None:
@@ -271,88 +268,92 @@ def test_the_tasks_of_a_removed_tool_are_unknown(deployment: Deployment, alice: 
     del deployment.tasks.tools["required"]
     assert alice.error("tasks/get", {"taskId": task})["message"] == "Unknown task"
     deployment.run_workers()
-    assert FINISHED_STEPS == []
+    assert STARTED_STEPS == []
 
 
 # ---- The lease
 
 
 def test_a_step_that_takes_longer_than_the_lease_keeps_it(deployment: Deployment, alice: Client) -> None:
-    deployment.clock.at = time.time()
+    deployment.clock.at = time.time()  # this worker reads the real clock
     task = alice.start_task("counted", count=2)
-    quick = Worker(deployment.tasks.tools, deployment.tasks.store, now=time.time, lease_seconds=0.06)
-    seen = set[str]()
+    worker = Worker(deployment.tasks.tools, deployment.tasks.store, now=time.time, lease_seconds=0.06)
+    versions: set[str] = set()  # the worker writes a new version of the item when it renews its lease
 
     def wait_for_renewals() -> None:
-        while len(seen) < 4:
-            seen.update(item["version"]["N"] for key, item in deployment.table.items.items() if "/task/" in key)
+        while len(versions) < 4:
+            versions.add(stored_task(deployment)["version"]["N"])
             time.sleep(0.005)
 
     on_step(1, wait_for_renewals)
-    order = dict(zip(("id", "owner"), deployment.invocations.popleft(), strict=True))
-    quick.work(order, wire.Context(remaining_ms=900_000))
-    assert FINISHED_STEPS == ["part 0", "part 1"]
+    task_id, owner = deployment.invocations.popleft()
+    worker.work({"id": task_id, "owner": owner}, wire.Context(remaining_ms=900_000))
+    assert STARTED_STEPS == ["part 0", "part 1"]
     assert alice.get(task)["status"] == "completed"
 
 
-# ---- The fence: what a worker that slept through its lease would write, if it could
+# ---- A worker that sleeps longer than its lease, wakes up, and would write its task
 
-SLEEPS = {"record": 2, "renew": 1, "result": 1, "fail": 1, "ask": 1, "pause": 3}  # in which of the things that it does
+# what the worker would write -> the step of the tool `musing` in which it sleeps
+SLEEPS = {"record": 2, "renew": 1, "result": 1, "fail": 1, "ask": 1, "pause": 3}
 
 
-def called(deployment: Deployment, alice: Client, task: str) -> None:
-    """Let the lease end, and a poll notice it: another worker is on its way."""
-    deployment.clock.advance(31)
+def call_another_worker(deployment: Deployment, alice: Client, task: str) -> None:
+    """Let the lease end, and a poll notice it: another worker is called, but does not run yet."""
+    deployment.clock.advance(LEASE_SECONDS)
     assert alice.get(task)["status"] == "working"
     assert deployment.invocations
 
 
-def taken_over(deployment: Deployment, alice: Client, task: str) -> None:
+def let_another_worker_begin(deployment: Deployment, alice: Client, task: str) -> None:
     """Let another worker take the task, and stop in the middle of its work: its lease has just begun."""
-    called(deployment, alice, task)
-    STEP_HOOKS[:] = [lambda _steps: kill_process()]
+    call_another_worker(deployment, alice, task)
+    STEP_HOOKS[:] = [kill_process]
     run_workers_until_killed(deployment)
     STEP_HOOKS.clear()
 
 
-@pytest.mark.parametrize("instead", [called, taken_over])
+@pytest.mark.parametrize("meanwhile", [call_another_worker, let_another_worker_begin])
 @pytest.mark.parametrize("when", ["while it works", "between its read and its write"])
 @pytest.mark.parametrize("writes", SLEEPS)
 def test_a_sleeping_worker_writes_nothing_after_it_is_given_up(
-    deployment: Deployment, alice: Client, writes: str, when: str, instead: Callable[[Deployment, Client, str], None]
+    deployment: Deployment, alice: Client, writes: str, when: str, meanwhile: Callable[[Deployment, Client, str], None]
 ) -> None:
     task = alice.start_task("musing", then=writes)
-    left: list[Any] = []
+    before_it_wakes: list[Any] = []
+    half_a_lease = LEASE_SECONDS / 2 + 1  # after this time a worker renews its lease
 
     def sleep() -> None:
-        deployment.table.weather = lambda _operation: None
-        instead(deployment, alice, task)
-        left.extend([stored(deployment), list(deployment.invocations), list(FINISHED_STEPS)])
-        deployment.clock.advance(16)  # so that its lease has grown old, and it would renew it
+        deployment.repair_table()
+        meanwhile(deployment, alice, task)
+        before_it_wakes.extend([stored_task(deployment), list(deployment.invocations), list(STARTED_STEPS)])
+        deployment.clock.advance(half_a_lease)
 
     def sleep_before_the_next_write() -> None:
-        deployment.clock.advance(16)
-        deployment.table.weather = lambda operation: sleep() if operation == "PutItem" else None
+        deployment.clock.advance(half_a_lease)
+        deployment.before_table_operation(lambda operation: sleep() if operation == "PutItem" else None)
 
-    asleep = sleep if when == "while it works" else sleep_before_the_next_write
-    on_step(SLEEPS[writes], asleep)
+    on_step(SLEEPS[writes], sleep if when == "while it works" else sleep_before_the_next_write)
     deployment.run_worker(deployment.invocations.popleft())
-    assert [stored(deployment), list(deployment.invocations), FINISHED_STEPS] == left
+    assert [stored_task(deployment), list(deployment.invocations), STARTED_STEPS] == before_it_wakes
 
 
 def lose_question_write(deployment: Deployment, client: Client, task: str, *, reads: int) -> None:
-    """Let a worker write its question without learning that it has, and let the client answer it meanwhile."""
+    """Let a worker write its question without a response of the table, and let the client answer the question.
 
-    def trouble() -> Iterator[Fault]:
+    The worker reads its task some times (`reads`) before it writes the question.
+    """
+
+    def faults_of_operations() -> Iterator[Fault]:
         yield from [None] * reads
         yield "lost"  # the table stores the question, but the worker gets no response
         yield "throttled"  # the worker cannot read back whether it was stored
-        deployment.table.weather = lambda _operation: None
+        deployment.repair_table()
         client.accept(task, ok=APPROVAL)  # the client answers before the worker tries again
         yield None
 
-    faults = trouble()
-    on_step(1, lambda: setattr(deployment.table, "weather", lambda _operation: next(faults)))
+    faults = faults_of_operations()
+    on_step(1, lambda: deployment.before_table_operation(lambda _operation: next(faults)))
 
 
 def test_an_answered_question_with_an_unconfirmed_write_is_not_asked_again(
@@ -372,14 +373,12 @@ def test_an_answered_question_with_an_unconfirmed_write_is_not_asked_again(
 
 def deploy_with_audit() -> tuple[Deployment, Client, list[AuditRecord]]:
     records: list[AuditRecord] = []
-    FINISHED_STEPS.clear()
-    STEP_HOOKS.clear()
     deployment = Deployment(*JOBS, audit=records.append)
     return deployment, Client(deployment), records
 
 
 def rounds(records: list[AuditRecord]) -> list[tuple[int, dict[str, str], dict[str, str]]]:
-    """Return number, questions and answers of each round of the task. The first record belongs to the call."""
+    """Return number, questions and answers of each round of a task, without the call that began the task."""
     return [(record.round, dict(record.asked), dict(record.answered)) for record in records[1:]]
 
 
@@ -398,15 +397,15 @@ def test_a_question_with_an_unconfirmed_write_is_audited_as_asked() -> None:
 def test_a_question_that_the_audit_cannot_record_is_not_asked(
     raised: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
-    deployment, alice, records = deploy_with_audit()
+    records: list[AuditRecord] = []
 
-    def full(_record: AuditRecord) -> None:
-        records.append(_record)
-        if len(records) > 1:
+    def audit(record: AuditRecord) -> None:
+        records.append(record)
+        if len(records) > 1:  # the first record is that of the call
             message = "the ledger is full of secrets"
             raise raised(message)
 
-    deployment = Deployment(*JOBS, audit=full)
+    deployment = Deployment(*JOBS, audit=audit)
     alice = Client(deployment)
     task = alice.start_task("musing", then="ask")
     deployment.run_workers()
@@ -419,10 +418,10 @@ def test_a_question_that_the_audit_cannot_record_is_not_asked(
 def test_a_worker_that_lost_its_task_calls_no_audit() -> None:
     deployment, alice, records = deploy_with_audit()
     task = alice.start_task("musing", then="ask")
-    on_step(1, lambda: taken_over(deployment, alice, task))
+    on_step(1, lambda: let_another_worker_begin(deployment, alice, task))
     deployment.run_worker(deployment.invocations.popleft())
     assert rounds(records) == []
-    deployment.clock.advance(31)
+    deployment.clock.advance(LEASE_SECONDS)
     alice.get(task)
     deployment.run_workers()
     assert rounds(records) == [(1, {"ok": "Ok?"}, {})]
@@ -437,24 +436,24 @@ def test_a_question_cancelled_before_it_is_sent_is_not_asked() -> None:
 
 
 def test_a_question_cancelled_during_the_audit_is_withdrawn() -> None:
-    deployment, alice, records = deploy_with_audit()
+    records: list[AuditRecord] = []
     task = ""
 
-    def tell(record: AuditRecord) -> None:
+    def audit(record: AuditRecord) -> None:
         records.append(record)
         if record.asked:
             alice.cancel(task)
 
-    deployment = Deployment(*JOBS, audit=tell)
+    deployment = Deployment(*JOBS, audit=audit)
     alice = Client(deployment)
     task = alice.start_task("musing", then="ask")
     deployment.run_workers()
     assert alice.get(task)["status"] == "cancelled"
-    assert rounds(records) == [(1, {"ok": "Ok?"}, {}), (1, {}, {})]  # the same round again: the last word counts
+    assert rounds(records) == [(1, {"ok": "Ok?"}, {}), (1, {}, {})]  # a second record of the round, without a question
 
 
-def stored(deployment: Deployment) -> dict[str, Any]:
-    """Return the task's item as the table holds it, with its version."""
+def stored_task(deployment: Deployment) -> dict[str, Any]:
+    """Return the item of the only task as the table has it, with its version."""
     (item,) = (item for key, item in deployment.table.items.items() if "/task/" in key)
     return dict(item)
 

@@ -172,6 +172,21 @@ def test_an_answer_before_the_first_round_is_an_assertion_error() -> None:
         Conversation(handler).decline()
 
 
+def test_a_missing_state_is_an_assertion_error_that_shows_the_message() -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    talk = Conversation(serve(add)).call(a=1, b=2)
+    with pytest.raises(AssertionError, match=r'no requestState, but HTTP 200 \{"result": .*"complete"'):
+        _ = talk.state
+
+
+def test_the_status_before_the_first_round_is_an_assertion_error() -> None:
+    with pytest.raises(AssertionError, match="no response, because nothing was sent"):
+        _ = Conversation(handler).status
+
+
 def test_an_answer_to_a_new_question_after_the_result_is_an_assertion_error() -> None:
     talk = Conversation(handler).call(greeting="Hello").accept(name="Ann").accept(sure=True)
     with pytest.raises(AssertionError, match="nothing was asked"):

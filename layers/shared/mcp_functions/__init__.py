@@ -1,7 +1,9 @@
-"""MCP servers as serverless functions: the names that an author needs.
+"""MCP servers as serverless functions: the names that an author imports.
 
-`from mcp_functions import Elicit, serve, tool` imports only the modules of these names: a function that never asks does
-not load the modules that asking needs.
+    from mcp_functions import serve, tool
+
+A name is imported from its module when it is first used, so that a cold start loads only what a function needs. Type
+checkers read the imports under TYPE_CHECKING instead.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ __all__ = [
     "RootsQuestion", "Sample", "SampleQuestion", "Shared", "Step", "Text", "Title", "Titles", "ToolError", "prompt",
     "resource", "serve", "serve_catalog", "serve_oauth", "tool",
 ]  # fmt: skip
-_NAMES = {
+# Module -> the names that it defines.
+_NAMES_OF_MODULE = {
     "front_door": "serve_catalog",
     "handlers.decorators": "prompt resource tool",
     "handlers.hooks": "Call",
@@ -78,25 +81,26 @@ _NAMES = {
 }
 
 
-def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Make the `__getattr__` of a module that imports each name from its home at its first use.
+def lazy_names(package: str, names_of_module: Mapping[str, str]) -> Callable[[str], object]:
+    """Make the `__getattr__` of a package (PEP 562), which imports a name at its first use.
 
     Args:
-        module: the name of the module.
-        homes: the modules of this package that define the names, and the names of each, between blanks.
+        package: the name of the package.
+        names_of_module: modules of `mcp_functions`, and the names that each defines, with blanks between them.
     """
-    home_of = {name: home for home, names in homes.items() for name in names.split()}
+    module_of = {name: module for module, names in names_of_module.items() for name in names.split()}
 
     def get(name: str) -> object:
-        if name not in home_of:
-            message = f"module {module!r} has no attribute {name!r}"
+        if name not in module_of:
+            message = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(message)
-        value = getattr(import_module(f"mcp_functions.{home_of[name]}"), name)
-        setattr(sys.modules[module], name, value)
+        module = import_module(f"mcp_functions.{module_of[name]}")
+        value = getattr(module, name)
+        setattr(sys.modules[package], name, value)  # the next use does not come here
         return value
 
     return get
 
 
-if not TYPE_CHECKING:  # a type checker would accept every misspelt name
-    __getattr__ = lazy_names(__name__, _NAMES)
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept every misspelt name
+    __getattr__ = lazy_names(__name__, _NAMES_OF_MODULE)

@@ -124,7 +124,7 @@ class FrontDoor:
         handle_legacy = lazy_function(partial(self._make_legacy_server, folder))  # made at its first call
         endpoint = Endpoint(
             settings,
-            self.answer,
+            handle_request=self.answer,
             documents=metadata.documents(settings, self._catalog.get("scopes", ())),
             header_parameters=lookup.cors_headers(self._catalog, settings),
             is_stopped=folder in settings.stopped_functions,
@@ -165,11 +165,7 @@ class FrontDoor:
         return self.forward(target.function, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
-        """Forward a request, unchanged, to a function of the catalog.
-
-        Args:
-            function: the folder of the function.
-            request: the client's request.
+        """Forward a request, unchanged, to the function with this folder.
 
         Raises:
             FunctionStopped: the operator stopped the function (MCP_STOPPED_FUNCTIONS).

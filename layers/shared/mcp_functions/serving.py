@@ -167,7 +167,7 @@ class EndpointFactory:
         # Functions with the same audience open each other's states.
         self._service = options.audience or f"{settings.stack}/{self._folder}"
         self._audience = f"{self._service}/{settings.stage}"
-        # A function that is the endpoint itself keeps sessions and questions of clients of 2025 in the table.
+        # A function that is the endpoint of the server keeps sessions and questions of clients of 2025 in the table.
         needs_table = options.needs_table or self._folder == ENDPOINT_FOLDER
         needs_keys = needs_table or options.needs_state
         self._settings = settings.without_unused_resources(needs_keys=needs_keys, needs_table=needs_table)
@@ -175,7 +175,7 @@ class EndpointFactory:
         self._now = now
         self._has_keys = bool(options.codec or options.wrapping or self._settings.kms_keys)
         if options.needs_table and not (self._has_keys and settings.table):
-            from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - imported at init where needed
+            from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - `_import_needed` has imported it
 
             raise Misconfigured(NO_TABLE)
 
@@ -197,7 +197,7 @@ class EndpointFactory:
         handle_legacy = lazy_function(partial(self._make_legacy_server, dispatcher))
         endpoint = Endpoint(
             settings,
-            dispatcher.answer,
+            handle_request=dispatcher.answer,
             documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
             header_parameters=lookup.cors_headers(dispatcher.catalog, settings),
             is_stopped=self._folder in settings.stopped_functions,
@@ -208,7 +208,7 @@ class EndpointFactory:
 
     @cached_property
     def _seals(self) -> SealFactory:
-        """The factory of what encrypts: the seals of states, and the table."""
+        """Makes the seals that encrypt states, and the table, whose items are sealed too."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
 
         options = self._options
@@ -216,11 +216,10 @@ class EndpointFactory:
 
     def _make_conversations(self, tasks: Tasks | None) -> Conversations:
         """Make the object that runs the rounds of handlers."""
-        from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
+        from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - not every function needs it
 
-        states = self._seals.states if self._has_keys else None
-        audit = self._options.audit
-        return Conversations(self._audience, states, self._seals.table, now=self._now, audit=audit, tasks=tasks)
+        seals = self._seals if self._has_keys else None
+        return Conversations(self._audience, seals, now=self._now, audit=self._options.audit, tasks=tasks)
 
     def _make_tasks(self) -> tuple[Tasks, Worker]:
         """Make the object that answers requests about tasks, and the one that runs tasks in the worker."""
@@ -270,12 +269,6 @@ def _with_options(
 ) -> tuple[Handler[..., Any], ...]:
     """Return copies of the handlers, each with those options of `serve` that a handler needs.
 
-    Args:
-        handlers: the handlers, which another `serve` may take with other options.
-        errors: exceptions whose text the model may read.
-        around: the hook.
-        about: the `instructions` and `serverInfo` of the server.
-
     Raises:
         TypeError: an argument is not a handler, or `around` or `errors` is wrong.
     """
@@ -288,7 +281,7 @@ def _with_options(
         from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
 
         hooks.check(around, handlers)
-    copies = tuple(copy(handler) for handler in handlers)
+    copies = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
     for handler in copies:
         if isinstance(handler, FunctionHandler):
             handler.around = around

@@ -99,9 +99,10 @@ def _read_pages(adopted: AdoptedServer, method: str, list_name: str, state: obje
     for _ in range(MAX_PAGES):
         result = adopted.list(method, params, state)
         entries += result[list_name]
-        params = {"cursor": result.get("nextCursor")}
-        if params["cursor"] is None:
+        cursor = result.get("nextCursor")
+        if cursor is None:
             return entries
+        params = {"cursor": cursor}
     message = f"{method} has more than {MAX_PAGES} pages"
     raise ValueError(message)
 

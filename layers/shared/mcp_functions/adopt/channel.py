@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 KIND = "streamable-http"  # the transport that the server believes it has
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-FORM_MEMBERS = (
-    "$schema",
-    "type",
-    "properties",
-    "required",
-)  # a `requestedSchema` may have no others; pydantic adds some
+FORM_MEMBERS = ("$schema", "type", "properties", "required")  # a `requestedSchema` may have no others
 # The members of a question that 2026-07-28 does not have. `elicitationId` was for a message that a page was completed.
 DROPPED_MEMBERS = ("_meta", "elicitationId")
 

@@ -90,7 +90,7 @@ class AdoptedHandler(Handler[..., Any]):
             raise
         except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
             observability.current().add_crash(error)  # the log gets the place in the code
-            # The client does not get the text of the exception, as it does not get it from the server's own library.
+            # The client does not get the text of the exception: the server's own library would hide it, too.
             raise AdoptedError(InternalError.code, "Internal server error") from None
         if result.get("resultType") == "input_required":
             _end_with_questions(result, round_)

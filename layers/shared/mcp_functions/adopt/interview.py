@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.round import Round
 
-KEY = "question-"  # the beginning of a question's key; its number in the call follows
+KEY_PREFIX = "question-"  # the number of the question in the call follows
 NOT_NAMED_MESSAGE = (
     "{name} asks its user in the middle of its work, so it would run again from its first line in every round. Its "
     "author accepts that with adopt(server, replay=[{name!r}])."
@@ -36,7 +36,7 @@ OTHER_TASK_MESSAGE = (
     "{name} asks in a task of its own (asyncio.gather, create_task or a TaskGroup), where the order of questions may "
     "change from round to round. Ask one question after the other."
 )
-EQUAL_MESSAGE = (
+SAME_QUESTION_MESSAGE = (
     "{name} asks the same question twice in one call, so one answer could count for both. Give each its own words."
 )
 DIVERGED_MESSAGE = (
@@ -72,13 +72,13 @@ class Interview:
             self.refuse()
         if asyncio.current_task() is not self._task:
             self._end(OTHER_TASK_MESSAGE)
-        asked = fingerprint(request)
-        if asked in self._asked:
-            self._end(EQUAL_MESSAGE)
-        self._asked.add(asked)
-        key = f"{KEY}{len(self._asked)}"
-        asked_before = self._fingerprint(key)
-        if asked_before is not None and asked_before != asked:
+        asked_now = fingerprint(request)
+        if asked_now in self._asked:
+            self._end(SAME_QUESTION_MESSAGE)
+        self._asked.add(asked_now)
+        key = f"{KEY_PREFIX}{len(self._asked)}"
+        asked_before = self._asked_before(key)
+        if asked_before is not None and asked_before != asked_now:
             self._end(DIVERGED_MESSAGE)
         answers: list[JSONObject] = self._round.ask(WireQuestion(key, request, _unchanged))
         return answers[0]
@@ -89,15 +89,15 @@ class Interview:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether the handler repeats what an earlier round has done: that round asked one more question."""
-        return self._fingerprint(f"{KEY}{len(self._asked) + 1}") is not None
+        """Whether the handler repeats what an earlier round has done: that round asked more questions than this one."""
+        return self._asked_before(f"{KEY_PREFIX}{len(self._asked) + 1}") is not None
 
     def check_complete(self) -> None:
         """End the call if it returned before it asked all that an earlier round had asked."""
         if self.is_replaying:
             self._end(DIVERGED_MESSAGE, len(self._asked) + 1)
 
-    def _fingerprint(self, key: str) -> str | None:
+    def _asked_before(self, key: str) -> str | None:
         """Return the fingerprint of the question that an earlier round asked under a key; None if none was asked."""
         answered: Mapping[str, Any] | None = self._round.record.answers.get(key)
         if answered:

@@ -74,7 +74,7 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
 
     Raises:
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
-        Misconfigured: there is no key, or one that is not an ARN.
+        Misconfigured: there is no key, a key twice, or an alias.
     """
     if principal is None and not anonymous:
         raise TypeError(NOT_CHOSEN_MESSAGE)
@@ -83,14 +83,12 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
     low_level = find_low_level(server)
     name = service or low_level.name
     wrappings = [KmsKey(key) if isinstance(key, str) else key for key in keys]
-    keyring = Keyring(
-        [_ForeignPurpose(wrapping) for wrapping in wrappings], Scope(service=name, stage="", generation="")
-    )
+    foreign = [_ForeignPurpose(wrapping) for wrapping in wrappings]
+    keyring = Keyring(foreign, Scope(service=name, stage="", generation=""))
     envelope = Envelope(keyring, label=LABEL, max_age=lifetime)
-    codec = _Codec(keyring, envelope)
     bind_principal = _require_caller(principal) if principal else None
-    security = RequestStateSecurity(codec=codec, ttl=lifetime, bind_principal=bind_principal, audience=name)
-    boundary = _Boundary(security, codec, principal)
+    security = RequestStateSecurity(codec=_Codec(envelope), ttl=lifetime, bind_principal=bind_principal, audience=name)
+    boundary = _Boundary(security, keyring=keyring, envelope=envelope, principal=principal)
     for place, middleware in enumerate(low_level.middleware):
         if isinstance(middleware, RequestStateBoundary):
             low_level.middleware[place] = boundary
@@ -99,49 +97,41 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
 
 
 class _Codec:
-    """The envelope, with the two methods that the library calls, and two that load data keys before."""
+    """The envelope with the errors of the library, which calls `seal` and `unseal`."""
 
-    def __init__(self, keyring: Keyring, envelope: Envelope) -> None:
-        self._keyring = keyring
+    def __init__(self, envelope: Envelope) -> None:
+        self.seal = envelope.seal
         self._envelope = envelope
-
-    def seal(self, payload: bytes) -> str:
-        return self._envelope.seal(payload)
 
     def unseal(self, token: str) -> bytes:
         try:
             return self._envelope.unseal(token)
         except InvalidRequestState as error:
-            raise request_state.InvalidRequestState(error.reason) from None  # the same error, as the library knows it
-
-    async def load_key_of(self, token: str, caller: str) -> None:
-        """Load the data key of a token. The keyring keeps only the key of a token that opens."""
-        await _run_in_thread(partial(self._envelope.unseal, token, caller=caller))
-
-    async def load_key_to_seal(self) -> None:
-        """Load the data key for the next state."""
-        await _run_in_thread(self._keyring.key_to_seal)
+            raise request_state.InvalidRequestState(error.reason) from None
 
 
 class _Boundary(RequestStateBoundary):
-    """The middleware of the library that seals and opens states. It loads the data keys before."""
+    """The middleware of the library that seals and opens states. It has a thread load the data keys before."""
 
-    def __init__(self, security: RequestStateSecurity, codec: _Codec, principal: Principal | None) -> None:
+    def __init__(
+        self, security: RequestStateSecurity, *, keyring: Keyring, envelope: Envelope, principal: Principal | None
+    ) -> None:
         super().__init__(security, default_audience=None)
-        self._codec = codec
+        self._keyring = keyring
+        self._envelope = envelope
         self._principal = principal
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method not in INPUT_REQUIRED_METHODS:
             return await call_next(ctx)
         token = (ctx.params or {}).get("requestState")
-        if isinstance(token, str):
-            await self._codec.load_key_of(token, self._caller(ctx))
+        if isinstance(token, str):  # the keyring keeps the data key of a token that opens
+            await _run_in_thread(partial(self._envelope.unseal, token, caller=self._caller(ctx)))
 
         async def call_and_load_key(call: ServerRequestContext[Any, Any]) -> HandlerResult:
             result = await call_next(call)
             if is_input_required(result):  # a call that asks nothing never waits for KMS
-                await self._codec.load_key_to_seal()
+                await _run_in_thread(self._keyring.key_to_seal)
             return result
 
         return await super().__call__(ctx, call_and_load_key)

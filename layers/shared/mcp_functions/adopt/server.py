@@ -69,7 +69,7 @@ class AdoptedError(McpError):
 
 
 class AdoptedServer:
-    """The low-level server of an adopted one, with this toolkit's seal in the place of its own.
+    """The low-level server of an adopted server. This toolkit seals its states, and not the server's own library.
 
     Attributes:
         enter_lifespan: enters the server's lifespan at its first call; each call returns what the lifespan yields.
@@ -99,14 +99,11 @@ class AdoptedServer:
             state: what the lifespan yielded; {} before it is entered.
         """
         with _transport("stdio"):  # over other transports, FastMCP leaves out what the caller may not use
-            sent = {**params, "_meta": OWN_META}
-            return event_loop.run(self._answer(method, sent, SilentChannel(), PROTOCOL_VERSION, state))
+            return self._answer_silently(method, params, state)
 
     def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Complete an argument."""
-        sent = {**params, "_meta": OWN_META}
-        state = self.enter_lifespan()
-        return event_loop.run(self._answer("completion/complete", sent, SilentChannel(), PROTOCOL_VERSION, state))
+        return self._answer_silently("completion/complete", params, self.enter_lifespan())
 
     def call(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run one round of a tool, prompt or resource; return its result, which may be an InputRequiredResult.
@@ -115,10 +112,12 @@ class AdoptedServer:
             InputRequired: the round ends with a question.
             AdoptedError: the server answered with a JSON-RPC error.
         """
-        self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
-        return event_loop.run(self._run_round(handler, params, round_), round_)
+        state = self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
+        return event_loop.run(self._run_round(handler, params, round_, state), round_)
 
-    async def _run_round(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+    async def _run_round(
+        self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round, state: object
+    ) -> dict[str, Any]:
         interview = Interview(handler.name_in_errors, round_, accepted=handler.replays)
         sent = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
         if handler.replays:
@@ -128,17 +127,28 @@ class AdoptedServer:
             version = PROTOCOL_VERSION
             current_round.set(None)
             sent |= _answers_and_state(round_)
+        channel = Channel(round_, interview)
         with _transport(KIND), _as_caller(round_):
-            state = self.enter_lifespan()  # entered before, so this only returns what the lifespan yielded
-            result = await self._answer(handler.method, sent, Channel(round_, interview), version, state)
+            result = await self._answer(handler.method, sent, channel=channel, version=version, state=state)
         if result.get("isError") and FASTMCP_REFUSAL in str(result["content"]):
             interview.refuse()
         interview.check_complete()
         return result
 
+    def _answer_silently(self, method: str, params: Mapping[str, Any], state: object) -> dict[str, Any]:
+        """Run a request during which the server can send nothing to the client."""
+        sent = {**params, "_meta": OWN_META}
+        channel = SilentChannel()
+        return event_loop.run(self._answer(method, sent, channel=channel, version=PROTOCOL_VERSION, state=state))
+
     async def _answer(
-        self, method: str, params: Mapping[str, Any], channel: SilentChannel, version: str, state: object
+        self, method: str, params: Mapping[str, Any], *, channel: SilentChannel, version: str, state: object
     ) -> dict[str, Any]:
+        """Run one request with the server's own library, which sends to the channel.
+
+        Raises:
+            AdoptedError: the server answered with a JSON-RPC error.
+        """
         meta = params["_meta"]
         connection = Connection.from_envelope(
             version, meta.get(META_CLIENT_INFO), meta.get(META_CLIENT_CAPABILITIES), outbound=channel

@@ -23,41 +23,42 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject
 
 META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
+# Parts of the texts for the model.
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
 FORM_REPORTS = (
     "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."
 )
-AT_WORK = "The work is not finished, and nothing is lost."
+STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
 def choose_channel(
     handler: channels.AskingHandler,
     request: Request,
-    channel: channels.Channel | None,
+    last_channel: channels.Channel | None,
     questions: Mapping[str, JSONObject],
-    lacking: Mapping[str, Any],
+    missing: Mapping[str, Any],
 ) -> channels.Channel:
     """Choose the channel for the questions of a round.
 
     Args:
         handler: the handler that asks.
         request: the request of the round.
-        channel: the channel of the answers that the request brought; None if it called the handler itself.
+        last_channel: the channel of the last round, in which the call goes on; None if this is the first round.
         questions: the questions, by key; empty if the round ended only because its time was up.
-        lacking: the capabilities that the client would need, as ClientCapabilities.
+        missing: the capabilities that the client would need, as ClientCapabilities.
 
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.
         MissingRequiredClientCapability: the handler cannot do without what the client lacks.
     """
     declared = dict(request.capabilities)
-    if channel:  # the client has no elicitation for this call, even if it declares elicitation by now
+    if last_channel:  # the call keeps its channel, even if the client declares elicitation by now
         declared.pop("elicitation", None)
     chosen = channels.choose(handler, questions, declared)
-    is_other_channel = channel is not None and chosen is not channel  # a call keeps the channel on which it began
-    if chosen is None or is_other_channel or channels.is_required(handler, lacking):
-        earlier = META_CLIENT_REVISION in request.params["_meta"]
-        raise ToolError(channels.not_asked(handler, questions, lacking, earlier=earlier))
+    is_other_channel = last_channel is not None and chosen is not last_channel
+    if chosen is None or is_other_channel or channels.is_required(handler, missing):
+        is_of_2025 = META_CLIENT_REVISION in request.params["_meta"]
+        raise ToolError(channels.not_asked(handler, questions, missing, earlier=is_of_2025))
     return chosen
 
 
@@ -103,7 +104,7 @@ def _for_app(
         asks = " / ".join(map(channels.describe_request, questions.values()))
         text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
     else:
-        text = f"{AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
+        text = f"{STILL_AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
@@ -118,7 +119,7 @@ def _for_model(handler: channels.AskingHandler, questions: Mapping[str, JSONObje
             '"cancel") and, if accepted, its "content", an object of the fields.'
         )
     else:
-        text = f"{AT_WORK} To continue it, {call}."
+        text = f"{STILL_AT_WORK} To continue it, {call}."
     # Official clients accept a result without the structured content of an `outputSchema` only as an error.
     must_be_error = "outputSchema" in handler.describe()
     return {"content": [{"type": "text", "text": text}], "isError": must_be_error}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
             """Write its entry in a list."""
 
 
+# Parts of the text for a call that is not finished.
 EFFECTS = "Effects of earlier steps remain; later steps did not run."
 NO_WAY = "this client declares no way to ask its user"
 NO_TIME = "the work takes longer than one request, and this client does not continue it"
@@ -86,65 +87,65 @@ def choose(handler: AskingHandler, questions: Mapping[str, JSONObject], declared
     return MODEL  # also without a question: the model may continue the call of each tool
 
 
-def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
+def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:
     """Tell whether the tool declares that it cannot do without a missing capability.
 
     Args:
         handler: the tool; its `requires` has names such as "elicitation" or "elicitation.url".
-        lacking: the missing capabilities, as ClientCapabilities.
+        missing: the missing capabilities, as ClientCapabilities.
     """
     for required in handler.requires:
         capability, _dot, member = required.partition(".")
-        if capability not in lacking:
+        if capability not in missing:
             continue
-        if not member or member in lacking[capability]:
+        if not member or member in missing[capability]:
             return True
     return False
 
 
 def refusal(
-    lacking: Mapping[str, Any], questions: Mapping[str, JSONObject], *, earlier: bool = False
+    missing: Mapping[str, Any], questions: Mapping[str, JSONObject], *, earlier: bool = False
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities, and the questions in words.
 
     Args:
-        lacking: the missing capabilities, as ClientCapabilities.
+        missing: the missing capabilities, as ClientCapabilities.
         questions: the questions that the tool would have asked, by key.
         earlier: whether the client is of 2025. Then the error's data has the questions too, for `legacy`.
     """
     if not questions:
-        return MissingRequiredClientCapability(lacking)
+        return MissingRequiredClientCapability(missing)
     described = {key: describe_request(question) for key, question in questions.items()}
     text = f". The server would have asked: {' / '.join(described.values())}"
     if earlier:
-        return MissingRequiredClientCapability(lacking, text, asks=described)
-    return MissingRequiredClientCapability(lacking, text)
+        return MissingRequiredClientCapability(missing, text, asks=described)
+    return MissingRequiredClientCapability(missing, text)
 
 
 def not_asked(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], lacking: Mapping[str, Any], *, earlier: bool = False
+    handler: AskingHandler, questions: Mapping[str, JSONObject], missing: Mapping[str, Any], *, earlier: bool = False
 ) -> str:
     """Return the text of the result of a call whose user cannot be asked.
 
     Args:
         handler: the handler that asks.
         questions: the questions, by key; empty if the round ended only because its time was up.
-        lacking: the capabilities that the client would need, as ClientCapabilities.
+        missing: the capabilities that the client would need, as ClientCapabilities.
         earlier: whether the client is of 2025: then `legacy` makes the result from the error.
 
     Raises:
         MissingRequiredClientCapability: only an error can say so. The tool requires the capability, the handler is a
             prompt or a resource, or the client is of 2025.
     """
-    needs_error = earlier or handler.kind != "tool" or is_required(handler, lacking)
-    if lacking and needs_error:
-        raise refusal(lacking, questions, earlier=earlier)
+    needs_error = earlier or handler.kind != "tool" or is_required(handler, missing)
+    if missing and needs_error:
+        raise refusal(missing, questions, earlier=earlier)
     because = NO_WAY if questions else NO_TIME
     return unfinished(because, map(describe_request, questions.values()))
 
 
 def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> str:
-    """Say why a call did not finish, what it asks, and what to do instead.
+    """Return the text that says why a call is not finished, what it asks, and what to do instead.
 
     Args:
         because: why the user was not asked.

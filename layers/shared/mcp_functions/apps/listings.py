@@ -54,14 +54,14 @@ def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View | None:
     )
     has_app_tools = bool(catalog.get("apps"))
     adds_companions = view.has_form or bool(_tools_answered_by_model(catalog, view))
-    if has_app_tools or adds_companions:
-        return view
-    return None
+    return view if has_app_tools or adds_companions else None
 
 
 def show(catalog: Mapping[str, Any], view: View) -> dict[str, Any]:
     """Return a catalog as the clients of a view see it."""
-    answered_by_form = _tools_answered_by_form(catalog, view)
+    answered_by_form: set[str] = set()
+    if view.has_form:  # a tool with an author's own app has no form
+        answered_by_form = set(catalog.get("asks", ())) - set(catalog.get("formless", ()))
     answered_by_model = _tools_answered_by_model(catalog, view)
     tools = []
     for entry in catalog["tools"]:
@@ -84,13 +84,6 @@ def is_app_only(entry: Mapping[str, Any]) -> bool:
     """Tell whether only apps may call a tool."""
     ui = _ui(entry)
     return "visibility" in ui and "model" not in ui["visibility"]
-
-
-def _tools_answered_by_form(catalog: Mapping[str, Any], view: View) -> set[str]:
-    """Return the names of the tools whose questions the form asks. A tool with an author's own app has no form."""
-    if not view.has_form:
-        return set()
-    return set(catalog.get("asks", ())) - set(catalog.get("formless", ()))
 
 
 def _tools_answered_by_model(catalog: Mapping[str, Any], view: View) -> set[str]:

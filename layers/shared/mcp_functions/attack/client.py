@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-CALLER = "caller"
-OTHER = "other"
+CALLER = "caller"  # the user whose credentials most requests have
+OTHER = "other"  # a second user, who tries to use what belongs to the first one
 EVENT_STREAM = "text/event-stream"
 MAX_BODY = 16 * 1024 * 1024  # bytes of a response that are read
 RESPONSE_SECONDS = 10.0  # longest wait for one response
@@ -56,11 +56,12 @@ class Response:
         text = self.body.decode(errors="replace")
         if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
             return [parse_message(text)]
-        return [parse_message(line[5:]) for line in text.splitlines() if line.startswith("data:")]
+        data_lines = [line for line in text.splitlines() if line.startswith("data:")]
+        return [parse_message(line.removeprefix("data:")) for line in data_lines]
 
     @property
     def message(self) -> dict[str, Any]:
-        """The JSON-RPC response, or {}."""
+        """The JSON-RPC response; {} if the body has none."""
         if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
             return self.messages[0]
         responses = [message for message in self.messages if _is_response(message)]
@@ -68,7 +69,7 @@ class Response:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """The JSON-RPC result."""
+        """The JSON-RPC result; None if there is none, as in the properties below."""
         result = self.message.get("result")
         return result if isinstance(result, dict) else None
 
@@ -94,13 +95,13 @@ class Response:
 
     @property
     def state(self) -> str | None:
-        """The `requestState` of an `input_required` result."""
+        """The `requestState` of the result. Only an `input_required` result has one."""
         state = (self.result or {}).get("requestState")
         return state if isinstance(state, str) else None
 
     @property
     def done(self) -> bool:
-        """Whether the call is complete, without a tool error."""
+        """Whether the call has a result that is neither a question nor a tool error."""
         return self.result is not None and self.questions is None and not self.result.get("isError")
 
     @property
@@ -136,9 +137,9 @@ class Client:
 
     Attributes:
         url: the URL of the endpoint.
-        credentials: the headers of CALLER and OTHER.
+        credentials: the headers of CALLER and of OTHER, by these names.
         requests: how many requests may be sent.
-        seconds: the longest time of the whole run, from now on; a single request may take it all.
+        seconds: the longest time of the whole run, from now on; if `requests` is 1, also of that request.
         now: returns monotonic seconds.
         exchanges: the requests so far, with their responses.
     """
@@ -201,7 +202,7 @@ class Client:
             connection.close()
 
     def _read(self, response: HTTPResponse, headers: Mapping[str, str]) -> bytes:
-        """Read a body; a stream up to the JSON-RPC response, because the server need not close it then."""
+        """Read a body. Of a stream, read up to the JSON-RPC response: the server may keep the stream open after it."""
         if not headers.get("content-type", "").startswith(EVENT_STREAM):
             return response.read(MAX_BODY)
         body = b""
@@ -211,7 +212,8 @@ class Client:
             if not line:
                 break
             body += line
-            if line.startswith(b"data:") and _is_response(parse_message(line[5:].decode(errors="replace"))):
+            data = line.removeprefix(b"data:") if line.startswith(b"data:") else b"{}"
+            if _is_response(parse_message(data.decode(errors="replace"))):
                 break
         return body
 

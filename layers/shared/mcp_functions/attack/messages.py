@@ -22,7 +22,7 @@ EVERYTHING: dict[str, Any] = {  # the capabilities of a client that can do every
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
-NAME_PARAMETERS = {  # by method: the parameter that the `Mcp-Name` header repeats
+NAME_PARAMETERS = {  # method -> the parameter that the `Mcp-Name` header repeats
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
@@ -86,7 +86,7 @@ def with_header(request: Request, name: str, *values: str) -> Request:
 
 
 def in_base64(text: str) -> str:
-    """Return a header's value that says a text in base64."""
+    """Return a text as a header's value in base64, `=?base64?…?=`."""
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 

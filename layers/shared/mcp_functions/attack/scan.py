@@ -1,10 +1,12 @@
-"""One run against one server: the calls that ask questions, and how to hold their conversations.
+"""One run against one server: the calls that ask questions, and their conversations.
 
     round 1   the call                          -> questions and a state (`requestState`)
     round 2   the call, the answers, the state  -> more questions and a new state, or the result
 
-A `Target` is such a call with the rounds of a correct conversation. The first target is the victim: checks attack it,
+A `Target` is such a call, with the rounds of a correct conversation. The first target is the victim: checks attack it,
 and send its states in calls of the other targets.
+
+MRTR in the sources of checks is the specification's chapter "Multi Round-Trip Requests".
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Target:
     method: str  # tools/call, prompts/get or resources/read
     params: Mapping[str, Any]
     schema: Mapping[str, Any] = field(default_factory=dict)  # the JSON Schema of its arguments
-    similar: Sequence[Mapping[str, Any]] = ()  # params of other calls, which may ask too
+    similar: Sequence[Mapping[str, Any]] = ()  # params of calls with other arguments, which may ask too
     rounds: Sequence[Exchange] = ()  # the rounds of a correct conversation
 
     @property
@@ -175,10 +177,10 @@ class Scan:
         """Begin a conversation; return its first state, and correct answers to its first questions."""
         return _state_and_answers(target, self.call(target).response)
 
-    def last_round(self, target: Target, person: str = CALLER) -> tuple[str, dict[str, Any]]:
+    def reach_last_round(self, target: Target, person: str = CALLER) -> tuple[str, dict[str, Any]]:
         """Hold a conversation up to its last questions. Return the state and the answers that complete the call."""
         response = self.call(target, person=person).response
-        for _ in target.rounds[2:]:  # the first round was just sent, and the last one is the caller's
+        for _ in target.rounds[2:]:  # the first round was just sent, and the check sends the last one
             response = self.call(target, person=person, **_retry_params(response)).response
         return _state_and_answers(target, response)
 
@@ -189,17 +191,18 @@ class Scan:
             rounds.append(self.call(target, **_retry_params(rounds[-1].response)))
         return replace(target, rounds=rounds)
 
-    def advanced(self, target: Target, response: Response) -> bool:
+    def has_advanced(self, target: Target, response: Response) -> bool:
         """Return whether a response is beyond the first round: complete, or with other questions."""
         if response.done:
             return True
-        questions = response.questions
-        return bool(questions) and _fields(questions or {}) != _fields(target.questions)
+        if not response.questions:
+            return False
+        return _field_names(response.questions) != _field_names(target.questions)
 
     def other_calls(self, target: Target) -> Iterator[Target]:
-        """Yield calls of the same handler with other arguments that ask too."""
-        arguments = schema_values.others(target.schema, target.params.get("arguments") or {})
-        changed = [{**target.params, "arguments": other} for other in arguments]
+        """Yield calls of the same tool, prompt or resource with other arguments that ask too."""
+        other_arguments = schema_values.others(target.schema, target.params.get("arguments") or {})
+        changed = [{**target.params, "arguments": arguments} for arguments in other_arguments]
         for params in [*target.similar, *changed][:MAX_OTHER_CALLS]:
             other = Target(target.method, params, target.schema)
             if self.call(other).response.questions:
@@ -207,7 +210,7 @@ class Scan:
 
 
 def _retry_params(response: Response) -> dict[str, Any]:
-    """Return what the next round sends: answers and the state."""
+    """Return the params that the next round adds: correct answers, and the state."""
     params: dict[str, Any] = {}
     if response.questions:
         params["inputResponses"] = schema_values.answers(response.questions)
@@ -217,13 +220,18 @@ def _retry_params(response: Response) -> dict[str, Any]:
 
 
 def _state_and_answers(target: Target, response: Response) -> tuple[str, dict[str, Any]]:
+    """Return the state of a response, and correct answers to its questions.
+
+    Raises:
+        SkipCheck: the response has no state, or no questions.
+    """
     if response.state is None or not response.questions:
         raise SkipCheck(reason=f"{target.name} asked before, and now: {response}")
     return response.state, schema_values.answers(response.questions)
 
 
-def _fields(questions: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the field names of each question. Its text is left out: it may have a price or a time that differs."""
+def _field_names(questions: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the names of each question's fields. Its text may differ from call to call, for example by a price."""
     fields = {}
     for key, request in questions.items():
         schema = ((request or {}).get("params") or {}).get("requestedSchema") or {}

@@ -19,7 +19,7 @@ FORMATS = {
 }
 MAX_DEPTH = 6  # levels of a schema that are followed
 MAX_LENGTH = 10_000  # the longest `maxLength` for which a text that is too long is made
-# by type: a value that does not fit it
+# type -> a value of another type
 MISFITS: dict[str, Any] = {"string": 7, "integer": "seven", "number": "seven", "boolean": "perhaps", "array": "one"}
 
 
@@ -54,14 +54,15 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
 def others(schema: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield objects that differ from `value` in one member, and that the schema may accept too."""
     properties = schema.get("properties") or {}
-    for key in dict.fromkeys([*value, *properties]):
+    for key in dict.fromkeys([*value, *properties]):  # each key once, in this order
         member = properties.get(key) or {}
-        now = value.get(key, example(member) if member else None)
+        old = value.get(key, example(member) if member else None)
         choices = member.get("enum")
-        others_ = choices if isinstance(choices, list) else [other for _path, other in edits(now)]
-        for other in others_:
-            if other != now:
-                yield {**value, key: other}
+        if not isinstance(choices, list):
+            choices = [edited for _path, edited in edits(old)]
+        for choice in choices:
+            if choice != old:
+                yield {**value, key: choice}
 
 
 def edits(value: object, path: str = "the whole") -> Iterator[tuple[str, Any]]:

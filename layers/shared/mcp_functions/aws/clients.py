@@ -1,8 +1,8 @@
 """Clients of KMS, Lambda, DynamoDB and Secrets Manager with the methods of boto3's clients that this package calls.
 
-The clients repeat a request after the errors after which botocore's "standard" mode does (`Failure.is_transient`). One
-deadline covers all attempts of a call and the waits between them: attempts x (connect + read seconds). A call ends at
-its deadline even if the response arrives byte by byte.
+A client sends a request again after a transient error, as botocore's retry mode "standard" does. One deadline covers
+all attempts of a call and the waits between them: attempts x (connect + read seconds). A call ends at its deadline even
+if the response arrives byte by byte.
 """
 
 from __future__ import annotations

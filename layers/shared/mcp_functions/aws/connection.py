@@ -1,10 +1,11 @@
-"""HTTP connections to one host, kept for later requests. All reads and writes of a request end at one deadline.
+"""HTTP connections to one host, kept open for later requests.
 
-    take an idle connection that the server has kept open, or open another
-    send the request and read the response, before the deadline
-    keep the connection, or close it after an error
+    1. take an idle connection that the server has kept open, or open another one
+    2. send the request and read the response
+    3. keep the connection, or close it after an error
 
-A request is sent once: only the caller knows whether it may be sent again.
+http.client has no time limit for a whole request. So its connections get a `DeadlineSocket` here, whose reads and
+writes together end at one deadline. A request is sent once: only the caller knows whether it may be sent again.
 """
 
 from __future__ import annotations
@@ -228,7 +229,7 @@ def open_connection(scheme: str, host: str, port: int, connect_seconds: float, d
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if scheme == "https":
         connected = encrypt(connected, host, tls_context(), deadline.within(connect_seconds))
-    return Connection(connected, scheme, host, port, deadline)
+    return Connection(connected, scheme=scheme, host=host, port=port, deadline=deadline)
 
 
 def _connect(host: str, port: int, connect_seconds: float, deadline: Deadline) -> socket.socket:

@@ -1,10 +1,11 @@
 """Errors of AWS calls: what our own clients raise, and what an error of these or of boto3's clients means.
 
     error                                                     repeat the request    it is
+    a code of OPERATOR_CODES                                  no                    for the operator
     no response; a status of TRANSIENT_STATUSES               a moment later        an outage
     a code of THROTTLED_CODES or TRANSIENT_CODES              a moment later        an outage
     another code of OUTAGE_CODES; another status from 500     no                    an outage
-    a code of OPERATOR_CODES; anything else                   no                    for the operator
+    anything else                                             no                    for the operator
 
 Our clients repeat requests themselves (`clients.py`). In an outage the caller's client may try again later.
 
@@ -50,9 +51,7 @@ class Failure(NamedTuple):
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may succeed a moment later."""
-        if self.code in OPERATOR_CODES:
-            return False
+        """Whether our own clients repeat the request: the rule of botocore's retry mode "standard"."""
         if self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES:
             return True
         return self.code in THROTTLED_CODES or self.code in TRANSIENT_CODES
@@ -68,10 +67,7 @@ class Failure(NamedTuple):
 
 
 def read_failure(error: Exception) -> Failure:
-    """Read an error of one of our clients, or of boto3's.
-
-    boto3's classes are known by their attributes and packages, because importing botocore is slow.
-    """
+    """Read an error of one of our clients, or of boto3's (by its attributes, because importing botocore is slow)."""
     name = type(error).__name__
     response = getattr(error, "response", None)
     if isinstance(response, dict):  # a ClientError of either

@@ -3,7 +3,7 @@
 A dialect is one proposal ("SEP"), in a module `sep_<number>.py`. The setting MCP_DIALECTS enables it. It translates:
 
     a request                    `Dialect.answer`: translated, answered in the released revision, and translated back
-    answers without a request    `Dialect.continue_turn`: becomes a call of the released revision, which continues
+    answers without a request    `Dialect.continue_call`: becomes a call of the released revision, which continues
 
 Such answers come with a token: the folder of the function that asked, a dot, and sealed data that only this function
 opens. A front door, which forwards requests to the functions, reads the folder. A request in which the client asks for
@@ -50,7 +50,7 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
         Misconfigured: a dialect is unknown.
     """
     function = FunctionDialects(_load(context.settings.dialects), context)
-    return endpoint._replace(handle_request=function.answer, continue_dialect=function.continue_turn)
+    return endpoint._replace(handle_request=function.answer, continue_dialect=function.continue_call)
 
 
 def add_to_front_door(
@@ -62,7 +62,7 @@ def add_to_front_door(
         Misconfigured: a dialect is unknown.
     """
     front_door = FrontDoorDialects(_load(endpoint.settings.dialects), catalog, endpoint.handle_request, forward)
-    return endpoint._replace(handle_request=front_door.answer, continue_dialect=front_door.continue_turn)
+    return endpoint._replace(handle_request=front_door.answer, continue_dialect=front_door.continue_call)
 
 
 class FunctionDialects(NamedTuple):
@@ -81,7 +81,7 @@ class FunctionDialects(NamedTuple):
                     return turn_state.too_large(self.context, request, error)
         return self.context.answer_modern(request)
 
-    def continue_turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
+    def continue_call(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return the request that a body continues; None if the body belongs to no dialect.
 
         Raises:
@@ -90,12 +90,12 @@ class FunctionDialects(NamedTuple):
         for dialect in self.dialects:
             token = dialect.read_token(http, body)
             if token is not None:
-                return dialect.continue_turn(self.context, http, body, token)
+                return dialect.continue_call(self.context, http, body, token)
         return None
 
 
 class FrontDoorDialects(NamedTuple):
-    """The dialects of a front door. It opens no token, and reads only the function's folder before the seal."""
+    """The dialects of a front door, which opens no token: it reads only the folder with which a token begins."""
 
     dialects: list[Dialect]
     catalog: Mapping[str, Any]  # which function has which tool, prompt or resource
@@ -113,7 +113,7 @@ class FrontDoorDialects(NamedTuple):
                 return self.forward(folder, request)
         return self.answer_modern(request)
 
-    def continue_turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
+    def continue_call(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return a message for the function that continues a body; None if the body belongs to no dialect.
 
         Raises:
@@ -132,13 +132,9 @@ class FrontDoorDialects(NamedTuple):
         known_folders = {known for folders in self.catalog["functions"].values() for known in folders.values()}
         if folder not in known_folders:
             raise InvalidRequestState(UNKNOWN_FUNCTION)
-        meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
-        message: Any = {
-            "jsonrpc": "2.0",
-            "id": None,
-            "method": RESUME_METHOD,
-            "params": {"function": folder, "_meta": meta},
-        }
+        meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
+        params = {"function": folder, "_meta": meta}
+        message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME_METHOD, "params": params}
         return http._replace(headers={**http.headers, "mcp-method": RESUME_METHOD}), message
 
 

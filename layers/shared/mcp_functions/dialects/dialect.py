@@ -43,8 +43,8 @@ class Dialect(NamedTuple):
     answer: Callable[[DialectContext, Request], AnyResult]
     # `read_token` returns the token in a body that is not a request; None if the body has no token of this dialect.
     read_token: Callable[[HttpRequest, Any], str | None] = _return_none
-    # `continue_turn` opens that token, and returns the request that the body continues.
-    continue_turn: Callable[[DialectContext, HttpRequest, Any, str], Continuation | None] = _return_none
+    # `continue_call` opens that token, and returns the call that continues with the answers in the body.
+    continue_call: Callable[[DialectContext, HttpRequest, Any, str], Continuation | None] = _return_none
     # `read_task_id` returns the id of the task that a request of this dialect names; None for other requests.
     read_task_id: Callable[[Request], str | None] = _return_none
 

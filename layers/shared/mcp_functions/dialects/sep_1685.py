@@ -100,7 +100,7 @@ def read_token(_http: HttpRequest, body: object) -> str | None:
     return body["id"]
 
 
-def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
+def continue_call(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
     """Return the call that a response continues.
 
     Raises:
@@ -214,9 +214,7 @@ def _read_answers(turn: Turn, responses: Iterable[Mapping[str, Any]]) -> dict[st
 
 
 def _write_state(token: str, options: Options) -> str | dict[str, str]:
-    if options.state_is_object:
-        return {SEALED: token}
-    return token
+    return {SEALED: token} if options.state_is_object else token
 
 
 def _read_state(state: object) -> str:
@@ -236,11 +234,9 @@ def _read_options(request: Request) -> Options:
     declared = declaration(request, NAME) or {}
     option = declared.get("option", 0)
     state_type = declared.get("state", "string")
-    if type(option) is not int or option not in FORMATS:
-        raise InvalidParams(INVALID_OPTIONS)
-    if state_type not in ("string", "object"):
+    if type(option) is not int or option not in FORMATS or state_type not in ("string", "object"):
         raise InvalidParams(INVALID_OPTIONS)
     return Options(FORMATS[option], state_is_object=state_type == "object")
 
 
-DIALECT = Dialect(NAME, answer, read_token=read_token, continue_turn=continue_turn)
+DIALECT = Dialect(NAME, answer, read_token=read_token, continue_call=continue_call)

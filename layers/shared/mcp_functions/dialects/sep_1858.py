@@ -86,7 +86,7 @@ def read_token(http: HttpRequest, body: object) -> str | None:
     return event_id
 
 
-def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
+def continue_call(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
     """Return the call that an array of responses continues.
 
     Raises:
@@ -105,4 +105,4 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue, t
     return turn_state.repeat_call(http, turn, answers)
 
 
-DIALECT = Dialect(NAME, answer, read_token=read_token, continue_turn=continue_turn)
+DIALECT = Dialect(NAME, answer, read_token=read_token, continue_call=continue_call)

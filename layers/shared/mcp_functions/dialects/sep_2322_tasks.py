@@ -53,7 +53,6 @@ STATUS_MESSAGES = {
     "input_required": "Input Required to Proceed call tasks/result",
     "completed": "Task has been completed successfully, call tasks/result",
 }
-# Messages of errors.
 INVALID_TASK = 'params.task must be {"ttl": …}, in milliseconds, a whole number from 1 on, or {}'
 TASK_REQUIRED = 'This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
 INVALID_RELATED = f'params._meta must hold "{RELATED}": {{"taskId": …}}'

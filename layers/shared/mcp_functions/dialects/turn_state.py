@@ -121,12 +121,8 @@ def repeat_call(http: HttpRequest, turn: Turn, answers: Mapping[str, Any]) -> Co
     """Return the original call with answers and state, as a client of the released revision sends it."""
     call = turn.call
     method = call["method"]
-    params = {
-        **call["params"],
-        "inputResponses": dict(answers),
-        "requestState": turn.request_state,
-        "_meta": call["meta"],
-    }
+    answered = {"inputResponses": dict(answers), "requestState": turn.request_state}
+    params = {**call["params"], **answered, "_meta": call["meta"]}
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params}
     name = call["params"][CALL_METHODS[method]]  # the tool, prompt or resource
     expected_headers = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name)}

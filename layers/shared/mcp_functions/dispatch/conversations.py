@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.apps.channels import Channel
+    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.dispatch.single_use import RoundClaim
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
@@ -43,10 +44,9 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates, RoundStart
-    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
-# What the model reads when there is no result.
+# Texts for the model, in place of a result.
 RESULT_NOT_KEPT = "This was done before, and its answer was not kept."
 STATE_TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
 
@@ -69,11 +69,10 @@ class _Call(NamedTuple):
 class Conversations:
     """Runs the rounds of the handlers of one Lambda."""
 
-    def __init__(  # noqa: PLR0913 - the parts of one deployment
+    def __init__(
         self,
         audience: str,
-        make_states: Callable[..., RequestStates] | None,
-        make_table: Callable[[int], SealedTable],
+        seals: SealFactory | None,
         *,
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
@@ -83,16 +82,13 @@ class Conversations:
 
         Args:
             audience: the server for which states are sealed: "<service>/<stage>".
-            make_states: `SealFactory.states`, called as `make_states(lifetime=600)` for a client that asks its user,
-                and with the `label` of a channel for others; None if the function has no keys.
-            make_table: `SealFactory.table`, for rounds that may run only once.
+            seals: makes the states and the table of the function; None if it has no keys.
             now: the clock, in unix seconds.
             audit: the author's function that gets a record of each round.
             tasks: the tasks of the function; None if no call may become one.
         """
         self._audience = audience
-        self._make_states = make_states
-        self._make_table = make_table
+        self._seals = seals
         self._now = now
         self._audit = audit
         self._tasks = tasks
@@ -125,11 +121,11 @@ class Conversations:
 
     def _states_of(self, handler: Handler[..., Any], channel: Channel | None = None) -> RequestStates | None:
         """Return the object that opens and seals the states of a handler; None if the function has no keys."""
-        if self._make_states is None:
+        if self._seals is None:
             return None
         if channel:
-            return self._make_states(lifetime=handler.answer_within, label=channel.label)
-        return self._make_states(lifetime=handler.answer_within)
+            return self._seals.states(handler.answer_within, channel.label)
+        return self._seals.states(handler.answer_within)
 
     def _prepare(
         self, request: Request, handler: Handler[..., Any], start: RoundStart, channel: Channel | None = None
@@ -171,15 +167,15 @@ class Conversations:
     def _make_claim(self, call: _Call) -> RoundClaim | None:
         """Return the claim of a round that must run only once; None if the round may run again."""
         claims = call.start.claims
-        if claims is None:
-            return None  # nothing recognizes a first round when the client repeats it
+        if self._seals is None or claims is None:
+            return None  # without a state, nothing recognizes a repeated request
         # A reopened chat shows an old form again. So the answers of a form count once, if the function has a table.
         must_run_once = call.handler.single_use or (call.channel and call.handler.needs_table)
         if not must_run_once:
             return None
         from mcp_functions.dispatch.single_use import RoundClaim  # noqa: PLC0415 - imported at init, where needed
 
-        return RoundClaim(call.request, call.handler, claims, self._make_table)
+        return RoundClaim(call.request, call.handler, claims, self._seals.table)
 
     def _run_once(self, call: _Call, claim: RoundClaim) -> dict[str, Any]:
         """Run a round that must not run twice. If it ran before, return the result that the table has."""

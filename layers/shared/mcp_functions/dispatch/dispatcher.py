@@ -47,7 +47,7 @@ class Dispatcher:
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
-        conversations: Callable[[], Conversations],
+        make_conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
     ) -> None:
         """Index the handlers and build their catalog.
@@ -55,14 +55,14 @@ class Dispatcher:
         Args:
             handlers: the handlers of the Lambda.
             settings: the settings of the deployment.
-            conversations: makes the conversations, before their first round.
+            make_conversations: makes the part that runs rounds, when the first request needs it.
             tasks: the tasks of the Lambda; None if no call may become one.
         """
-        # By the name of their list, such as "tools", and by their own name, URI or URI template.
+        # By their list and their key: ("tools", "book"), or ("resources", "file:///terms").
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
         self._settings = settings
-        self._conversations = lazy_value(conversations)
+        self._conversations = lazy_value(make_conversations)
         self._tasks = tasks
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
 
@@ -72,11 +72,11 @@ class Dispatcher:
         if method in CALL_METHODS:
             return self._call(request)
         if method == "completion/complete":
-            return self._result(self._complete_argument(request))
+            return self._make_result(self._complete_argument(request))
         if method in TASK_METHODS and self._tasks:
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
-            return self._result(self._tasks.answer(request))
+            return self._make_result(self._tasks.answer(request))
         return self._lists.answer(method, request.params)
 
     def _call(self, request: Request) -> Result:
@@ -93,7 +93,7 @@ class Dispatcher:
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         outcome = self._run(request, handler, target.companion)
-        return self._result(_limit_caching(outcome.result, params), outcome.notifications)
+        return self._make_result(_limit_caching(outcome.result, params), outcome.notifications)
 
     def _run(self, request: Request, handler: Handler[..., Any], companion: str) -> Result:
         """Run a handler. If the request calls a companion, run the tool whose questions the companion answers."""
@@ -139,7 +139,7 @@ class Dispatcher:
             raise InvalidParams(message="params.context.arguments must be an object of strings")
         return cast("CompletableHandler[..., Any]", handler).find_completions(name, value, arguments)
 
-    def _result(self, result: Mapping[str, Any], notifications: tuple[Mapping[str, Any], ...] = ()) -> Result:
+    def _make_result(self, result: Mapping[str, Any], notifications: tuple[Mapping[str, Any], ...] = ()) -> Result:
         """Add what every result has, and the notifications that the client gets before it."""
         return Result(complete(result, self._server_info), notifications)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import BlobStore, SealedTable
+    from mcp_functions.store import SealedTable
 
 STATES = b"ks1/request-state"  # the label of the state of a conversation
 
@@ -63,17 +63,15 @@ class SealFactory:
             lifetime: how long each state is valid, in seconds.
             label: the kind of states: a state that was sealed under one label does not open under another.
         """
-        states = self._states.get((lifetime, label))
-        if states is None:
-            states = self._states[lifetime, label] = self._make_states(lifetime, label)
-        return states
+        if (lifetime, label) not in self._states:
+            self._states[lifetime, label] = self._make_states(lifetime, label)
+        return self._states[lifetime, label]
 
     def table(self, max_age: int) -> SealedTable:
         """Return the table whose items live for at most `max_age` seconds. It is made once for each `max_age`."""
-        table = self._tables.get(max_age)
-        if table is None:
-            table = self._tables[max_age] = self._make_table(max_age)
-        return table
+        if max_age not in self._tables:
+            self._tables[max_age] = self._make_table(max_age)
+        return self._tables[max_age]
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Seal:
         """Make a seal for one kind of token.
@@ -108,18 +106,13 @@ class SealFactory:
 
         rows = store.DynamoDbTable(self._settings.table, store.make_call)
         seal = self.seal(store.LABEL, max_age=max_age)
-        blobs = self._make_blob_store(max_age)
+        blobs = None
+        bucket = self._settings.blobs  # for values that are too large for an item
+        if bucket:
+            from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
+
+            blobs = store.BlobStore(S3(bucket), self.seal(store.BLOB_LABEL, max_age=max_age), self._service)
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
-
-    def _make_blob_store(self, max_age: int) -> BlobStore | None:
-        """Make the store for values that are too large for an item; None if the deployment has no S3 bucket for it."""
-        bucket = self._settings.blobs
-        if not bucket:
-            return None
-        from mcp_functions import store  # noqa: PLC0415
-        from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
-
-        return store.BlobStore(S3(bucket), self.seal(store.BLOB_LABEL, max_age=max_age), self._service)
 
     @cached_property
     def _data_keys(self) -> Keyring:

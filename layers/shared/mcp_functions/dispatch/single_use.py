@@ -5,7 +5,7 @@ response. So a table has an item for each conversation. A request claims its rou
 and writes the result into the item before the client gets it:
 
     while round 2 runs    {"round": 2, "print": …, "lease": 1785000030}
-    after round 2         {"round": 2, "print": …, "answer": the result, or null if it was too large to keep}
+    after round 2         {"round": 2, "print": …, "answer": the result, or null if it is not kept}
 
     print    the fingerprint: a digest of the state and the answers in the request; stored items need the short name
     lease    in unix seconds: until then Lambda has ended the invocation, and no other request may run the round
@@ -85,14 +85,12 @@ class RoundClaim:
         """
         conversation_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000
         self._table = make_table(conversation_seconds + SPARE_SECONDS + ROUNDING_SECONDS)
-        # In unix seconds. After this time every state of the conversation has expired, so nobody needs the item.
+        # In unix seconds. After this time every state of the conversation has expired, and the item is not needed.
         self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
         self._rejects_repeated = handler.single_use == "reject"  # otherwise a repeated request gets the recorded result
         self._key = Key(KIND, state.flow, state.binding.principal)
         self._round = state.round + 1  # the round to run; the state is from the round before
-        token: str = request.params["requestState"]
-        answers = dict(request.params.get("inputResponses", {}))
-        self._fingerprint = base64url(canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers))
+        self._fingerprint = _digest_request(request)
         self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS  # in unix seconds
 
     def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
@@ -113,8 +111,9 @@ class RoundClaim:
             return recorded
         try:
             result = run_round()
-        except BaseException:  # also if the process is told to stop: the round has no result, so it may run again
-            self._end_lease(item)
+        except BaseException:  # also when the process must stop: the round has no result, so it may run again
+            with suppress(Conflict, McpError):  # if the table fails, the lease ends by itself
+                self._table.replace(item, {**item.payload, "lease": 0})
             raise
         self._record(item, result)
         return result
@@ -151,10 +150,8 @@ class RoundClaim:
         """Read the item of the conversation; None if there is none yet."""
         try:
             return self._table.get(self._key)
-        except UnreadableItem:
-            raise InvalidRequestState(
-                SingleUseReason.UNREADABLE
-            ) from None  # the client gets the error of every bad state
+        except UnreadableItem:  # the client gets the error of every bad state
+            raise InvalidRequestState(SingleUseReason.UNREADABLE) from None
 
     def _check_may_run(self, recorded: Mapping[str, Any], now: float) -> None:
         """Check that the request may run its round, or get its result: the table at the top, line by line."""
@@ -174,14 +171,9 @@ class RoundClaim:
         """Tell whether an item has the result of this round."""
         return item.payload["round"] == self._round and "answer" in item.payload
 
-    def _end_lease(self, item: Item) -> None:
-        """Let the same request run at once. If the table fails, the lease ends by itself."""
-        with suppress(Conflict, McpError):
-            self._table.replace(item, {**item.payload, "lease": 0})
-
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
-        answer = None if self._rejects_repeated else result  # nobody reads the result again if repeats are refused
+        answer = None if self._rejects_repeated else result  # a refused request never gets the result
         try:
             self._write_answer(item, answer)
         except ItemTooLarge as error:
@@ -193,3 +185,10 @@ class RoundClaim:
             self._table.replace(item, {"round": self._round, "print": self._fingerprint, "answer": answer})
         except Conflict:  # another invocation has claimed the round, and its result counts
             raise TemporarilyUnavailable(SingleUseReason.OVERTAKEN, retry_after=1) from None
+
+
+def _digest_request(request: Request) -> str:
+    """Return the digest of the state and the answers in a request."""
+    token: str = request.params["requestState"]
+    answers = dict(request.params.get("inputResponses", {}))
+    return base64url(canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers))

@@ -1,7 +1,17 @@
-"""Tool, Prompt, Resource: an author's function, its description, and how a request calls it.
+"""Handlers: the tools, prompts and resources that a client can call.
 
-The signature is the contract. The parameters before `*` are what the client sends, and they become the schema. The
-parameters after `*` are what the function may do: a handler without `elicit` can never ask, which the permissions of
-its Lambda show. A decorated function can still be called directly. Each kind of handler has its own module, so a tool
-does not load what prompts and resources need.
+    decorators       `@tool`, `@prompt` and `@resource` make a handler of an author's function
+    tools, prompts, resources, base
+                     the kinds of handlers, and what they share
+    signatures, return_types, callables
+                     read the parameters and the return annotation of the function
+    injection, shared_values
+                     make the values of the parameters after `*`
+    runner, hooks, event_loop
+                     run the function for one request
+    catalog, lists, lookup
+                     describe the handlers as JSON, answer lists from it, and find the handler that a request names
+
+The signature is the contract. The client sends the parameters before `*`, which become the schema. The toolkit makes
+the parameters after `*`, which are what the function may do: without `elicit`, it can never ask its user.
 """

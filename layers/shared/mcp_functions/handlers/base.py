@@ -39,51 +39,43 @@ R = TypeVar("R")
 # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
-# What a client gets if it sends the request of a round a second time:
-#   "replay"   the result that it got the first time
-#   "reject"   an error
+# What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
 RepeatPolicy: TypeAlias = Literal["replay", "reject"]
 
 
-class Handler(Generic[P, R]):
-    """A tool, a prompt or a resource. `describe` writes its entry for the lists, and `call` runs one round.
+class ToolDefaults:
+    """What only a tool can have. A prompt or a resource keeps these values, so that no code must ask for the kind."""
 
-    It has a function of the author, or passes its requests to a server of another library (`adopt`). Most attributes
-    are options of `@tool`. Every handler has them with a default, so that no code must ask which kind of handler it is.
-    """
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed; arguments that `Mcp-Param-*` headers repeat
+    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text the model reads; no subclasses of these
+    single_use: RepeatPolicy | None = None  # None: a round runs again if its request comes again
+    task: object = None  # not None if a call may become a task: the client then polls for the result
+    requires: Sequence[str] = ()  # the capabilities that a client must have to be asked; otherwise it gets error -32021
+    is_app_only = False  # whether the model cannot call it, but only the app (MCP Apps) that its host shows
 
-    # Identity: every handler sets these.
+    # A client without the capability `elicitation` cannot show a question. Two other ways to the user:
+    may_show_form = False  # its host may show the question in an app, the toolkit's form
+    ask_in_words: Sequence[str] = ()  # keys of questions that the model may ask in the chat, and whose answers it sends
+
+
+class Handler(ToolDefaults, Generic[P, R]):
+    """A tool, a prompt or a resource: a function of the author, or a part of another library's server (`adopt`)."""
+
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
     key: str  # what a request names it by: its name, its URI or its URI template
     function: Callable[P, R]  # the author's function
 
-    # For the lists (`handlers.catalog`).
-    server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
-    is_adopted = False  # whether a server of another library answers its requests
-    is_app_only = False  # whether the model cannot call it, but only the app (MCP Apps) that its host shows
+    scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all of them
+    camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
+    needs_state = False  # whether a call may take more than one round
+    answer_within: int  # seconds that the user has for one answer
+    max_sheds: int = 2  # how many rounds in a row may end without a question, because their time was up
+
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
-
-    # Checked before the function runs (`dispatch.dispatcher`).
-    scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all of them
-    # The arguments that clients repeat in `Mcp-Param-*` headers.
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
-
-    # For its rounds (`dispatch.conversations`, `handlers.runner`).
-    needs_state = False  # whether a call may take more than one round
-    max_sheds: int = 2  # how many rounds in a row may end without a question, because their time was up
-    single_use: RepeatPolicy | None = None  # None: the round runs a second time
-    task: object = None  # not None if a call may become a task: the client then polls for the result
-    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text the model reads; no subclasses of these
-
-    # For its questions (`dispatch.conversations`, `apps`).
-    camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
-    answer_within: int  # seconds that the user has for one answer
-    requires: Sequence[str] = ()  # the capabilities that a client must have to be asked; otherwise it gets error -32021
-    # A client without the capability `elicitation` cannot ask its user. These allow another way:
-    may_show_form = False  # its host may show the toolkit's form, which is an app
-    ask_in_words: Sequence[str] = ()  # keys of questions that the model may ask in the chat, and whose answers it sends
+    is_adopted = False  # whether another library's server answers its requests
+    server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
 
     @property
     def only_returns(self) -> bool:
@@ -100,11 +92,7 @@ class Handler(Generic[P, R]):
         raise NotImplementedError
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round, and return the result of its request.
-
-        Args:
-            params: the params of the request.
-            round_: the round; None if the handler `only_returns`.
+        """Run one round, and return the result of its request; `round_` is None if the handler `only_returns`.
 
         Raises:
             InputRequired: the round ends with a question. `dispatch` catches it, and writes the question as the result.
@@ -113,11 +101,7 @@ class Handler(Generic[P, R]):
         raise NotImplementedError
 
     def error_result(self, text: str) -> dict[str, Any]:
-        """Write a result that reports an error to the model. Only tools have one; here, the error is raised.
-
-        Raises:
-            HandlerError: this is a prompt or a resource.
-        """
+        """Write a result that reports an error to the model. Only tools have one: others raise HandlerError."""
         raise HandlerError(text) from None  # the client may learn the text, and nothing else of the author's exception
 
 
@@ -279,11 +263,7 @@ class FunctionHandler(Handler[P, R]):
         return value
 
     def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
-        """Ask the questions of the signature before a task begins: `seat: Annotated[Seat, Ask("Which seat?")]`.
-
-        Raises:
-            InputRequired: an answer is missing.
-        """
+        """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
         arguments = self.bind(params)  # a function without questions needs this too: wrong arguments begin no task
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)

@@ -9,7 +9,7 @@
             print(call.name, time.monotonic() - began)
 
 The function of the handler runs at the `yield`. If the function asks its user, the call takes several requests, and the
-function runs again in each of them. Such a run is a round. The hook runs in every round.
+function runs again in each of them. Each run is a round, and the hook runs in every round.
 """
 
 from __future__ import annotations
@@ -48,11 +48,7 @@ class Call(NamedTuple):
 
 
 def check(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
-    """Check the hook of `serve`.
-
-    Raises:
-        TypeError: it cannot be called, or a handler belongs to a server of another library (`adopt`).
-    """
+    """Refuse a hook that cannot be called, or a handler of another library's server (`adopt`), with a TypeError."""
     if not callable(around):
         message = "around is a function that takes a Call and returns a context manager"
         raise TypeError(message)

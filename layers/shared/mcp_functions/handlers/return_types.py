@@ -55,19 +55,14 @@ def returns_content_list(annotation: object) -> bool:
         if any(_nests_content(part) for part in parts):
             message = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
             raise TypeError(message)
-    if not lists:
-        return False
-    return len(content_lists) == len(lists)
+    return bool(lists) and len(content_lists) == len(lists)
 
 
 def _is_unstructured(annotation: object) -> bool:
     """Tell whether a type promises no structured content."""
-    if annotation in (str, type(None), Any, object):
-        return True
     plain = _without_annotated(annotation)
-    if plain in (list, tuple) or (get_origin(plain) in (list, tuple) and not get_args(plain)):
-        return True  # a list of anything may be a list of content
-    return _contains_content(plain)
+    is_bare_list = (get_origin(plain) or plain) in (list, tuple) and not get_args(plain)  # of content, perhaps
+    return is_bare_list or annotation in (str, type(None), Any, object) or _contains_content(annotation)
 
 
 def _contains_content(annotation: object) -> bool:
@@ -82,11 +77,8 @@ def _contains_content(annotation: object) -> bool:
 
 def _nests_content(annotation: object) -> bool:
     """Tell whether content is inside another value: in `dict[str, Image]` it is, in `Image | Text` it is not."""
-    for member in _plain_members(annotation):
-        is_class = isinstance(member, type)  # `Image` is one, `dict[str, Image]` is not
-        if not is_class and _contains_content(member):
-            return True
-    return False
+    with_brackets = [member for member in _plain_members(annotation) if get_args(member)]
+    return any(_contains_content(member) for member in with_brackets)
 
 
 def _plain_members(annotation: object) -> list[object]:

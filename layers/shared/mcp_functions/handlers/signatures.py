@@ -93,20 +93,21 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], lis
 def _list_from_code(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
     """List the parameters of a plain function, as its code object has them.
 
-    def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
+        def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
 
-    co_varnames             ("city", "nights", "step", …)     then the local variables
-    co_argcount             2                                 the first two names are before `*`
-    co_kwonlyargcount       1                                 the next one is after `*`
-    __defaults__            (1,)                              for the last parameters before `*`
+        co_varnames             ("city", "nights", "step", …)
+        co_argcount             2                                 the first two names are before `*`
+        co_kwonlyargcount       1                                 the next one is after `*`
+        __defaults__            (1,)                              for the last parameters before `*`
+
+    The other names in `co_varnames` are those of local variables.
     """
     code = function.__code__
     end = code.co_argcount + code.co_kwonlyargcount
     before_star = code.co_varnames[: code.co_argcount]
     after_star = code.co_varnames[code.co_argcount : end]
-    defaults = function.__defaults__ or ()
-    names_with_default = before_star[len(before_star) - len(defaults) :]
-    default_of = dict(zip(names_with_default, defaults, strict=True))
+    # The defaults are those of the last parameters, so both sequences are read from their ends.
+    default_of = dict(zip(reversed(before_star), reversed(function.__defaults__ or ()), strict=False))
     return [Parameter(name, default_of.get(name, MISSING)) for name in before_star], list(after_star)
 
 
@@ -129,11 +130,7 @@ def _list_with_inspect(function: Callable[..., Any]) -> tuple[list[Parameter], l
 
 
 def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Read the annotation of each parameter, and of the result as "return".
-
-    Raises:
-        TypeError: an annotation cannot be read; the message names the parameter.
-    """
+    """Read the annotation of each parameter, and of the result as "return"."""
     hints: dict[str, Any] = {}
     for name, annotation in function.__annotations__.items():
         # `get_type_hints(function)` would not say which annotation is wrong. So it reads an object with one annotation,

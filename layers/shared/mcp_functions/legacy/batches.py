@@ -78,7 +78,7 @@ def _is_late(exchange: Exchange) -> bool:
 
     A batch may be fifty calls, which share the time of one request. The client may send the rest again.
     """
-    return exchange.deployment.now() > exchange.deadline - SPARE_SECONDS
+    return exchange.deployment.now() > exchange.gateway_deadline - SPARE_SECONDS
 
 
 def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:

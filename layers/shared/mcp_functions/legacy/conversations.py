@@ -110,12 +110,11 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     question = sealed_ids.open_question_id(message["id"], mailbox.seals.questions, exchange)
     notes = observability.current()
     notes.conclude("complete")
-    stored = mailbox.retry(lambda: mailbox.find(question.stream), exchange.deadline)
+    stored = mailbox.retry(lambda: mailbox.find(question.stream), exchange.gateway_deadline)
     if stored is None:
         notes.reason = "answered_late"
         return
-    waits_for_this_answer = stored.record.phase == "asked" and stored.record.step == question.step
-    if not waits_for_this_answer:
+    if stored.record.phase != "asked" or stored.record.step != question.step:
         notes.reason = "answered_before"
         return
     if exchange.deployment.now() >= question.stream.ends:
@@ -142,16 +141,9 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
 def _continue_call(
     waiting: WaitingCall, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
 ) -> bool:
-    """Continue a call with a response of the client; False if the same response, sent twice, has already continued it.
-
-    Args:
-        waiting: the call.
-        question: the question that the client answers.
-        stored: the record of the call, in the phase "asked".
-        message: the response.
-    """
+    """Continue a call with its answer; False if the same answer, sent twice, has already continued it."""
     mailbox = waiting.mailbox
-    deadline = waiting.exchange.deadline
+    deadline = waiting.exchange.gateway_deadline
     result = message.get("result")
     if not isinstance(result, dict):  # the client could not ask its user
         observability.current().reason = "client_error"

@@ -46,9 +46,9 @@ class Exchange(NamedTuple):
     principal: str | None  # digest of the caller; None on a server without sign-in
     caller_id: str  # the name under which the caller's invalid ids are counted
     revision: str  # the revision that the client uses
-    session: Session | None
-    deadline: float  # unix seconds until which the gateway waits
-    ends: float  # unix seconds at which Lambda ends this function
+    session: Session | None  # None if the client sent no session id
+    gateway_deadline: float  # until when the gateway waits for the response, in unix seconds
+    lambda_deadline: float  # when Lambda ends this function, in unix seconds; not before the gateway's deadline
     in_batch: bool = False  # True for each message of a batch: the client is asked nothing
 
 
@@ -90,7 +90,7 @@ def read_exchange(
         session = sessions.open_session(session_id, deployment.session_seal, principal, caller_id=counted_as, now=now)
         if not header:
             revision = session.revision
-    ends = events.lambda_deadline(context, now)
+    lambda_deadline = events.lambda_deadline(context, now)
     return Exchange(
         deployment=deployment,
         http=http,
@@ -100,6 +100,6 @@ def read_exchange(
         caller_id=counted_as,
         revision=revision,
         session=session,
-        deadline=events.gateway_deadline(http, ends, now),
-        ends=ends,
+        gateway_deadline=events.gateway_deadline(http, lambda_deadline, now),
+        lambda_deadline=lambda_deadline,
     )

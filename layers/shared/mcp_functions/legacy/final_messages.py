@@ -1,4 +1,13 @@
-"""The response that ends a call for its client: a result, an error, or an explanation why its user was not asked."""
+"""The response that ends a call for its client.
+
+The outcome of the call decides:
+
+    a result                         the result, as the client's revision has it
+    questions for pages alone        error -32042, with which the client opens the pages
+    other questions, or no time      an explanation why the call is not finished
+    error: a capability is missing   an explanation
+    another error                    the error
+"""
 
 from __future__ import annotations
 
@@ -66,14 +75,11 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Ob
     error = outcome.error or {}
     if error.get("code") == MissingRequiredClientCapability.code:
         return _missing_capability(exchange, call, error["data"], obstacle)
-    if call.method == "resources/read" and _is_resource_not_found(error):
+    # Other modern errors have the code of ResourceNotFound too, but only this one names the `uri`.
+    is_not_found = error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
+    if call.method == "resources/read" and is_not_found:
         error = {**error, "code": RESOURCE_NOT_FOUND}
     return responses.error_message(call.id, error)
-
-
-def _is_resource_not_found(error: Mapping[str, Any]) -> bool:
-    """Return whether a modern error says so. Other errors have its code too, but only this one names the `uri`."""
-    return error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
 
 
 def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
@@ -124,11 +130,11 @@ def _missing_capability(
     if "extensions" in required:
         return explanation_message(call, (), Obstacle.RUNS_AS_TASK)
     names = capability_names(required)
-    questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
     session = exchange.session
     if session is None or not all(session.declares(name) for name in names):
         can_declare = all(revisions.supports(exchange.revision, name) for name in names)
         obstacle = Obstacle.NOT_DECLARED if can_declare else Obstacle.NOT_IN_REVISION
+    questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
     return explanation_message(call, questions, obstacle)
 
 

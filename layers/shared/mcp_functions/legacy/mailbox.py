@@ -132,17 +132,12 @@ class Mailbox:
 
     def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord | None:
         """Reserve a call for the function that handles this exchange; None if another function was faster."""
-        until = math.ceil(exchange.ends) + RUNNING_MARGIN
+        until = math.ceil(exchange.lambda_deadline) + RUNNING_MARGIN
         running = stored.record._replace(phase="running", messages=(), until=until)
-        return self.replace(stored, running, exchange.deadline)
+        return self.replace(stored, running, exchange.gateway_deadline)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord | None:
-        """Replace a record by another; None if another writer was faster.
-
-        Args:
-            stored: the record to replace.
-            record: the new record.
-            deadline: no attempt to write begins after it, in unix seconds.
+        """Replace a record by another; None if another writer was faster. The deadline is that of `retry`.
 
         Raises:
             ItemTooLarge: the record does not fit into an item.
@@ -196,6 +191,5 @@ def _key(session: str, request: RequestId, principal: str | None) -> Key:
     A cancellation names only the request, so both ids must be enough to find the item. Another session cannot guess it.
     """
     text = f"ks1/mailbox\0{session}\0{dumps(request)}"
-    # "surrogatepass": the request's id may hold half of a surrogate pair, which UTF-8 refuses.
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     return Key(KIND, base64url(digest[:ID_BYTES]), principal)

@@ -2,10 +2,10 @@
 
 The method decides where the reply comes from:
 
-tools/call, prompts/get, resources/read    the modern server; a call that asks its user goes on in `conversations`
-lists, completion/complete                 the modern server
-initialize                                 the modern server's `server/discover`, and a new session
-logging/setLevel, ping                     this module, because 2026-07-28 has no such methods
+    tools/call, prompts/get, resources/read    the modern server; a call that asks its user goes on in `conversations`
+    lists, completion/complete                 the modern server
+    initialize                                 the modern server's `server/discover`, and a new session
+    logging/setLevel, ping                     this module, because 2026-07-28 has no such methods
 """
 
 from __future__ import annotations

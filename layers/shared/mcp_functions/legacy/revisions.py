@@ -57,8 +57,7 @@ MAX_BATCH = 50  # messages
 
 def supports(revision: str, feature: str) -> bool:
     """Return whether a revision has a feature; a feature that `INTRODUCED` does not list is in every revision."""
-    introduced = INTRODUCED.get(feature, OLDEST)
-    return introduced <= revision
+    return INTRODUCED.get(feature, OLDEST) <= revision
 
 
 def negotiate(requested: object) -> str:
@@ -79,14 +78,10 @@ def message_kind(body: object, header: str | None) -> Kind | None:
     """
     if isinstance(body, dict):
         return _single_kind(body, header)
-    if not isinstance(body, list):
+    if not isinstance(body, list) or not 0 < len(body) <= MAX_BATCH:
         return None
-    if not body or len(body) > MAX_BATCH:
-        return None
-    for each in body:
-        if not isinstance(each, dict) or _single_kind(each, header) is None:
-            return None
-    return "batch"
+    are_legacy = all(isinstance(each, dict) and _single_kind(each, header) for each in body)
+    return "batch" if are_legacy else None
 
 
 def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | None:

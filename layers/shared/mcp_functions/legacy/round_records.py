@@ -5,9 +5,6 @@ A round is one run of the call's handler, with the answers so far. Its outcome b
     the round asks             "asked": the first question goes to the client; its id holds the call and the others
     the time was up            "working": a later request of the client runs the next round
     the call has ended         "over": the response goes to the client
-
-    run_round          runs the next round, and stores its record
-    record_outcome     makes the record of an outcome, with `record_question` or `record_end`
 """
 
 from __future__ import annotations
@@ -62,11 +59,11 @@ def run_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, A
     outcome = run_call(exchange, waiting.call, capabilities, answers)
     try:
         # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
-        record = mailbox.retry(lambda: record_outcome(waiting, outcome), exchange.ends)
-        stored = mailbox.replace(claim, record, exchange.ends)
+        record = mailbox.retry(lambda: record_outcome(waiting, outcome), exchange.lambda_deadline)
+        stored = mailbox.replace(claim, record, exchange.lambda_deadline)
     except ItemTooLarge:
         record = record_end(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
-        stored = mailbox.replace(claim, record, exchange.ends)
+        stored = mailbox.replace(claim, record, exchange.lambda_deadline)
     except McpError as error:
         # Nothing is stored. After `CallRecord.until`, the client's next poll gets OutcomeUnknown.
         notes.reason = error.reason
@@ -100,15 +97,14 @@ def record_question(waiting: WaitingCall, questions: Mapping[str, Any], answers:
     """
     if len(questions) > MAX_QUESTIONS:
         return _record_not_asked(waiting, questions, Obstacle.TOO_MANY_QUESTIONS)
+    revision = waiting.exchange.revision
     stream = waiting.stream._replace(ends=answer_deadline(waiting.exchange))
     step = waiting.step + 1
+    elicitation_id = f"{stream.nonce}-{step}"
     # All questions are translated now, so that no user answers the first one when a later one cannot be asked.
-    requests = [
-        translation.legacy_question(question, waiting.exchange.revision, elicitation_id=f"{stream.nonce}-{step}")
-        for question in questions.values()
-    ]
-    known_requests = [request for request in requests if request is not None]
-    if len(known_requests) < len(requests):
+    requests = [translation.legacy_question(each, revision, elicitation_id) for each in questions.values()]
+    first_request = requests[0]
+    if first_request is None or None in requests:
         return _record_not_asked(waiting, questions, Obstacle.NOT_IN_REVISION)
     (key, question), *others = questions.items()
     pending = PendingQuestion(
@@ -126,7 +122,7 @@ def record_question(waiting: WaitingCall, questions: Mapping[str, Any], answers:
         observability.current().reason = error.reason
         obstacle = Obstacle.TOO_LARGE if isinstance(error, StateTooLarge) else Obstacle.NO_KEY
         return _record_not_asked(waiting, questions, obstacle)
-    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **known_requests[0]}]
+    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **first_request}]
     return CallRecord(stream.nonce, step, "asked", messages, until=stream.ends)
 
 

@@ -39,7 +39,7 @@ ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientSc
 class ModernServer(NamedTuple):
     """The server of 2026-07-28 behind the translation."""
 
-    answer: Callable[[Request], Result | ForwardedResponse]
+    answer: Callable[[Request], Result | ForwardedResponse]  # runs a handler, or forwards the request to its function
     catalog: Mapping[str, Any]  # its tools, prompts and resources
     # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
     forwards: bool = True
@@ -70,9 +70,9 @@ class Outcome(NamedTuple):
     @property
     def questions(self) -> Mapping[str, Any]:
         """The questions of a round that has not finished the call (`inputRequests`), by key."""
-        questions: Mapping[str, Any] = {}
-        if self.result and self.is_unfinished:
-            questions = self.result.get("inputRequests", {})
+        if self.result is None or not self.is_unfinished:
+            return {}
+        questions: Mapping[str, Any] = self.result.get("inputRequests", {})
         return questions
 
     @property
@@ -104,7 +104,7 @@ def run_call(
     while True:
         outcome = run_request(exchange, call, capabilities, answers)
         notifications += outcome.notifications
-        seconds_left = exchange.deadline - exchange.deployment.now()
+        seconds_left = exchange.gateway_deadline - exchange.deployment.now()
         if not outcome.needs_time or seconds_left < MIN_ROUND_SECONDS:
             return outcome._replace(notifications=notifications)
         call = call._replace(state=outcome.state)
@@ -150,10 +150,10 @@ def _modern_request(
         headers=headers,
         principal=exchange.caller.principal,
         address=exchange.http.address,
-        gateway_deadline=exchange.deadline - SPARE_SECONDS,
+        gateway_deadline=exchange.gateway_deadline - SPARE_SECONDS,
         event=event,
         scopes=exchange.caller.scopes,
-        lambda_deadline=exchange.ends,
+        lambda_deadline=exchange.lambda_deadline,
     )
 
 

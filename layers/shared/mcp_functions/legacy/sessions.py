@@ -103,18 +103,7 @@ def new_session(params: Mapping[str, Any], revision: str, principal: str | None,
 
 
 def open_session(token: str, seal: IdSeal, principal: str | None, *, caller_id: str, now: float) -> Session:
-    """Return the session that an id holds.
-
-    Args:
-        token: the session id.
-        seal: the seal of session ids.
-        principal: digest of the caller; None on a server without sign-in.
-        caller_id: the name under which the caller's invalid ids are counted.
-        now: the time in unix seconds.
-
-    Raises:
-        SessionNotFound: the id is invalid, expired or another caller's. The client cannot tell which.
-    """
+    """Return the session that an id holds; SessionNotFound if the id is invalid, expired or another caller's."""
     try:
         claims = seal.open(token, caller_id)
     except InvalidRequestState as error:
@@ -137,7 +126,9 @@ def _declared_letters(capabilities: object, revision: str) -> str:
     for letter, name in CAPABILITY_LETTERS.items():
         if revisions.supports(revision, name) and _declares(capabilities, name):
             letters += letter
-    return letters + APPS if shows_apps(capabilities) else letters
+    if shows_apps(capabilities):
+        letters += APPS
+    return letters
 
 
 def _declares(capabilities: Mapping[str, Any], name: str) -> bool:

@@ -64,8 +64,7 @@ def resume(exchange: Exchange, mailbox: Mailbox, last_event_id: str) -> Events |
 def _following(exchange: Exchange, mailbox: Mailbox, position: StreamPosition, stored: StoredRecord) -> Events:
     """Return the events that follow a position, by the phase of the call."""
     record = stored.record
-    is_unseen = record.step > position.step
-    if is_unseen and record.phase in DELIVERABLE:
+    if record.step > position.step and record.phase in DELIVERABLE:
         return events_after(mailbox, position, record)
     if record.phase == "working" and record.call:
         waiting = WaitingCall(exchange, mailbox, position.stream, record.step, record.call, unseen=record.messages)

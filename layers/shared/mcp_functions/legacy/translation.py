@@ -166,15 +166,16 @@ def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: s
     method = request["method"]
     if method == "roots/list":  # the same in every revision
         return dict(request)
+    params = request["params"]
     if method == "sampling/createMessage":
-        params = _sampling_params(request["params"], revision)
-    elif request["params"].get("mode") == "url":
-        params = _page_params(request["params"], revision, elicitation_id)
+        params = _sampling_params(params, revision)
+    elif params.get("mode") != "url":
+        params = _form_params(params, revision)
+    elif supports(revision, "elicitation.url"):
+        params = {**params, "elicitationId": elicitation_id}
     else:
-        params = _form_params(request["params"], revision)
-    if params is None:
         return None
-    return {"method": method, "params": params}
+    return None if params is None else {"method": method, "params": params}
 
 
 def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
@@ -185,13 +186,11 @@ def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
 def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
     """Return the result of a tool. Earlier revisions have no structured content, or only objects."""
     result["content"] = [legacy_content(block, revision) for block in result["content"]]
-    if "structuredContent" not in result:
-        return result
-    structured = result["structuredContent"]
+    structured = result.get("structuredContent", {})
     if isinstance(structured, dict) and supports(revision, "structuredContent"):
         return result
-    del result["structuredContent"]
-    if not result["content"] and structured is not None:  # otherwise the client would get no content at all
+    result.pop("structuredContent", None)
+    if not result["content"] and structured is not None:  # a result without any content gets the text {}
         result["content"] = [{"type": "text", "text": dumps(structured)}]
     return result
 
@@ -206,12 +205,6 @@ def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
     if alternatives:
         return all(_allows_only_objects(alternative, root) for alternative in alternatives)
     return bool(schema.get("type") == "object")
-
-
-def _page_params(params: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
-    if not supports(revision, "elicitation.url"):
-        return None
-    return {**params, "elicitationId": elicitation_id}
 
 
 def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:

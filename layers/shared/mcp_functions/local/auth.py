@@ -1,12 +1,11 @@
-"""Rewrites the places of template.yaml that decide who may call, and keeps the rest of the text.
+"""`mcp-functions auth MODE`: rewrites the lines of template.yaml that decide who may call.
 
-    # auth: open routes       the comment before a place
-      ...                     the lines of the chosen mode, from scaffold/auth/
-    # auth: end               the comment after it
+    # auth: open routes     template.yaml has these two comments around the lines of each place in PLACES;
+      ...                   scaffold/auth/<mode>.yaml.in has the same comments around the lines of a mode
+    # auth: end
 
-SAM takes no condition in `Auth`, so the template holds one mode: the API's `Auth`, the routes that need no
-authorization, and the mode that functions read from MCP_AUTH_MODE. With `oauth` it also holds functions/oauth, the
-sign-in front.
+All other lines stay. SAM takes no condition in an API's `Auth`, so a template cannot hold several modes, and is
+rewritten instead. With the mode `oauth` it also deploys functions/oauth, the sign-in front.
 """
 
 from __future__ import annotations
@@ -29,8 +28,12 @@ PLACES = ("who may call", "open routes", "variables", "parameters", "rules", "co
 END = "# auth: end"
 MODE_VARIABLE = re.compile(r"^( +MCP_AUTH_MODE:) \w+", re.MULTILINE)
 FRONT = f"functions/{SIGN_IN}/app.py"
-# in a file of scaffold/auth/: the name of a place, and its lines
-BLOCK = re.compile(r"^# auth: (.+)\n((?:(?!# auth: end).*\n)*)# auth: end$", re.MULTILINE)
+LINES_OF_PLACE = re.compile(
+    r"^# auth: (.+)\n"  # the name of the place
+    r"((?:(?!# auth: end).*\n)*)"  # its lines, up to the next END
+    r"# auth: end$",
+    re.MULTILINE,
+)
 
 WRITTEN = "{path} lets {callers} call. Deploy it: sam build && sam deploy"
 CALLERS: dict[AuthMode, str] = {
@@ -42,7 +45,11 @@ CALLERS: dict[AuthMode, str] = {
 
 
 def write(path: Path, mode: AuthMode) -> str:
-    """Rewrite who may call in a file; with `oauth`, write the front's function if it is missing.
+    """Rewrite who may call in a file. With `oauth`, also write the sign-in front, if it is missing.
+
+    Args:
+        path: the file, template.yaml.
+        mode: who may call; see CALLERS.
 
     Returns:
         The text for the terminal.
@@ -58,12 +65,11 @@ def write(path: Path, mode: AuthMode) -> str:
 
 
 def set_auth(text: str, mode: AuthMode) -> str:
-    """Rewrite who may call.
+    """Rewrite who may call in the text of template.yaml.
 
     Args:
-        text: the text of template.yaml.
-        mode: "iam" for callers that sign, "jwt" for callers with a token, "oauth" for callers who sign in at the front,
-            "none" for everybody.
+        text: the text.
+        mode: who may call; see CALLERS.
 
     Raises:
         Problem: the text lacks one of the places.
@@ -71,18 +77,23 @@ def set_auth(text: str, mode: AuthMode) -> str:
     new_text, count = MODE_VARIABLE.subn(rf"\1 {mode}", text)
     if count != 1:
         stop(f"template.yaml must set MCP_AUTH_MODE once, in Globals: it does so {count} times")
-    blocks = dict(BLOCK.findall(files.template(f"auth/{mode}.yaml", {})))
+    lines_by_place = dict(LINES_OF_PLACE.findall(files.template(f"auth/{mode}.yaml", {})))
     for place in PLACES:
-        new_text = _replace(new_text, place, blocks.get(place, ""))
+        new_text = _replace(new_text, place, lines_by_place.get(place, ""))
     return new_text
 
 
-def _replace(text: str, mark: str, block: str) -> str:
-    """Replace the lines between a mark and the next END; both comments stay."""
-    place = re.compile(rf"^( *)(# auth: {mark}.*\n)(?:.*\n)*?\1{END}\n", re.MULTILINE)
-    matches = place.findall(text)
+def _replace(text: str, place: str, lines: str) -> str:
+    """Replace the lines between the two comments of a place; the comments stay."""
+    pattern = re.compile(
+        rf"^( *)(# auth: {place}.*\n)"  # the indent, and the first comment
+        rf"(?:.*\n)*?\1{END}\n",  # the old lines, and the next END with the same indent
+        re.MULTILINE,
+    )
+    matches = list(pattern.finditer(text))
     if len(matches) != 1:
-        stop(f"template.yaml needs the comments `# auth: {mark}` and `{END}` once, around what they enclose")
-    [(indent, mark_line)] = matches
-    filled = indent + mark_line + textwrap.indent(f"{block}{END}\n", indent)
-    return place.sub(lambda _old: filled, text)  # a function, because sub() would read a backslash in a text
+        stop(f"template.yaml needs the comments `# auth: {place}` and `{END}` once, around what they enclose")
+    match = matches[0]
+    indent, comment = match.groups()
+    new_lines = indent + comment + textwrap.indent(f"{lines}{END}\n", indent)
+    return text[: match.start()] + new_lines + text[match.end() :]

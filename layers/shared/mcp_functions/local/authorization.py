@@ -1,8 +1,8 @@
-"""How a harness knows who calls it, as an API with the same AuthMode does.
+"""How a harness knows who calls it, like an API with the same AuthMode.
 
-none    it does not
-jwt     a call needs an access token of a local issuer, which gives one to every client
-oauth   a client signs its user in at functions/oauth, the sign-in front, which sends the user to the issuer
+none     it does not know: everybody may call
+jwt      by an access token of a local issuer, which gives one to every client
+oauth    by an access token that a client gets at functions/oauth, the sign-in front before the issuer
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ CLIENT_OF_FRONT = "local-front"  # the client id of the sign-in front at the iss
 
 
 class Authorization(NamedTuple):
-    """The issuer, and what the API and the functions need to accept its tokens."""
+    """The parts of the harness that depend on the mode."""
 
-    issuer: Issuer | None  # None with the mode none, as the authorizer
-    authorizer: JwtAuthorizer | None
-    settings: Variables  # the environment variables of the functions
+    issuer: Issuer | None  # issues access tokens; None with the mode none
+    authorizer: JwtAuthorizer | None  # checks access tokens for the API; None with the mode none
+    settings: Variables  # environment variables of the functions
 
 
 def start(starting: ExitStack, mode: LocalAuthMode, api_url: str, resource: str, directory: Path) -> Authorization:
-    """Start the issuer, if the mode has one.
+    """Start the issuer of a mode.
 
     Args:
         starting: stops the issuer when it is closed.
         mode: the AuthMode.
-        api_url: the URL of the API, where clients find the sign-in front.
-        resource: the URL of the endpoint, for which tokens are issued.
+        api_url: the URL of the API, without a path.
+        resource: the URL of the endpoint, which tokens are for.
         directory: contains a folder for each function.
     """
     if mode == "none":
@@ -52,11 +52,20 @@ def start(starting: ExitStack, mode: LocalAuthMode, api_url: str, resource: str,
         settings |= environment.for_sign_in(url=api_url, client_id=CLIENT_OF_FRONT, scopes=scopes(directory))
     local_issuer = Issuer(loopback.url, resource, behaviour=behaviour)
     loopback.start(local_issuer.answer)
-    return Authorization(local_issuer, JwtAuthorizer(loopback.url, [resource], lambda: local_issuer.jwks), settings)
+    authorizer = JwtAuthorizer(local_issuer.url, [resource], lambda: local_issuer.jwks)
+    return Authorization(local_issuer, authorizer, settings)
 
 
 def make_token(local_issuer: Issuer | None, directory: Path) -> dict[str, object] | None:
-    """Make an access token for the harness's own page, with all scopes; None if the server wants no tokens."""
+    """Make an access token for the harness's page, with all scopes.
+
+    Args:
+        local_issuer: the issuer; None if calls need no token.
+        directory: contains a folder for each function.
+
+    Returns:
+        The members `token`, `subject` and `scopes`; None without an issuer.
+    """
     if local_issuer is None:
         return None
     granted = scopes(directory)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.issuer import Issuer
     from mcp_functions.local.lambdas.functions import Function
 
-KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}
+KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}  # as printed
 
 STALE = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
 GREETING = """\
@@ -38,8 +38,8 @@ Connect a client, of MCP 2026-07-28 or of 2025:
 
 {auth}
 Ctrl-C stops."""
-OPEN = "AuthMode is none: a requestState is bound to no user, so every client that has it can use it."
-CLOSED = """\
+WITHOUT_TOKENS = "AuthMode is none: a requestState is bound to no user, so every client that has it can use it."
+WITH_TOKENS = """\
 AuthMode is {mode}: a call needs an access token for {url} of {issuer}.
 A client with OAuth discovers how to sign in; here every sign-in succeeds, {as_whom}.
 Other clients send "Authorization: Bearer ..." with this token of local-user, valid for an hour:
@@ -48,7 +48,7 @@ Other clients send "Authorization: Bearer ..." with this token of local-user, va
 AS_WHOM = {"jwt": "as local-user or login_hint", "oauth": "under any name, after the front's page of consent"}
 
 HOST_OF_CONTAINERS = "host.docker.internal"  # the host's name in a container of Docker Desktop
-DOCKER_DESKTOP = """\
+HINT_FOR_LINUX = """\
 That is for Docker Desktop. Containers of an engine on Linux reach its bridge: kms --address 172.17.0.1
 """
 KMS = """\
@@ -70,26 +70,26 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
         url: the URL of the endpoint.
         functions: the loaded functions by folder.
         issuer: issues access tokens; None with AuthMode none.
-        mode: the AuthMode, if there is an issuer.
+        mode: the AuthMode; without an issuer it is "none", whatever this says.
     """
     function_lines = []
     for function in functions.values():
         if function.folder != FRONT_DOOR:
-            function_lines += _lines(function)
+            function_lines += _function_lines(function)
     if FRONT_DOOR not in functions:
         function_lines.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
     return GREETING.format(
         url=url,
         page=url.removesuffix(FRONT_DOOR),
         functions="\n".join(function_lines),
-        auth=_auth(url, issuer, functions, mode),
+        auth=_auth_text(url, issuer, functions, mode),
     )
 
 
 def kms(url: str, arn: str) -> str:
     """Return the text of `kms`: its URL, and the variables for functions in containers."""
     inside = url.replace(HOST, HOST_OF_CONTAINERS)  # in a container 127.0.0.1 is the container itself
-    hint = "" if inside == url else DOCKER_DESKTOP
+    hint = "" if inside == url else HINT_FOR_LINUX
     return KMS.format(url=url, arn=arn, table=TABLE, inside=inside, hint=hint)
 
 
@@ -98,19 +98,24 @@ def stale(differences: Sequence[str]) -> str:
     return "\n".join([STALE, *(f"  {line}" for line in differences)])
 
 
-def _auth(url: str, issuer: Issuer | None, functions: Mapping[str, Function], mode: str) -> str:
+def _auth_text(url: str, issuer: Issuer | None, functions: Mapping[str, Function], mode: str) -> str:
     if issuer is None:
-        return OPEN
-    scopes = {scope for function in functions.values() for handler in function.handlers for scope in handler.scopes}
+        return WITHOUT_TOKENS
+    scopes: set[str] = set()
+    for function in functions.values():
+        for handler in function.handlers:
+            scopes.update(handler.scopes)
     token = issuer.token(scope=" ".join(sorted(scopes)))
-    return CLOSED.format(mode=mode, url=url, issuer=issuer.url, as_whom=AS_WHOM[mode], token=token)
+    return WITH_TOKENS.format(mode=mode, url=url, issuer=issuer.url, as_whom=AS_WHOM[mode], token=token)
 
 
-def _lines(function: Function) -> list[str]:
+def _function_lines(function: Function) -> list[str]:
+    """Return one line for each tool, prompt or resource of a function."""
     if not function.handlers:
         return [f"  function   {function.folder}"]
     lines = []
     for handler in function.handlers:
+        kind = KINDS[handler.kind]
         remark = "may ask" if handler.needs_state else ""
-        lines.append(f"  {KINDS[handler.kind]:<9}  {handler.key!s:<32}{remark}".rstrip())
+        lines.append(f"  {kind:<9}  {handler.key!s:<32}{remark}".rstrip())
     return lines

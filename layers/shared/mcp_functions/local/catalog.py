@@ -1,7 +1,8 @@
-"""`catalog`: writes the tools, prompts and resources of all functions to functions/mcp/catalog.json.
+"""`mcp-functions catalog`: lists the tools, prompts and resources of all functions in functions/mcp/catalog.json.
 
-From it functions/mcp, the endpoint (or front door), answers lists without a call to a function, and finds the function
-of a name.
+    {"tools": [{"name": "add", …}], …, "functions": {"tools": {"add": "<folder>"}, …}, …}
+
+functions/mcp, the endpoint (or front door), reads it to answer lists, and to find the function of a name.
 """
 
 from __future__ import annotations
@@ -23,30 +24,27 @@ FILE = "catalog.json"
 
 
 def generate(directory: Path) -> dict[str, Any]:
-    """Import every function and describe its handlers.
+    """Import every function, and make the catalog.
 
     Args:
         directory: contains a folder for each function.
 
-    Returns:
-        The catalog: the entries of each list by its name ("tools", …), and `functions`: the folder of each name.
-
     Raises:
-        Problem: a function does not load, or two have the same name.
+        Problem: a function does not load, or two tools, prompts or resources have the same name.
     """
     with environment.applied(environment.CREDENTIALS), Functions(directory, without=frozenset({FRONT_DOOR})) as loaded:
         return describe(loaded.by_folder.values())
 
 
 def describe(functions: Iterable[Function]) -> dict[str, Any]:
-    """Describe the handlers of loaded functions, without the front door's.
+    """Make the catalog of loaded functions.
 
     Raises:
-        Problem: two have the same name.
+        Problem: two tools, prompts or resources have the same name.
     """
-    offering = [function for function in functions if function.folder != FRONT_DOOR]
+    listed = [function for function in functions if function.folder != FRONT_DOOR]
     try:
-        return catalog.merge(catalog.build(function.handlers, function.folder) for function in offering)
+        return catalog.merge(catalog.build(function.handlers, function.folder) for function in listed)
     except ValueError as error:
         stop(str(error), after=error)
 
@@ -76,10 +74,17 @@ def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return one line for each different name: "+ tools add", "- prompts plan", "~ tools add" (entry or folder)."""
+    """Return one line for each difference.
+
+    + tools add       a new name
+    - prompts plan    a name that is gone
+    ~ tools add       its entry or its folder has changed
+    ~ scopes          another part of the catalog has changed
+    """
     lines = []
     for list_name in catalog.LISTS_BY_KIND.values():
-        before, after = _entries_by_name(old, list_name), _entries_by_name(new, list_name)
+        before = _entries_by_name(old, list_name)
+        after = _entries_by_name(new, list_name)
         for name in sorted(before.keys() | after.keys()):
             if name not in before:
                 lines.append(f"+ {list_name} {name}")
@@ -87,15 +92,19 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
                 lines.append(f"- {list_name} {name}")
             elif before[name] != after[name]:
                 lines.append(f"~ {list_name} {name}")
-    others = (old.keys() | new.keys()) - {"functions", *catalog.LISTS_BY_KIND.values()}
-    return lines + [f"~ {name}" for name in sorted(others) if name not in old or old[name] != new.get(name)]
+    other_parts = (old.keys() | new.keys()) - {"functions", *catalog.LISTS_BY_KIND.values()}
+    changed_parts = [name for name in sorted(other_parts) if old.get(name) != new.get(name)]
+    return lines + [f"~ {name}" for name in changed_parts]
 
 
 def _entries_by_name(catalog_: Mapping[str, Any], list_name: str) -> dict[str, Any]:
-    """Return the folder and the entry of each name in one list; {} if the value is no catalog."""
+    """Return the folder and the entry of each name in one list; {} if the file of the catalog was damaged."""
+    entries: dict[str, Any] = {}
     try:
         folders = catalog_["functions"][list_name]
-        keyed = {catalog.key_of(entry): entry for entry in catalog_[list_name]}
-        return {key: (folders.get(key), entry) for key, entry in keyed.items()}
-    except (KeyError, TypeError, AttributeError):
+        for entry in catalog_[list_name]:
+            name = catalog.key_of(entry)
+            entries[name] = (folders.get(name), entry)
+    except (KeyError, TypeError, AttributeError):  # a part is missing, or has another type
         return {}
+    return entries

@@ -1,7 +1,7 @@
 """The command `mcp-functions`, also `python -m mcp_functions` and `python -m mcp_functions.local`.
 
-A function that runs a command returns its exit code. An error that the user can correct is one line on stderr, and exit
-code 2.
+The function of a command returns the exit code, or None for 0. If it raises an error that the user can correct, one
+line goes to stderr, and the exit code is 2.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import difflib
 import sys
 import traceback
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,10 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "mcp-functions"
-# in commands/project.py
-IN_PROJECT = ("adopt", "auth", "block", "catalog", "doctor", "events", "init", "new", "next", "set")
-ALONE = ("call", "demo", "kms", "open", "serve", "verify")  # each has a module of its name
-COMMANDS = tuple(sorted((*IN_PROJECT, *ALONE, "attack")))
+PROJECT_COMMANDS = ("adopt", "auth", "block", "catalog", "doctor", "events", "init", "new", "next", "set")
+MODULES = {
+    **dict.fromkeys(PROJECT_COMMANDS, "mcp_functions.local.commands.project"),
+    "attack": "mcp_functions.attack.cli",
+    "call": "mcp_functions.local.commands.call",
+    "demo": "mcp_functions.local.commands.demo",
+    "kms": "mcp_functions.local.commands.kms",
+    "open": "mcp_functions.local.commands.open",
+    "serve": "mcp_functions.local.commands.serve",
+    "verify": "mcp_functions.local.commands.verify",
+}
+COMMANDS = sorted(MODULES)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -53,30 +61,28 @@ def _report(text: str) -> int:
 
 
 class _Commands(click.Group):
-    """Imports a command when it runs: each needs other packages, and none waits for the others'."""
+    """Imports a command only when it runs, because the packages that other commands need take seconds to import."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the names."""
-        return list(COMMANDS)
+        """Return the names of all commands."""
+        return COMMANDS
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command."""
-        if cmd_name not in COMMANDS:
+        """Import one command; None if there is no such command."""
+        if cmd_name not in MODULES:
             return None
-        if cmd_name in IN_PROJECT:
-            group: click.Group = import_module("mcp_functions.local.commands.project").commands
-            return group.commands[cmd_name]
-        module = "attack.cli" if cmd_name == "attack" else f"local.commands.{cmd_name}"
-        command: click.Command = import_module(f"mcp_functions.{module}").command
+        module: Any = import_module(MODULES[cmd_name])
+        command: click.Command = module.commands.commands[cmd_name] if cmd_name in PROJECT_COMMANDS else module.command
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command, if the given one is unknown."""
-        near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-        if args[0] not in COMMANDS and near:
-            message = f"No such command {args[0]!r}. Did you mean {near[0]!r}?"
+        """Find the command; for an unknown name, suggest the most similar one."""
+        name = args[0]
+        similar = difflib.get_close_matches(name, COMMANDS, n=1)
+        if name not in COMMANDS and similar:
+            message = f"No such command {name!r}. Did you mean {similar[0]!r}?"
             raise click.UsageError(message, ctx)
         return super().resolve_command(ctx, args)
 

@@ -1,4 +1,10 @@
-"""Environment variables: those that template.yaml sets on AWS, and those that send AWS clients to the harness."""
+"""The environment variables that the harness sets for functions.
+
+    settings, for_tokens, for_sign_in    the variables that template.yaml sets on AWS (MCP_…)
+    CREDENTIALS, endpoints               what makes AWS clients call the harness, and never AWS
+
+`applied` sets variables in this process for a block.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +15,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-Variables = dict[str, str | None]  # environment variables by name; None removes a variable
+Variables = dict[str, str | None]  # values by name; None: the variable is not set
 
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
 STACK = "local"
 TABLE = f"{STACK}-table"
-LOOPBACK = "127.0.0.1,localhost,::1"
+LOOPBACK = "127.0.0.1,localhost,::1"  # in the form of NO_PROXY
 INSPECTOR_PORT = 6274  # the port of the MCP Inspector's page
 
-# These credentials belong to no account, and no file of the developer is read, so no call reaches AWS by mistake.
+# They belong to no account. AWS clients also read no file of the developer, so no call reaches AWS by mistake.
 CREDENTIALS: Variables = {
     "AWS_ACCESS_KEY_ID": "local",
     "AWS_SECRET_ACCESS_KEY": "local",
@@ -45,7 +51,7 @@ def arn(name: str) -> str:
 
 
 def settings(*, port: int, name: str, key_arn: str) -> Variables:
-    """Return the variables that the template sets, for one stack on this machine.
+    """Return the variables that template.yaml sets for every function, with values for this machine.
 
     Args:
         port: the port for clients, and of the harness's own page.
@@ -60,26 +66,25 @@ def settings(*, port: int, name: str, key_arn: str) -> Variables:
         "MCP_AUTH_MODE": "none",
         "MCP_SERVER_NAME": name,
         "MCP_SERVER_VERSION": "local",
-        # After this time without a sign of life, a task gets another worker. The default of half a minute is long for
-        # a developer who kills a worker.
+        # How long a worker may be silent before its task gets another worker. The default of half a minute is long
+        # for a developer who kills one.
         "MCP_TASK_LEASE_SECONDS": "3",
-        "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),  # from the developer's shell
+        # as the developer's shell has them
+        "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),
         "MCP_AWS_CLIENT": os.environ.get("MCP_AWS_CLIENT"),
         "MCP_ALLOWED_ORIGINS": ",".join(_origins(port)),
         "POWERTOOLS_SERVICE_NAME": STACK,
         "POWERTOOLS_METRICS_NAMESPACE": "mcp-functions",
-        "POWERTOOLS_METRICS_DISABLED": "true",  # only CloudWatch reads them
+        "POWERTOOLS_METRICS_DISABLED": "true",  # only CloudWatch reads metrics
     }
 
 
 def _origins(port: int) -> list[str]:
-    """Return whose web pages may call: the harness's own, the Inspector's, and those that the shell names."""
+    """Return whose web pages may call: the harness's page, the Inspector's page, and those that the shell names."""
     ports = (port, INSPECTOR_PORT)
-    origins = [f"http://{name}:{number}" for number in ports for name in ("localhost", "127.0.0.1")]
-    for origin in os.environ.get("MCP_ALLOWED_ORIGINS", "").split(","):
-        if origin and origin not in origins:
-            origins.append(origin)
-    return origins
+    local_origins = [f"http://{name}:{number}" for number in ports for name in ("localhost", "127.0.0.1")]
+    origins_of_shell = os.environ.get("MCP_ALLOWED_ORIGINS", "").split(",")
+    return list(dict.fromkeys([*local_origins, *filter(None, origins_of_shell)]))  # each once
 
 
 def for_tokens(*, issuer: str, resource: str) -> Variables:
@@ -115,7 +120,14 @@ def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> Variables
 
 
 def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | None = None) -> Variables:
-    """Return the variables that send AWS clients to these URLs, without a proxy."""
+    """Return the variables that send AWS clients to these URLs, without a proxy.
+
+    Args:
+        kms: the URL of KMS.
+        invoke: the URL of Lambda's Invoke API.
+        dynamodb: the URL of DynamoDB, if it runs.
+        s3: the URL of S3, if it runs.
+    """
     without_proxy = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or LOOPBACK
     if LOOPBACK not in without_proxy:
         without_proxy = f"{without_proxy},{LOOPBACK}"
@@ -131,7 +143,7 @@ def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | N
 
 @contextmanager
 def applied(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set variables (None: unset) until the end of the block, then restore the old values."""
+    """Set variables until the end of the block, then restore the values before."""
     before = {name: os.environ.get(name) for name in variables}
     _set(variables)
     try:

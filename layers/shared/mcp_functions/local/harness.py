@@ -29,7 +29,7 @@ from mcp_functions.local.lambdas import MAX_PAYLOAD, Lambdas
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
-from mcp_functions.local.lambdas.own_variables import layered
+from mcp_functions.local.lambdas.own_variables import separated
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.page.controls import Controls
 from mcp_functions.local.page.routes import Page
@@ -155,7 +155,7 @@ class Harness:
         """With `runtime`, kill the process that runs a request of a function, if there is exactly one.
 
         Args:
-            folder: the function's folder; with the suffix WORKER, the worker that continues its tasks.
+            folder: the function's folder; with WORKER_SUFFIX, the worker that continues its tasks.
 
         Returns:
             Whether a process was killed.
@@ -200,7 +200,7 @@ class Harness:
         settings = environment.settings(port=api_loopback.port, name=name, key_arn=self.key_arn) | access.settings
         endpoints = environment.CREDENTIALS | aws
         self._running.enter_context(environment.applied(settings | endpoints))
-        own_variables = self._running.enter_context(layered())
+        own_variables = self._running.enter_context(separated())
         self._template_variables = TemplateVariables(self.directory, settings | endpoints, shell, own_variables)
 
         # 4. The functions, which can call each other from now on.

@@ -18,32 +18,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECONDS = 20  # longest time that a program may take to answer
-ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}  # machine -> Lambda's
+# Lambda's names of architectures, by Python's names of machines
+ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}  # the parameters of the template that `init` writes
 EXTRAS = {"moto": "local", "awslambdaric": "runtime", "mcp": "demo"}  # module -> the extra that installs it
 
 
-class Line(NamedTuple):
-    """What was found of one need.
+class Finding(NamedTuple):
+    """One thing that this machine has or lacks."""
 
-    Attributes:
-        subject: the commands or the parts that need it.
-        text: what was found.
-        remedy: what to do; empty if nothing is missing.
-
-    """
-
-    subject: str
-    text: str
-    remedy: str = ""
+    subject: str  # the commands that need it
+    text: str  # what was found
+    remedy: str = ""  # what to do; "" if nothing is missing
 
 
-def examine(root: Path) -> list[Line]:
-    """Look at this machine.
+def examine(root: Path) -> list[Finding]:
+    """Look for each program and package.
 
     Args:
-        root: a project, whose template names the runtime; without one, the template that `init` writes does.
-
+        root: the project's folder. Its template names the runtime and the architecture, if there is a template.
     """
     parameters = _parameters(root)
     return [
@@ -57,73 +50,75 @@ def examine(root: Path) -> list[Line]:
 
 
 def _parameters(root: Path) -> dict[str, str]:
-    """Return the runtime and the architecture of the template."""
+    """Return the runtime and the architecture of the template, or those of a new project."""
     if not (root / template.FILE).is_file():
         return DEFAULTS
     declared = template.read(root / template.FILE).get("Parameters", {})
     return {name: str(declared.get(name, {}).get("Default", default)) for name, default in DEFAULTS.items()}
 
 
-def _extras() -> Line:
+def _extras() -> Finding:
     missing = {extra for module, extra in EXTRAS.items() if find_spec(module) is None}
     if sys.platform != "linux":
         missing.discard("runtime")  # awslambdaric runs on Linux only
     if missing:
         names = sorted(missing)
         install = f"pip install 'mcp-functions[{','.join(names)}]'"
-        return Line("serve, demo", f"not installed: {', '.join(names)}", install)
-    return Line("serve, demo", f"Python {platform.python_version()}, with every extra that runs here")
+        return Finding("serve, demo", f"not installed: {', '.join(names)}", install)
+    return Finding("serve, demo", f"Python {platform.python_version()}, with every extra that runs here")
 
 
-def _sam(root: Path) -> Line:
+def _sam(root: Path) -> Finding:
     project_sam = root / ".venv-sam/bin/sam"  # where the project's Makefile installs it
     version = _first_line(shutil.which("sam") or str(project_sam), "--version")
     if not version:
-        return Line("build, deploy", "there is no SAM CLI", "make build installs it, or: pipx install aws-sam-cli")
-    return Line("build, deploy", version)
+        return Finding("build, deploy", "there is no SAM CLI", "make build installs it, or: pipx install aws-sam-cli")
+    return Finding("build, deploy", version)
 
 
-def _compiler(runtime: str) -> Line:
-    """Find the interpreter that compiles the layers, where the layers' Makefile looks for it."""
+def _compiler(runtime: str) -> Finding:
+    """Find the interpreter that compiles the layers, in the order of the layers' Makefile."""
     for python in _interpreters(runtime):
         version = _first_line(python, "-c", "import sys; print(*sys.version_info[:3], sep='.')")
         if version:
-            return Line("layers", f"are compiled with {python} ({version})")
+            return Finding("layers", f"are compiled with {python} ({version})")
     number = runtime.removeprefix("python")
     missing = f"there is no {runtime}, so they would not be compiled, and a cold start would take twice as long"
-    return Line("layers", missing, f"uv python install {number}, or: pyenv install {number}")
+    return Finding("layers", missing, f"uv python install {number}, or: pyenv install {number}")
 
 
 def _interpreters(runtime: str) -> Iterator[str]:
-    if python := shutil.which(runtime):
-        yield python
+    """Yield candidates for the interpreter of a runtime, e.g. "python3.13"; "" may be one of them."""
+    yield shutil.which(runtime) or ""
     number = runtime.removeprefix("python")
-    if uv := shutil.which("uv"):
+    uv = shutil.which("uv")
+    if uv:
         yield _first_line(uv, "python", "find", number)
-    if pyenv := shutil.which("pyenv"):
+    pyenv = shutil.which("pyenv")
+    if pyenv:
         versions = Path(_first_line(pyenv, "root")) / "versions"
         yield from map(str, sorted(versions.glob(f"{number}*/bin/{runtime}")))
 
 
-def _architecture(architecture: str) -> Line:
+def _architecture(architecture: str) -> Finding:
     here = ARCHITECTURES.get(platform.machine(), platform.machine())
     if here == architecture:
-        return Line("architecture", f"{architecture}, as this machine's")
+        return Finding("architecture", f"{architecture}, as this machine's")
     text = f"the template's is {architecture}, and this machine's {here}: sam local emulates it, slowly"
-    return Line("architecture", text)
+    return Finding("architecture", text)
 
 
-def _engine() -> Line:
+def _engine() -> Finding:
     for name in ("docker", "finch", "podman"):
         engine = shutil.which(name)
         version = _first_line(engine, "info", "--format", "{{.ServerVersion}}") if engine else ""
         if version:
-            return Line("sam local", f"{name} {version}")
-    return Line("sam local", "no container engine answers", "install Docker and start it; all else works without")
+            return Finding("sam local", f"{name} {version}")
+    return Finding("sam local", "no container engine answers", "install Docker and start it; all else works without")
 
 
-def _aws() -> Line:
-    names = (
+def _aws() -> Finding:
+    names = (  # any one of these gives credentials
         "AWS_ACCESS_KEY_ID",
         "AWS_PROFILE",
         "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
@@ -133,8 +128,8 @@ def _aws() -> Line:
     variables = [name for name in names if os.environ.get(name)]
     places = variables or [str(path) for path in files if path.expanduser().is_file()]
     if places:
-        return Line("credentials", f"of AWS in {', '.join(places)} (not tried)")
-    return Line("credentials", "none of AWS, which only a deployment needs", "aws configure sso, or set AWS_PROFILE")
+        return Finding("credentials", f"of AWS in {', '.join(places)} (not tried)")
+    return Finding("credentials", "none of AWS, which only a deployment needs", "aws configure sso, or set AWS_PROFILE")
 
 
 def _first_line(program: str, *words: str) -> str:

@@ -1,4 +1,4 @@
-"""Errors that the user at the terminal can correct: each is one line that names the correction."""
+"""Errors of the commands. A `Problem` is one line that tells the user what to correct."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 class Problem(click.ClickException):
-    """The user or the machine has to change something. The command line prints the line and exits with 2."""
+    """The user has to change something. The command prints the line, and exits with 2."""
 
 
 class DemoError(Exception):
@@ -29,7 +29,7 @@ def stop(text: str, *, after: BaseException | None = None) -> NoReturn:
 
 
 def not_installed(error: ModuleNotFoundError, extra: str) -> Problem:
-    """Name the missing package, and the extra of this project that installs it."""
+    """Make a problem that names the missing package, and the extra of this project that installs it."""
     return Problem(f"{error.name} is not installed: pip install 'mcp-functions[{extra}]'")
 
 

@@ -1,4 +1,9 @@
-"""AWS's services for one harness: KMS, DynamoDB with the author's tables, and S3 where a bucket is named."""
+"""Starts the copies of AWS's services for a harness.
+
+KMS         with the project's key
+DynamoDB    with the toolkit's table, and with the tables that template.yaml declares for an author's functions
+S3          if the shell's MCP_BLOBS names a bucket
+"""
 
 from __future__ import annotations
 
@@ -14,21 +19,22 @@ from mcp_functions.local.loopback import started
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from contextlib import ExitStack
     from pathlib import Path
 
     from mcp_functions.local.environment import Variables
 
-OWN_TABLE = "Table"  # the logical id of the toolkit's own table
+TOOLKIT_TABLE = "Table"  # the logical id of the toolkit's table
+# the properties of AWS::DynamoDB::Table that CreateTable takes as they are
 SCHEMA_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
 
 def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str) -> tuple[str, Variables]:
-    """Start KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket.
+    """Start the services.
 
     Args:
-        starting: stops them when it is closed.
+        starting: stops the services when it is closed.
         state_dir: keeps the KMS key and the table between runs.
         directory: the folder of the functions; the template beside it declares the author's tables.
         invoke_url: the URL of Lambda's Invoke API.
@@ -37,33 +43,36 @@ def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str
         The ARN of the KMS key, and the variables that send AWS clients to these services and to the Invoke API.
     """
     kms_api = kms.KmsApi(keyfile.load(state_dir))
-    kms_api.warm()  # functions wait for a shorter time than moto needs for its first answer
-    tables = stored_tables(starting, state_dir, own_tables(directory))
+    kms_api.warm()  # moto's first answer takes longer than a function waits
+    kms_url = started(starting, kms_api.answer, kms.MAX_REQUEST)
+    tables = stored_tables(starting, state_dir, author_tables(directory))
+    dynamodb_url = started(starting, tables.answer, dynamodb.MAX_REQUEST)
+    s3_url = None
     bucket = os.environ.get("MCP_BLOBS")
-    s3_api = s3.S3Api(bucket, s3.MemoryBucket()) if bucket else None
-    return kms_api.arn, environment.endpoints(
-        kms=started(starting, kms_api.answer, kms.MAX_REQUEST),
-        invoke=invoke_url,
-        dynamodb=started(starting, tables.answer, dynamodb.MAX_REQUEST),
-        s3=started(starting, s3_api.answer, s3.MAX_OBJECT) if s3_api else None,
-    )
+    if bucket:
+        s3_url = started(starting, s3.S3Api(bucket, s3.MemoryBucket()).answer, s3.MAX_OBJECT)
+    return kms_api.arn, environment.endpoints(kms=kms_url, invoke=invoke_url, dynamodb=dynamodb_url, s3=s3_url)
 
 
-def stored_tables(starting: ExitStack, state_dir: Path, author_tables: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
-    """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
+def stored_tables(starting: ExitStack, state_dir: Path, more_tables: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
+    """Return DynamoDB with the toolkit's table and more tables.
+
+    Args:
+        starting: closes the file of the toolkit's table when it is closed.
+        state_dir: has the file, which keeps the items of the toolkit's table between runs.
+        more_tables: the parameters of CreateTable for each; their items are in memory only.
+    """
     file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
-    tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *author_tables)
+    tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *more_tables)
     return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
 
 
-def own_tables(directory: Path, *, name: str = f"{environment.STACK}-{{}}") -> list[dict[str, Any]]:
-    """Return the tables that template.yaml declares for an author's functions, as requests of CreateTable.
-
-    A table whose properties only a deployment knows is left out.
+def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{{}}") -> list[dict[str, Any]]:
+    """Return the parameters of CreateTable for each table that template.yaml declares for an author's functions.
 
     Args:
         directory: the folder of the functions; the template is in its parent.
-        name: the form of a table's name, with {} for its logical id.
+        name_format: the name of a table without TableName, with {} for its logical id.
 
     Raises:
         Problem: the template cannot be read.
@@ -71,28 +80,25 @@ def own_tables(directory: Path, *, name: str = f"{environment.STACK}-{{}}") -> l
     path = template.find(directory)
     if path is None:
         return []
-    return list(_requests(template.read(path), name))
-
-
-def _requests(parsed: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    parsed = template.read(path)
     resolver = Resolver(parsed, stack=environment.STACK, key_arn="")
+    tables: list[Any] = []
     for logical_id, resource in parsed["Resources"].items():
-        schema = _schema(str(resource.get("Type")), resource.get("Properties") or {})
-        if logical_id == OWN_TABLE or not schema:
+        properties = resource.get("Properties") or {}
+        schema = _schema(str(resource.get("Type")), properties)
+        if logical_id == TOOLKIT_TABLE or not schema:
             continue
-        table_name = resource.get("Properties", {}).get("TableName", name.format(logical_id))
-        try:
-            resolved: Any = resolver.value({"TableName": table_name, "BillingMode": "PAY_PER_REQUEST", **schema})
-        except Unknown:
-            continue
-        yield resolved
+        name = properties.get("TableName", name_format.format(logical_id))
+        with contextlib.suppress(Unknown):  # a table whose properties only a deployment knows is left out
+            tables.append(resolver.value({"TableName": name, "BillingMode": "PAY_PER_REQUEST", **schema}))
+    return tables
 
 
-def _schema(kind: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys and indexes of a table; {} if the resource is no table."""
-    if kind == "AWS::DynamoDB::Table":
+def _schema(resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys and indexes of a table as CreateTable takes them; {} if the resource is no table."""
+    if resource_type == "AWS::DynamoDB::Table":
         return {name: properties[name] for name in SCHEMA_PROPERTIES if name in properties}
-    if kind == "AWS::Serverless::SimpleTable":
+    if resource_type == "AWS::Serverless::SimpleTable":
         key = properties.get("PrimaryKey", {"Name": "id", "Type": "String"})
         return {
             # SAM names types by a word, DynamoDB by its first letter

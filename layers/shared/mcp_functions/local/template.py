@@ -1,8 +1,8 @@
-"""Reads template.yaml as plain data; short functions get their long form: `!Ref X` is {"Ref": "X"}."""
+"""Reads template.yaml as plain data. CloudFormation's short forms become long forms: `!Ref X` is {"Ref": "X"}."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import yaml
 
@@ -12,6 +12,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE = "template.yaml"
+
+
+def _long_form(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> dict[str, Any]:
+    """Return the long form of a short one, e.g. of the tag "Sub" with a scalar."""
+    name = tag if tag in {"Ref", "Condition"} else f"Fn::{tag}"
+    match node:
+        case yaml.SequenceNode():
+            return {name: loader.construct_sequence(node, deep=True)}
+        case yaml.MappingNode():
+            return {name: loader.construct_mapping(node, deep=True)}
+        case yaml.ScalarNode():
+            return {name: loader.construct_scalar(node)}
+    raise TypeError(node)
+
+
+class _Loader(yaml.SafeLoader):
+    """A SafeLoader that knows the short forms, which are tags that begin with "!"."""
+
+    yaml_multi_constructors: ClassVar = {**yaml.SafeLoader.yaml_multi_constructors, "!": _long_form}
 
 
 def find(directory: Path) -> Path | None:
@@ -58,22 +77,8 @@ def parse(source: str) -> dict[str, Any]:
     Raises:
         ValueError: the text is not YAML, or has no resources.
     """
-
-    class Loader(yaml.SafeLoader):
-        """A SafeLoader that knows the short functions."""
-
-    def long_form(loader: yaml.SafeLoader, tag: str, node: Any) -> dict[str, Any]:  # noqa: ANN401 - a kind of yaml.Node
-        name = tag if tag in {"Ref", "Condition"} else f"Fn::{tag}"
-        match node:
-            case yaml.SequenceNode():
-                return {name: loader.construct_sequence(node, deep=True)}
-            case yaml.MappingNode():
-                return {name: loader.construct_mapping(node, deep=True)}
-        return {name: loader.construct_scalar(node)}
-
-    Loader.add_multi_constructor("!", long_form)
     try:
-        parsed = yaml.load(source, Loader)  # noqa: S506 - a SafeLoader
+        parsed = yaml.load(source, _Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}: " if mark else ""

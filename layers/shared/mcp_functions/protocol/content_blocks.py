@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 
 # FastMCP's Image, Audio and File have one of these methods each.
 FASTMCP_METHODS = ("to_image_content", "to_audio_content", "to_resource_content")
-# For each type of a content block, the members that must be strings. A "resource" has a rule of its own.
+# The members that must be strings, for each type of a content block except "resource".
 STRING_MEMBERS = {
     "text": ("text",),
     "image": ("data", "mimeType"),
     "audio": ("data", "mimeType"),
     "resource_link": ("uri", "name"),
-    "resource": (),
 }
 
 
@@ -128,10 +127,12 @@ def _to_sdk_content(value: object) -> object:
 
 
 def _is_block(value: JSONValue) -> TypeGuard[JSONObject]:
-    if not isinstance(value, dict) or value.get("type") not in STRING_MEMBERS:
+    if not isinstance(value, dict):
         return False
-    if value["type"] == "resource":
+    if value.get("type") == "resource":
         return _is_resource_contents(value.get("resource"))
+    if value.get("type") not in STRING_MEMBERS:
+        return False
     return all(isinstance(value.get(member), str) for member in STRING_MEMBERS[value["type"]])
 
 

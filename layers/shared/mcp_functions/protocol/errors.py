@@ -1,17 +1,15 @@
 """Every JSON-RPC error that a client can receive, with its code, its HTTP status and its message.
 
-Codes and statuses are those of the specification (basic/transports). Where it leaves the status open, the status is
-200, because the official TypeScript client reads JSON-RPC errors at 200 and 400 only. The message goes to the client;
-`reason`, a constant, goes to the log.
+Codes and statuses are those of the specification (basic/transports). If the specification does not set the status, it
+is 200, because the official TypeScript client reads JSON-RPC errors only at the statuses 200 and 400.
 
-Each class is a row of a table: it sets `code, status, default_message` in one line, and inherits what it omits. The
-rows are in groups, of which the last has no JSON-RPC errors:
+Each class sets `code, status, default_message` in one line, and inherits what it does not set. The sections:
 
-    the request is not valid       the client sent something else than the specification allows
-    the caller may not do this     a valid request, but the access token does not allow it
-    it cannot be fulfilled         a valid request, but there is no such name, or its state is not valid
-    the server failed              an author's code, a setting, KMS or a table
-    exceptions of an author        they become results, or end a round
+    the request is not valid              the client sent something else than the specification allows
+    the caller may not do this            a valid request, but the access token does not allow it
+    the request cannot be fulfilled       a valid request, but there is no such name, or its state is not valid
+    the server failed                     an author's code, a setting, KMS or a table
+    exceptions of an author's function    no JSON-RPC errors: they become results, or end a round
 """
 
 from __future__ import annotations
@@ -22,21 +20,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_QUOTE = 200  # how many characters of a client's text an error may repeat
+MAX_QUOTE = 200  # the most characters of a client's text that an error repeats
 PLACEHOLDER = r"\{[^{}]*\}"  # a `{name}` in the rule of a DeveloperError
 
 
 class McpError(Exception):
-    """A JSON-RPC error. A class that sets none of the first three attributes is sent as "Internal error".
+    """A JSON-RPC error.
 
     Attributes:
         code: the error code of JSON-RPC.
         status: the status of the HTTP response.
-        default_message: the message of an error that is raised without one.
-        is_server_fault: True if the server failed, which an alarm counts. Most errors refuse a request: False.
+        default_message: the message of an error that is raised without a message.
+        is_server_fault: True if the server failed, which an alarm counts; False if the server refuses a request.
         message: the message for the client.
         data: the `data` member for the client; None if there is none.
-        reason: a constant for the log, which the client does not get.
+        reason: a constant text for the log, which the client does not get.
         headers: the headers of the HTTP response, beside those that every response has.
         id: the id of the JSON-RPC request, if it was read before the error.
     """
@@ -56,8 +54,8 @@ class McpError(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Keep what goes to the client, and `reason` for the log (default: the name of the class)."""
-        super().__init__(message or self.default_message)
         self.message = message or self.default_message
+        super().__init__(self.message)
         self.data = data
         self.reason = reason or type(self).__name__
         self.id = id
@@ -126,7 +124,7 @@ class MissingRequiredClientCapability(McpError):
 
         Args:
             required: the `ClientCapabilities` object that would have been enough.
-            text: what follows in the message.
+            text: the end of the message, after the names of the capabilities.
             data: further members of `data`.
         """
         message = f"{self.default_message}: {', '.join(capability_names(required))}{text}"
@@ -147,12 +145,12 @@ class UnsupportedProtocolVersion(McpError):
 
 
 class Unauthorized(InvalidRequest):
-    """The access token is not valid for this server. Only the log has the check that failed (`reason`)."""
+    """The access token is not valid for this server. Only the log says which check failed (`reason`)."""
 
     status, default_message = 401, "Invalid access token"
 
     def __init__(self, reason: str, challenge: str) -> None:
-        """Keep the reason for the log, and the `WWW-Authenticate` header for the client."""
+        """Keep the reason for the log, and the value of the header `WWW-Authenticate` for the client."""
         super().__init__(data={"reason": "invalid_token"}, reason=reason, headers={"www-authenticate": challenge})
 
 
@@ -162,11 +160,11 @@ class InsufficientScope(InvalidRequest):
     status, default_message = 403, "The access token lacks a scope"
 
     def __init__(self, scope: str, challenge: str) -> None:
-        """Keep all required scopes, and the `WWW-Authenticate` header that asks for them."""
+        """Keep all required scopes, separated by spaces, and the value of `WWW-Authenticate` that asks for them."""
         super().__init__(data={"reason": "insufficient_scope", "scope": scope}, headers={"www-authenticate": challenge})
 
 
-# ---- The request is well formed, but cannot be fulfilled
+# ---- The request cannot be fulfilled
 
 
 class InvalidRequestState(InvalidParams):
@@ -284,7 +282,7 @@ class FunctionStopped(Busy):
         super().__init__(type(self).__name__, retry_after=300)
 
 
-# ---- Exceptions of an author's function, and signals
+# ---- Exceptions of an author's function
 
 
 class ToolError(Exception):

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # "token" of RFC 9110, section 5.6.2
 INTEGER_AS_DECIMAL = r"(?P<integer>-?\d+)\.0+"  # 42.0, as some clients write 42
 JSON_TYPES = ("string", "integer", "boolean")  # the types of arguments that a header may repeat
-# Keywords whose value holds no further schemas, or whose schemas `_annotated_schemas` visits by name (`properties`).
-NOT_SUBSCHEMAS = ("properties", "enum", "const", "default", "examples")
+VALUE_KEYWORDS = ("enum", "const", "default", "examples")  # keywords that hold values, and no schemas
 
 
 class HeaderParameter(NamedTuple):
@@ -114,7 +113,7 @@ def _annotated_schemas(schema: object, path: Path) -> Iterator[tuple[Path, dict[
     """Yield each annotated schema inside a schema, with its path.
 
     Args:
-        schema: a schema, or a list with schemas in it.
+        schema: a schema, or a list with schemas in it, such as the value of `anyOf`.
         path: the path of this schema.
     """
     if isinstance(schema, list):
@@ -124,13 +123,12 @@ def _annotated_schemas(schema: object, path: Path) -> Iterator[tuple[Path, dict[
         return
     if "x-mcp-header" in schema:
         yield path, schema
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
-        for name, member in properties.items():
-            path_of_member = None if path is None else (*path, name)
-            yield from _annotated_schemas(member, path_of_member)
     for keyword, value in schema.items():
-        if keyword not in NOT_SUBSCHEMAS:
+        if keyword == "properties" and isinstance(value, dict):
+            for name, member in value.items():
+                path_of_member = None if path is None else (*path, name)
+                yield from _annotated_schemas(member, path_of_member)
+        elif keyword not in VALUE_KEYWORDS:
             yield from _annotated_schemas(value, None)
 
 

@@ -6,9 +6,9 @@
     Mcp-Name                `params.name` or `params.uri`            in a call
     Mcp-Param-<name>        an argument (see `header_parameters`)    if the argument is there
 
-A router reads the headers, and a Lambda reads the body. So every Lambda compares the two: "servers that process the
-message body MUST reject requests where the values specified in the headers do not match the values in the request
-body". A header has a text as it is, or as `=?base64?…?=` if a header cannot hold the text.
+A router may read only the headers, and a Lambda function reads the body. So every function compares the two: "servers
+that process the message body MUST reject requests where the values specified in the headers do not match the values in
+the request body". A text that a header cannot hold is sent in base64: "✓" is `=?base64?4pyT?=`.
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ if TYPE_CHECKING:
 VERSION_HEADER = "MCP-Protocol-Version"
 METHOD_HEADER = "Mcp-Method"
 NAME_HEADER = "Mcp-Name"
-# These two surround the base64 of a text that a header cannot hold as it is.
-PREFIX = "=?base64?"
-SUFFIX = "?="
+BASE64_PREFIX = "=?base64?"
+BASE64_SUFFIX = "?="
 
 
 def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     """Check the headers and the `_meta` of a request.
 
-    If several checks fail, the client gets the error of the first, so their order is a part of the behaviour.
+    The order of the checks decides which error the client gets if several fail.
 
     Args:
         message: one JSON-RPC request.
@@ -54,23 +53,26 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         UnsupportedProtocolVersion: this server does not implement the revision (basic/versioning).
     """
     check_no_contradiction(message, headers)
-    version = _requested_version(message)
+    _check_meta(message)
     required = [VERSION_HEADER, METHOD_HEADER]
-    # If the name is missing or is not a string, the search for the handler refuses the call, with InvalidParams.
+    # A call without a name, or whose name is no string, gets InvalidParams from `handlers.lookup`.
     if message["method"] in CALL_METHODS and isinstance(_name_in(message), str):
         required.append(NAME_HEADER)
     for header in required:
         if header.lower() not in headers:
             raise HeaderMismatch(message=f"The header {header} is missing")
+    version = message["params"]["_meta"][META_PROTOCOL_VERSION]
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
 
 
 def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Check that no header contradicts the body, whatever revision the client speaks. A header may be missing.
+    """Check that no header contradicts the body. A header may be missing.
+
+    Clients of earlier revisions are checked too, and notifications, which need no `_meta`.
 
     Args:
-        message: a JSON-RPC message. A notification needs no `_meta`.
+        message: a JSON-RPC message.
         headers: the headers of the HTTP request, with names in lower case.
 
     Raises:
@@ -87,9 +89,9 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
 
 
 def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-    """Check that a request about a task repeats the task's id (extension io.modelcontextprotocol/tasks).
+    """Check that the header `Mcp-Name` of a request about a task repeats the id of the task (extension tasks).
 
-    This is not a part of `check_request`: without the extension these methods do not exist, whatever the headers say.
+    `check_request` does not check this header, because without the extension these methods do not exist.
 
     Raises:
         HeaderMismatch: `Mcp-Name` is missing, or differs from `params.taskId`.
@@ -100,31 +102,36 @@ def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         check_value(headers, NAME_HEADER, task_id)
 
 
-def _requested_version(message: JSONRPCRequest) -> str:
-    """Return the protocol version in a request's `_meta`.
+def _check_meta(message: JSONRPCRequest) -> None:
+    """Check the members that every `_meta` must have.
 
     Raises:
-        InvalidParams: `_meta` lacks a required member.
-        UnsupportedProtocolVersion: a client of an earlier revision sent `initialize`.
+        InvalidParams: `_meta` lacks one of them.
+        UnsupportedProtocolVersion: the same in `initialize`, a method of earlier revisions.
     """
     params = message["params"]
-    meta = params.get("_meta")
-    if not isinstance(meta, dict):
-        text = f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
-    elif not isinstance(meta.get(META_PROTOCOL_VERSION), str):
-        text = f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
-    elif not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
-        text = f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
-    else:
-        return str(meta[META_PROTOCOL_VERSION])
+    fault = _meta_fault(params.get("_meta"))
+    if not fault:
+        return
     if message["method"] == "initialize":
         # Basic/versioning: a server "SHOULD name the versions it supports in any error it returns to initialize".
         raise UnsupportedProtocolVersion(str(params.get("protocolVersion")), SUPPORTED_VERSIONS)
-    raise InvalidParams(text)
+    raise InvalidParams(fault)
+
+
+def _meta_fault(meta: object) -> str:
+    """Say what is wrong with a `_meta`; "" if nothing is."""
+    if not isinstance(meta, dict):
+        return f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
+    if not isinstance(meta.get(META_PROTOCOL_VERSION), str):
+        return f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
+    if not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
+        return f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
+    return ""
 
 
 def _name_in(message: Mapping[str, Any]) -> object:
-    """Return the name or URI that a request calls or completes; None if it has none."""
+    """Return the name or URI in a call or a completion; None for other messages, or if it is missing."""
     method = message.get("method")
     if method == "completion/complete":
         return value_at(message, "params", "ref", "name") or value_at(message, "params", "ref", "uri")
@@ -159,28 +166,30 @@ def read_value(headers: Mapping[str, str], name: str) -> str:
         raise HeaderMismatch(message=f"The header {name} is missing")
     try:
         return decode(value)
-    except ValueError:  # hidden, because its text quotes the value
+    except ValueError:  # `from None`, because the text of this error quotes the value
         raise HeaderMismatch(message=f"The header {name} is not valid base64") from None
 
 
 def mismatch(name: str) -> HeaderMismatch:
-    """Return the error of a header that differs from the body. It quotes neither of the two values."""
+    """Return the error for a header that differs from the body. Its text quotes neither of the two values."""
     return HeaderMismatch(message=f"The header {name} does not say what the body says")
 
 
 def decode(value: str) -> str:
-    """Decode the value of a header: `=?base64?4pyT?=` is "✓", and a value without the marks is the text itself.
+    """Decode the value of a header: `=?base64?4pyT?=` is "✓", and a value without prefix and suffix is the text itself.
 
     Raises:
-        ValueError: the value is marked as base64, but is not strict base64 of UTF-8.
+        ValueError: the value has the prefix and the suffix, but no strict base64 of UTF-8 between them.
     """
-    value = value.strip(" \t")
-    is_marked = value.startswith(PREFIX) and value.endswith(SUFFIX)
-    if not is_marked or len(value) < len(PREFIX) + len(SUFFIX):  # in "=?base64?=" both marks share one "?"
-        return value
-    encoded = value[len(PREFIX) : -len(SUFFIX)]
+    text = value.strip(" \t")
+    is_base64 = text.startswith(BASE64_PREFIX) and text.endswith(BASE64_SUFFIX)
+    is_too_short = len(text) < len(BASE64_PREFIX + BASE64_SUFFIX)  # "=?base64?=" has one "?" for both
+    if not is_base64 or is_too_short:
+        return text
+    encoded = text[len(BASE64_PREFIX) : -len(BASE64_SUFFIX)]
     decoded = binascii.a2b_base64(encoded, strict_mode=True)
-    # The decoder ignores unused bits in the last character, so several texts decode alike. Only one of them is valid.
+    # The decoder ignores unused bits of the last character, so several texts decode to the same bytes. Only the text
+    # that an encoder writes is valid.
     if binascii.b2a_base64(decoded, newline=False).decode() != encoded:
         raise ValueError(encoded)
     return decoded.decode()
@@ -189,7 +198,7 @@ def decode(value: str) -> str:
 def encode(value: str) -> str:
     """Encode a text for `decode`: as base64 if a header cannot hold it."""
     is_plain = value.isascii() and value.isprintable() and value == value.strip()
-    if is_plain and not value.startswith(PREFIX):
+    if is_plain and not value.startswith(BASE64_PREFIX):
         return value
     encoded = binascii.b2a_base64(value.encode(), newline=False).decode()
-    return f"{PREFIX}{encoded}{SUFFIX}"
+    return f"{BASE64_PREFIX}{encoded}{BASE64_SUFFIX}"

@@ -107,7 +107,7 @@ def read_annotations(value: object, known: Members = CONTENT_ANNOTATIONS) -> dic
         known: CONTENT_ANNOTATIONS (`Annotations` in schema.ts), or TOOL_ANNOTATIONS (`ToolAnnotations`).
 
     Raises:
-        TypeError: a hint is unknown, or has a value that it cannot have.
+        TypeError: a member is unknown, or has a wrong value.
     """
     return _read_members("annotations", value, known)
 
@@ -147,12 +147,10 @@ def read_meta(value: object) -> dict[str, Any] | None:
             raise TypeError(message)
     try:
         plain: dict[str, Any] = to_json(dict(value))
-        dumps(plain)  # raises ValueError for NaN and Infinity, which `to_json` keeps
-    except NotJson as error:
-        message = f"JSON cannot carry meta ({error})"
-        raise TypeError(message) from None
-    except ValueError:
-        message = "JSON cannot carry meta (it holds NaN or Infinity)"
+        dumps(plain)  # a check: it raises ValueError for NaN and Infinity, which `to_json` keeps
+    except ValueError as error:
+        reason = error if isinstance(error, NotJson) else "it holds NaN or Infinity"
+        message = f"JSON cannot carry meta ({reason})"
         raise TypeError(message) from None
     return plain or None
 
@@ -162,14 +160,13 @@ def _is_meta_key(key: object) -> bool:
     if not isinstance(key, str):
         return False
     prefix, slash, name = key.rpartition("/")
+    is_name = re.fullmatch(NAME, name) is not None
     if not slash:
-        return bool(re.fullmatch(NAME, name))
+        return is_name
     labels = prefix.split(".")
-    if not all(re.fullmatch(LABEL, label) for label in labels):
-        return False
+    is_prefix = all(re.fullmatch(LABEL, label) for label in labels)
     is_reserved = len(labels) > 1 and labels[1] in RESERVED_LABELS
-    has_valid_name = name == "" or bool(re.fullmatch(NAME, name))
-    return has_valid_name and not is_reserved
+    return is_prefix and not is_reserved and (is_name or name == "")
 
 
 def add_tags(meta: dict[str, Any] | None, tags: Collection[str]) -> dict[str, Any] | None:

@@ -1,12 +1,12 @@
-"""A strict JSON reader for requests that the server does not trust, on top of the standard library's decoder.
+r"""A strict JSON reader for requests that the server does not trust, on top of the standard library's decoder.
 
-    duplicate keys              refused, because two readers would see two different requests
-    NaN, Infinity, 1e999        refused, because JSON or a double has no such number
-    more than 64 levels         refused, because recursive code behind this reader would fail
-    half of a surrogate pair    refused, because UTF-8 cannot hold it
+    {"a": 1, "a": 2}              refused, because one reader takes the first member, and another the last
+    NaN, Infinity, 1e999          refused, because JSON or a double has no such number
+    more than 64 levels           refused, because recursive code that reads the value later would fail
+    "\ud83d", half of an emoji    refused, because UTF-8 cannot hold half of a surrogate pair
 
-A number without a fraction becomes an `int` however it was written: 1.0 and 1 must be the same number for every later
-reader, also when the arguments are hashed.
+A number without a fraction becomes an `int`, also if it was written as 1.0. So 1.0 and 1 are equal in a hash of the
+arguments.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 MAX_DEPTH = 64  # levels of nested arrays and objects in a request
-DIGITS_OF_DOUBLE = 309  # the digits of the largest double before its point; longer integers are refused
-MAX_VALUES = 100_000  # the values in one document that pydantic or jsonschema validates
-MAX_EXACT = 2**53  # a double beyond this no longer identifies one integer
+DIGITS_OF_DOUBLE = 309  # the largest double, 1.8e308, has so many digits
+MAX_VALUES = 100_000  # the most values in one document that pydantic or jsonschema validates
+MAX_EXACT = 2**53  # up to this number, each integer has a double of its own
 CONTAINERS = (dict, list, tuple)
-SURROGATE = r"\\u[dD]"  # the begin of an escape that may be half of a pair: \ud83d
+SURROGATE = r"\\u[dD]"  # the first characters of an escape that may be half of a surrogate pair: \ud83d
 
 
 def loads(text: str | bytes) -> JSONValue:
@@ -39,18 +39,18 @@ def loads(text: str | bytes) -> JSONValue:
     """
     try:
         string = text if isinstance(text, str) else text.decode()
-        string.encode()  # a Python string can hold half of a surrogate pair
-        # While a document is read, none of it is garbage. The collector would still look at all of it again for every
-        # few hundred containers, and 4 MiB of nested arrays would take four times as long.
+        string.encode()  # raises UnicodeEncodeError: a Python string can hold half of a surrogate pair
+        # The collector would look at the new containers again and again, although none of them is garbage yet. Then
+        # 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
-        may_be_deep = string.count("[") + string.count("{") > MAX_DEPTH  # the count is cheap, and includes strings
-        if may_be_deep and is_deeper(value, MAX_DEPTH):
+        # Few brackets cannot make a deep value. To count them is faster than to walk through every value.
+        brackets = string.count("[") + string.count("{")
+        if brackets > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
-        if "\\" in string and re.search(SURROGATE, string):
+        if re.search(SURROGATE, string):
             _check_unicode(value)
-    # A ParseError passes, because it is no ValueError. The errors of the standard library are hidden with `from None`,
-    # because their texts quote the request.
+    # `from None`, because the texts of these errors quote the request. A ParseError is no ValueError and is not caught.
     except UnicodeEncodeError:
         raise ParseError(message="A JSON string holds half of a surrogate pair") from None
     except (ValueError, RecursionError) as error:
@@ -68,19 +68,17 @@ def copy_json(value: JSONValue) -> JSONValue:
 
 
 def is_deeper(value: object, levels: int) -> bool:
-    """Check without recursion whether containers are nested deeper than `levels`."""
-    return any(depth > levels for depth, _containers in enumerate(by_level(value), start=1))
+    """Tell whether arrays and objects are nested in more than `levels` levels."""
+    return any(level > levels for level, _container in walk(value))
 
 
 def check_size(value: object) -> None:
-    """Refuse a value that is too expensive to validate: pydantic keeps 400 bytes for each invalid value.
+    """Refuse a value that is too expensive to validate: pydantic needs 400 bytes for each error.
 
     Raises:
         ValueError: the value holds more than MAX_VALUES values.
     """
-    count = 0
-    for containers in by_level(value):
-        count += sum(map(len, containers))
+    count = sum(len(container) for _level, container in walk(value))
     if count > MAX_VALUES:
         message = f"holds more than {MAX_VALUES} values"
         raise ValueError(message)
@@ -100,16 +98,21 @@ class GcPause:
             gc.enable()
 
 
-def by_level(value: object) -> Iterator[list[Any]]:
-    """Yield the containers of each level, the outermost level first: [[1], {"a": []}] has levels of 1, 2 and 1."""
+def walk(value: object) -> Iterator[tuple[int, Any]]:
+    """Yield every dict, list and tuple in a value, with its level. The value itself has level 1, and comes first.
+
+    There is no recursion, so the value may be nested without limit.
+    """
+    level = 1
     containers: list[Any] = [value] if isinstance(value, CONTAINERS) else []
     while containers:
-        yield containers
-        inner = []
+        inner: list[Any] = []
         for container in containers:
+            yield level, container
             children = container.values() if isinstance(container, dict) else container
             inner += [child for child in children if isinstance(child, CONTAINERS)]
         containers = inner
+        level += 1
 
 
 def _read_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -129,7 +132,7 @@ def _read_float(text: str) -> int | float:
 
 def _read_integer(text: str) -> int:
     if len(text) >= DIGITS_OF_DOUBLE:
-        _check_magnitude(float(text))  # the limit is the same for 1e308 and for its digits
+        _check_magnitude(float(text))  # an integer has the limit of a double, also if it has no exponent
     return int(text)
 
 
@@ -150,11 +153,10 @@ _decoder = json.JSONDecoder(
 def _check_unicode(value: object) -> None:
     """Raise UnicodeEncodeError if a string holds half of a surrogate pair.
 
-    Each string is encoded alone: if one holds an emoji, a text of all of them would need four bytes per character.
+    Each string is encoded alone. One text of all strings would need four bytes for each character if it had an emoji.
     """
-    for containers in by_level([value]):
-        for container in containers:
-            strings = [*container, *container.values()] if isinstance(container, dict) else container
-            for string in strings:
-                if isinstance(string, str):
-                    string.encode()
+    for _level, container in walk([value]):
+        items = [*container, *container.values()] if isinstance(container, dict) else container
+        for item in items:
+            if isinstance(item, str):
+                item.encode()

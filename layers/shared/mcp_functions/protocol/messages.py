@@ -2,7 +2,7 @@
 
     JSON value  -- to_message -->  message  -- the checks of `http` -->  Request  ->  handler  ->  Result
 
-A `ForwardedResponse` comes back in place of a `Result` if another Lambda has the handler.
+If another Lambda function has the handler, its `ForwardedResponse` comes back in place of a `Result`.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue
 
-# The limit of a request id, which its response repeats, and of a progress token, which many messages may repeat.
+# The most characters of a request id and of a progress token. Both are repeated in messages of the server.
 MAX_ID_CHARS = 8192
 
 
 class Principal(NamedTuple):
-    """The authenticated caller. Only API Gateway's authorizer says who that is, never a header of the client."""
+    """The authenticated caller, as the authorizer of API Gateway names it."""
 
-    iss: str  # who issued the token; "aws:iam" for a caller that signs with IAM
-    sub: str  # whom the issuer means
-    client: str  # the id of the client at the issuer; "" where it does not tell clients apart
+    iss: str  # the issuer of the token; "aws:iam" for a caller that signs with IAM
+    sub: str  # the issuer's name for the caller
+    client: str  # the issuer's id of the client program; "" if the issuer has none
 
 
 class Identity(NamedTuple):
     """Who calls, and what the caller's access token allows."""
 
-    principal: Principal | None = None  # None with AuthMode none
+    principal: Principal | None = None  # None if the server has the AuthMode none, which authenticates nobody
     scopes: frozenset[str] = frozenset()  # empty without a token
 
 
@@ -49,7 +49,7 @@ class Request(NamedTuple):
     message: JSONRPCRequest  # the JSON-RPC request
     headers: Mapping[str, str]  # the headers of the HTTP request, with names in lower case
     principal: Principal | None  # the caller; None with AuthMode none
-    address: str  # the caller's IP address as the gateway saw it; it stands for a caller without a principal in limits
+    address: str  # the caller's IP address as the gateway saw it; limits count callers without a principal by address
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
     event: Mapping[str, Any]  # the API Gateway event, which the endpoint forwards unchanged
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
@@ -83,7 +83,7 @@ class Request(NamedTuple):
         return isinstance(value_at(self.capabilities, "extensions", EXTENSION_TASKS), dict)
 
     def require_tasks_extension(self) -> None:
-        """Refuse a request that needs the tasks extension.
+        """Check that the client declares the tasks extension.
 
         Raises:
             MissingRequiredClientCapability: the client does not declare the extension on this request.
@@ -104,8 +104,8 @@ class Result(NamedTuple):
 
     result: Mapping[str, Any]  # the JSON-RPC result
     notifications: tuple[Mapping[str, Any], ...] = ()  # the messages that the client gets before the result
-    body: ResponseBody | None = None  # the response that a dialect wrote in place of both
-    text: str = ""  # the result as JSON, if it is the same for every request: a list is serialized only once
+    body: ResponseBody | None = None  # a dialect sends this in place of the result and the notifications
+    text: str = ""  # the result as JSON, if it was serialized before: a list is the same for every request; "" if not
 
 
 class ForwardedResponse(NamedTuple):
@@ -118,9 +118,14 @@ AnyResult: TypeAlias = Result | ForwardedResponse
 
 
 def shows_forms(declared: Mapping[str, Any]) -> bool:
-    """Tell whether a client shows forms: "an empty capabilities object is equivalent to … form mode only"."""
-    elicitation = declared.get("elicitation")
-    return elicitation == {} or isinstance(value_at(declared, "elicitation", "form"), dict)
+    """Tell whether a client shows forms: "an empty capabilities object is equivalent to … form mode only".
+
+    Args:
+        declared: the client's capabilities.
+    """
+    if declared.get("elicitation") == {}:
+        return True
+    return isinstance(value_at(declared, "elicitation", "form"), dict)
 
 
 def shows_apps(declared: Mapping[str, Any]) -> bool:
@@ -130,7 +135,7 @@ def shows_apps(declared: Mapping[str, Any]) -> bool:
 
 
 def is_asked_in_app(declared: Mapping[str, Any]) -> bool:
-    """Tell whether questions go into an MCP App: the client shows apps, and no forms of its own."""
+    """Tell whether questions go into an MCP App, because the client shows apps, but no forms of its own."""
     return shows_apps(declared) and not shows_forms(declared)
 
 
@@ -163,14 +168,15 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
     if not isinstance(value, dict):
         raise InvalidRequest
     if value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
-        _refuse_other_message(value)
+        raise _other_message(value)
     # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
     id_ = value.get("id")
     if "id" in value and not is_id(id_):
         if isinstance(id_, str):
             raise InvalidRequest(message=f"The request id is longer than {MAX_ID_CHARS} characters")
         raise InvalidRequest(message="The request id must be a string or an integer")
-    if not isinstance(value.setdefault("params", {}), dict):
+    value.setdefault("params", {})
+    if not isinstance(value["params"], dict):
         raise InvalidRequest(message="params must be an object", id=id_)
     return cast("JSONRPCRequest | JSONRPCNotification", value)
 
@@ -187,9 +193,10 @@ def is_id(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)  # Python counts True as an integer
 
 
-def _refuse_other_message(value: dict[str, Any]) -> None:
-    """Raise the error for an object that is neither a request nor a notification, and say so for a response."""
-    if value.get("jsonrpc") == "2.0" and ("result" in value or "error" in value):
-        raise InvalidRequest(message="A server of this revision sends no requests, so it takes no responses")
+def _other_message(value: dict[str, Any]) -> InvalidRequest:
+    """Return the error for an object that is neither a request nor a notification. A response has its own text."""
+    is_response = "result" in value or "error" in value
+    if is_response and value.get("jsonrpc") == "2.0":
+        return InvalidRequest(message="A server of this revision sends no requests, so it takes no responses")
     id_ = value.get("id")
-    raise InvalidRequest(id=id_ if is_id(id_) else None)
+    return InvalidRequest(id=id_ if is_id(id_) else None)

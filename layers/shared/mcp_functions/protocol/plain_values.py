@@ -39,7 +39,7 @@ class NotJson(ValueError):
 
 
 class _UnsupportedValue(Exception):
-    """JSON cannot hold a value, which may be deep inside the author's value."""
+    """JSON cannot hold a value, which may be deep inside the author's value. `to_json` raises NotJson for it."""
 
     def __init__(self, value: object, reason: str) -> None:
         """Keep the value, and the reason, which names the type of the value."""

@@ -93,8 +93,9 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     result: dict[str, Any] = {}
     if "_meta" in whole:
         result["_meta"] = whole["_meta"]
-    if whole.get("description", description):
-        result["description"] = whole.get("description", description)
+    own_description = whole.get("description", description)
+    if own_description:
+        result["description"] = own_description
     result["messages"] = [message for item in items for message in content_blocks.messages(item)]
     return result
 

@@ -1,6 +1,6 @@
 """TypedDicts of the specification (schema.ts of 2026-07-28), as far as this server reads or writes them.
 
-Messages are plain dicts. These types have the names of the schema and are imported for type checking alone.
+Messages are plain dicts. These types have the names of the schema. Only type checkers use them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
 
 RequestId: TypeAlias = "str | int"
-JSONValue: TypeAlias = Any
+JSONValue: TypeAlias = Any  # a recursive type would need a cast at each use
 JSONObject: TypeAlias = "dict[str, Any]"
 Role: TypeAlias = Literal["user", "assistant"]
 
@@ -30,7 +30,7 @@ class JSONRPCRequest(TypedDict):
 
 
 class JSONRPCNotification(TypedDict):
-    """A notification, which expects none."""
+    """A notification, which expects no response."""
 
     jsonrpc: Literal["2.0"]
     method: str

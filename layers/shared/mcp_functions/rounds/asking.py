@@ -83,13 +83,7 @@ def ask(round_: Round, question: AnyQuestion[Answer_co]) -> Answer_co:
 
 
 def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
-    """Return the answers to an author's questions; if some have none yet, end the round with these.
-
-    Raises:
-        InputRequired: an answer is missing. The exception leaves the author's function.
-        DeveloperError: a question breaks a rule.
-        NotAnswered: the user declined or closed a question.
-    """
+    """Return the answers to an author's questions; if some have none yet, end the round with these (`Round.ask`)."""
     camel_case = round_.request.camel_case
     try:
         wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]

@@ -1,4 +1,4 @@
-"""What the author's function of `serve(audit=…)` gets: who was asked what in a round, and what came back."""
+"""The record that `serve(audit=…)` passes to the author: the questions of a round, and the answers to the last ones."""
 
 from __future__ import annotations
 
@@ -42,14 +42,7 @@ class AuditRecord(NamedTuple):
 
 
 def audit_record(round_: Round, handler: str, *, sent: bool, answered_by: str = "client") -> AuditRecord:
-    """Return the audit record of a round.
-
-    Args:
-        round_: the round, after the author's function has run.
-        handler: the name of the handler.
-        sent: whether the client gets the questions of the round. If an error took their place, nobody was asked.
-        answered_by: who gave the answers in the request: "client", "app" or "model".
-    """
+    """Return the audit record of a round; `sent` is False if an error takes the place of its questions."""
     requests = round_.requests if sent else {}
     return AuditRecord(
         flow=round_.request.flow,

@@ -3,8 +3,8 @@
     message = sample("summary", "Summarise …", max_tokens=200)    its model writes a message (client/sampling)
     folders = list_roots()                                        the folders in which it works, as URIs (client/roots)
 
-Each call makes a request for the client. `asking.ask` returns the answer if an earlier request of this conversation
-brought it. Otherwise `ask` ends the author's function, and the client gets the request.
+Each call makes a request for the client. `asking.ask` returns the answer, if the client has sent it by now. Otherwise
+`ask` ends the author's function, the client gets the request, and the function runs again when the answer comes.
 """
 
 from __future__ import annotations

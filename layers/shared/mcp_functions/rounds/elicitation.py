@@ -60,12 +60,7 @@ class ElicitRequest(InputRequest):
     """Asks the user to fill in a form, or to open a page (client/elicitation)."""
 
     def __init__(self, message: str, form: TypeForm[Any] | Page) -> None:
-        """Make a request.
-
-        Args:
-            message: the text for the user.
-            form: the type of the answer (`Elicit.__call__` says which types there are), or a page.
-        """
+        """Take the text for the user, and the type of the answer (as `Elicit.__call__` does) or a page."""
         self.message = message
         self.form = form
 

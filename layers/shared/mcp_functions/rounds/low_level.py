@@ -8,8 +8,8 @@ A call that asks takes several requests, and a round is one of them:
             return InputRequiredResult({"seat": ElicitRequest("Which seat?", Seat)}, Draft(city=city))
         return f"Booked {seat} in {state.value.city}."
 
-    round 1    the function returns the question "seat" and a Draft; the client gets both, the Draft sealed (encrypted)
-    round 2    the client sends both back: `answers` has the user's answer, and `state.value` is the Draft
+    round 1    the function returns the question "seat" and a Draft; the client gets the Draft sealed (encrypted)
+    round 2    the client sends the user's answer and the sealed Draft: `answers` and `state.value` have them
 
 At the high level, `elicit` and `step` do this for the author.
 """

@@ -34,19 +34,21 @@ class Progress(Capability):
         """
         if not isinstance(message, str | None):
             self._round.fail(MESSAGE_NOT_TEXT, type=type(message).__name__)
-        if total is not None and not isfinite(total):
-            total = None  # JSON has no infinity
-        numbers = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"  # "3 of 0" would say nothing
         self._round.progress_message = message or numbers
         show_progress = progress_listener.get()
         if show_progress:  # only on the author's machine
             show_progress(progress, total)
+        self._notify(progress, total, message)
+
+    def _notify(self, progress: float, total: float | None, message: str | None) -> None:
+        """Add the notification for the client, if it sent a progress token and the progress has increased."""
         token = self._round.request.meta.get("progressToken")
         if token is None or not isfinite(progress) or progress <= self._last_sent:
             return
         self._last_sent = progress
         params = {"progressToken": token, "progress": progress}
-        if total is not None:
+        if total is not None and isfinite(total):  # JSON has no infinity
             params["total"] = total
         if message is not None:
             params["message"] = message
@@ -76,9 +78,7 @@ class Log(Capability):
             self._round.fail(UNKNOWN_LEVEL, level=level, levels=", ".join(LOG_LEVELS))
         lowest = self._round.request.meta.get(META_LOG_LEVEL)
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
-        if lowest is None:
-            return
-        if LOG_LEVELS.index(level) < LOG_LEVELS.index(lowest):  # from debug to emergency
+        if lowest is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(lowest):
             return
         try:
             params = {"level": level, "data": to_json(data)}

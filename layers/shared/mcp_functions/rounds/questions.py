@@ -147,11 +147,9 @@ class Questions:
             if fingerprint in self._answered:
                 continue
             for new in self.open_requests:
-                was_asked_before = new in self.asked_before or new in self._record.answers
+                is_new = new not in self.asked_before and new not in self._record.answers
                 is_low_level = self._times_asked[new] == 0  # a low-level function may rename its keys
-                if was_asked_before or is_low_level:
-                    continue
-                if self._fingerprints[new] == fingerprint:
+                if is_new and not is_low_level and self._fingerprints[new] == fingerprint:
                     return old, new
         return None
 

@@ -1,6 +1,6 @@
 """One round: one request of a call that may ask its user.
 
-Such a call takes several requests. The author's function runs from its first line in each of them:
+The call takes several requests. The author's function runs from its first line in each of them:
 
     def book(city: str, *, elicit: Elicit, step: Step) -> str:
         flight = step("reserve", reserve, city)           runs in round 1; round 2 gets the recorded result
@@ -8,7 +8,7 @@ Such a call takes several requests. The author's function runs from its first li
         return f"{flight}, {seat}"                        the result of the call, in round 2
 
 The record has the results of steps and the answers. It reaches the next round in a sealed (encrypted) state that the
-client carries; for a task, a table has it. Whoever runs the function uses a round in this order:
+client carries; for a task, a table has it. The caller of the function uses a round in this order:
 
     1. Round(request, record, asked)    reads the record, and adds the client's responses to it
     2. ask, end_if_step_must_wait       the function asks and runs steps, maybe in several threads or asyncio tasks
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 # From the end of the last step to the deadline: the time to seal the state and to answer. It also allows for a
 # difference between the clock of this machine and the clock of the gateway, which sets the deadline.
 MARGIN_SECONDS = 2.0
+
+# The rules for authors. `Round.fail` raises the error of a rule, with a value for each `{name}` in it.
+ASKED_IN_STEP = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
+NO_PROGRESS = "a round that ends without a question must have recorded a step, or it would only repeat itself"
 
 # The step that runs the calling code. Tasks and threads that a step started keep this value after the step has ended.
 step_of_context: ContextVar[StepCall | None] = ContextVar("step_of_context", default=None)
@@ -155,13 +159,12 @@ class Round:
         Raises:
             InputRequired: an answer is missing.
             DeveloperError: a question breaks a rule.
-            Exception: all questions have a response, and the function gets this exception for one: a user declined.
+            Exception: all questions have a response, and one of them is an exception for the function (`Declined`).
         """
         self.raise_kept_error()
         step = self.current_step()
         if questions and step:
-            rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
-            self.fail(rule, question=questions[0].key, step=step.step_key)
+            self.fail(ASKED_IN_STEP, question=questions[0].key, step=step.step_key)
         with self.lock:
             if self.handler_returned:
                 raise InputRequired
@@ -174,7 +177,7 @@ class Round:
         if len(answered) < len(questions):
             self.end()
         for outcome in answered:
-            if outcome.error:
+            if outcome.error is not None:  # an exception of the author's code may be false (`__bool__`)
                 raise outcome.error
         return [outcome.answer for outcome in answered]
 
@@ -188,7 +191,7 @@ class Round:
         """
         self.raise_kept_error()
         if not self.has_recorded_step:
-            self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
+            self.fail(NO_PROGRESS)
         if self.record.sheds >= self.request.max_sheds:
             error = ToolError(
                 f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "

@@ -164,15 +164,15 @@ class StepCall:
             step_of_context.reset(token)
         if inspect.isawaitable(result):
             if inspect.iscoroutine(result):
-                result.close()  # otherwise Python warns that nobody awaited it
+                result.close()  # otherwise Python warns that it was never awaited
             self._fail(ASYNC_FUNCTION)
         self._record(result, began)
 
     async def _run_in_task(self) -> None:
-        """Await the function in a task of its own, which goes on if another task ends the round with a question.
+        """Await the function in a separate task, which goes on if another task ends the round with a question.
 
-        A question cancels the other tasks of the handler, and so this call. But the function runs to its end, and its
-        result is recorded; otherwise the next round would run it again.
+        The question cancels this call, like all tasks of the handler. The function still runs to its end. Its result is
+        recorded, because the next round would run it again otherwise.
         """
         import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
 
@@ -182,8 +182,7 @@ class StepCall:
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
-            is_cancelled_by_author = not self.round.has_ended
-            if is_cancelled_by_author:
+            if not self.round.has_ended:  # the author's code cancelled the call
                 task.cancel()
             await task  # an exception of the function leaves here
             raise

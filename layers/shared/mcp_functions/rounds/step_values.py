@@ -42,9 +42,7 @@ def read_return_type(function: Callable[..., Any]) -> JsonType | None:
     """Read the return annotation of a step's function; None if JSON cannot be read as a type that it names."""
     try:
         annotation = _return_annotation(_without_wrappers(function))
-        if annotation in (None, Any, object):
-            return None
-        return read_type(annotation)
+        return None if annotation in (None, Any, object) else read_type(annotation)
     except (TypeError, NameError, AttributeError):
         return None  # a name that only type checkers see, or a type that JSON cannot hold
 
@@ -92,8 +90,7 @@ def _sort_sets(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_sort_sets(member) for member in value]
     if hasattr(value, "model_dump"):
-        fields = value.model_dump(by_alias=True, warnings=False)  # a warning would quote values in the log
-        return _sort_sets(fields)
+        return _sort_sets(value.model_dump(by_alias=True, warnings=False))  # a warning would quote values in the log
     if is_dataclass(value) and not isinstance(value, type):
         return {name: _sort_sets(getattr(value, name)) for name in value.__dataclass_fields__}
     return value

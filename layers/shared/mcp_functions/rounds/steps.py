@@ -41,12 +41,7 @@ class Step(Capability):
     needs_state = True
 
     def __init__(self, round_: Round, max_seconds: float | None = None) -> None:
-        """Record when the conversation began, for `now`.
-
-        Args:
-            round_: the round in which the function runs.
-            max_seconds: the longest duration of a step, if `within` has set one.
-        """
+        """Record when the conversation began, for `now`; `max_seconds` is the longest duration of a step (`within`)."""
         super().__init__(round_)
         round_.record.began = round_.began
         self._max_seconds = max_seconds

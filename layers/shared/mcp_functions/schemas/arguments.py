@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class InvalidArgument(ToolError):
-    """An argument does not fit; the message names it and gives the reason, never its value."""
+    """An argument does not fit. The message names the argument and the reason, and never quotes the value."""
 
 
 class Argument(NamedTuple):
@@ -113,6 +113,11 @@ class RawArguments(NamedTuple):
 def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
     """Read the parameters before `*`.
 
+    Args:
+        parameters: the parameters in the order of the signature.
+        hints: the resolved type hints, by the names of parameters.
+        camel_case: True if wire names are in camelCase.
+
     Raises:
         TypeError: a parameter has no type, or JSON has no such type; the message names the parameter.
     """
@@ -136,6 +141,10 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
 
 def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any]) -> RawArguments:
     """Read the one parameter that takes all arguments under an author's schema.
+
+    Args:
+        parameters: the parameters before `*`.
+        schema: the `inputSchema` that the author wrote.
 
     Raises:
         TypeError: there is not exactly one parameter, or the schema may not be published.
@@ -170,7 +179,7 @@ def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case
 
 
 def _is_read_as_float(default: object, type_: JsonType) -> bool:
-    """Tell whether a whole number as the default would reach the function as a float, if the client sent it."""
+    """Tell whether the default is an int that the function would get as a float, if a client sent it."""
     if type(default) is not int:
         return False
     try:
@@ -180,15 +189,19 @@ def _is_read_as_float(default: object, type_: JsonType) -> bool:
 
 
 def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:
-    """Write an `inputSchema`: "MUST be a valid JSON Schema object (not null)", 2020-12 by default (server/tools)."""
+    """Write an `inputSchema`: "MUST be a valid JSON Schema object (not null)", 2020-12 by default (server/tools).
+
+    The definitions of nested types move to the root, where a `$ref` such as "#/$defs/City" finds them.
+    """
     definitions: dict[str, Any] = {}
     properties: dict[str, Any] = {}
     for wire_name, argument in arguments.items():
         property_ = dict(argument.type.schema)
         for name, definition in property_.pop("$defs", {}).items():
-            if definitions.setdefault(name, definition) != definition:
+            if definitions.get(name, definition) != definition:
                 message = f"parameter {wire_name!r}: another parameter has a different type named {name!r}: rename one"
                 raise TypeError(message)
+            definitions[name] = definition
         properties[wire_name] = property_
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     required = [name for name, argument in arguments.items() if argument.parameter.required]

@@ -7,11 +7,13 @@
 
     schema    {"type": "object", "properties": {"since": …, "nights": …}, "required": ["since"]}
     sent      {"since": "2026-07-28", "breakfast": True}
-    read      Stay(since=date(2026, 7, 28)); a member that the class does not declare is ignored
+    read      Stay(since=date(2026, 7, 28))
+
+A member that the class does not declare is ignored.
 
 The import of pydantic takes most of a cold start, so the classes that authors use most are read here. A property test
-checks that both read the same. A class with a rule for pydantic, for example a `@field_validator`, raises
-`NeedsPydantic`. Then pydantic reads it.
+checks that both ways agree. For a class with a rule for pydantic, such as a `@field_validator`, `read_class` raises
+`NeedsPydantic`, and `type_reader` lets pydantic read it.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
 
 
 class TextFormat(NamedTuple):
-    """How a class of the module `datetime` is written as text."""
+    """How a date, or a date with a time, is written as text."""
 
     name: str  # the `format` in a schema
     pattern: str  # the texts that are accepted, as pydantic accepts them
@@ -82,17 +84,18 @@ def _has_rules(cls: type) -> bool:
     """Tell whether a class, or one from which it inherits, has a rule that only pydantic follows."""
     for base in cls.__mro__:
         for name, attribute in vars(base).items():
-            # The author names a method with `@field_validator`. It is recognized by its type, which is of pydantic.
+            # `@field_validator`, for example, puts an object of pydantic in the place of the author's method.
             if name in RULES or json_types.needs_pydantic(attribute):
                 return True
     return False
 
 
 def _read_enum(cls: type[Enum]) -> JsonType:
-    # Such an Enum accepts more values than its members have. A Flag, for example, accepts their sums.
-    has_own_missing = any("_missing_" in vars(base) for base in cls.__mro__ if base is not Enum)
+    # An Enum with its own `_missing_` accepts more values than its members have. A Flag, for example, accepts sums.
+    if any("_missing_" in vars(base) for base in cls.__mro__ if base is not Enum):
+        raise NeedsPydantic
     values = tuple(member.value for member in cls)
-    if has_own_missing or not values or any(type(value) not in (str, int) for value in values):
+    if not values or {type(value) for value in values} - {str, int}:
         raise NeedsPydantic
     choice = json_types.read_choice(values)
     schema = dict(choice.schema)
@@ -164,9 +167,7 @@ def _read_typed_dict(cls: type[Any], read_type: ReadType) -> JsonType:
 
 
 def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
-    """Remove Required, NotRequired and ReadOnly from a member's hint, and tell whether the member is required.
-
-    `ReadOnly[NotRequired[int]]` becomes int and False.
+    """Split `ReadOnly[NotRequired[int]]` into `int` and whether the member is required (here: False).
 
     Args:
         hint: the hint.

@@ -65,22 +65,13 @@ class Form:
         properties = type_.schema["properties"]
         # The name of each property on the wire, by the name of the type's member.
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
-        self._requested: dict[str, Any] = {}  # the result of `schema`; {} before its first call
 
     def schema(self) -> dict[str, Any]:
-        """Return the `requestedSchema`, which every round sends unchanged.
-
-        The constructor does not write it, because `InputResponses.accepted` only reads an answer. Its type may have a
-        pattern, for example, which no form can express.
+        """Return the `requestedSchema`.
 
         Raises:
             DeveloperError: the restricted schema cannot express a member.
         """
-        if not self._requested:
-            self._requested = self._write_schema()
-        return self._requested
-
-    def _write_schema(self) -> dict[str, Any]:
         schema = self._type.schema
         definitions = schema.get("$defs", {})
         properties = {}
@@ -181,10 +172,11 @@ def _property(path: str, name: str, field: dict[str, Any], definitions: Mapping[
         definitions: the schemas to which a `$ref` in the field refers, by name.
     """
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model.
-    if name.lower().replace("_", "").replace("-", "") in SECRET_NAMES:
+    plain_name = name.lower().replace("_", "").replace("-", "")
+    if plain_name in SECRET_NAMES:
         _refuse(path, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
     schema = _simplify(field, definitions)
-    # Pydantic makes a title from the name. Clients do the same, so it is left out.
+    # pydantic makes a title from the name. Clients do the same, so this title is left out.
     if schema.get("title") == name.replace("_", " ").title().strip():
         del schema["title"]
     if schema.get("type") == "array":

@@ -1,9 +1,10 @@
 """The types of JSON as Python annotations name them: scalars, choices, unions, arrays and objects.
 
-    int           SCALARS[int]
-    "a" or "b"    read_choice(("a", "b"))
-    int | None    read_union((int, None), …)
-    list[int]     read_array((int,), …)
+    int                  SCALARS[int]
+    Literal["a", "b"]    read_choice(("a", "b"))
+    int | None           read_union((int, None), …)
+    list[int]            read_array((int,), …)
+    dict[str, int]       read_object((str, int), …)
 
 Each becomes a `JsonType`: a JSON Schema, and a function that reads values. That function never quotes a value that it
 refuses, because its message goes to the client and into logs.
@@ -26,7 +27,7 @@ Number: TypeAlias = int | float  # a JSON number: an int where it has no fractio
 
 
 class NeedsPydantic(Exception):
-    """A type is not one that is read here. `type_reader` then asks pydantic to read it."""
+    """Only pydantic can read a type. `type_reader` catches this exception, and lets pydantic read the type."""
 
 
 class JsonType(NamedTuple):
@@ -58,8 +59,7 @@ class JsonType(NamedTuple):
         return self.read(value)
 
 
-# `type_reader` passes such a function to the functions below, which read the parts of a type with it. It raises
-# NeedsPydantic.
+# The function of `type_reader` that reads an annotation. Functions that read a type with parts take it as a parameter.
 ReadType: TypeAlias = "Callable[[object], JsonType]"
 
 
@@ -99,7 +99,7 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
 
     def read(value: object) -> object:
         if (type(value), value) not in accepted:
-            message = "must be one of " + ", ".join(dumps(value) for value in values)
+            message = "must be one of " + ", ".join(dumps(choice) for choice in values)
             raise ValueError(message)
         return value
 

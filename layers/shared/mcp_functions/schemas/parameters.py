@@ -15,7 +15,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MISSING: Any = ...  # stands for no default, as `Field(...)` does in pydantic
+MISSING: Any = ...  # the default of a parameter that has none; also the first argument of `Field(...)`
 # The error text for a parameter without a name or without a type.
 PARAMETER_RULE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
 
@@ -92,10 +92,10 @@ def published_default(default: object, read: Callable[[object], object]) -> dict
     """
     try:
         value = to_json(default)
-        # These two calls only check the value: they raise a ValueError.
-        dumps(value).encode()  # JSON has no NaN and no infinity, and UTF-8 has no half of a surrogate pair
-        if value != default:  # JSON has another form of it, such as text for a date, which the type must accept
-            read(value)
+        dumps(value).encode()  # a check: it raises for NaN, infinity and half of a surrogate pair
+        is_changed = value != default  # a date, for example, becomes text
+        if is_changed:
+            read(value)  # a check: it raises if the type does not accept the changed value
     except ValueError:
         return {}
     return {"default": value}

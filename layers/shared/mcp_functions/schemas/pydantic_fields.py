@@ -37,7 +37,7 @@ def read_field(declared: Parameter, annotation: object) -> tuple[Parameter, obje
         The parameter, and its type with its description, its limits and the options of its schema.
 
     Raises:
-        TypeError: there are two defaults, or an option that no parameter can have.
+        TypeError: there are two defaults, one cannot be copied, or there is an option that no parameter can have.
     """
     _check_defaults(annotation, declared.default)
     field = _merge(annotation, declared.default)

@@ -1,6 +1,11 @@
-"""Reads with pydantic each type that `type_reader` does not read itself, in pydantic's strict mode.
+"""Reads with pydantic each type that `type_reader` does not read itself.
 
-Only a handler with such a type imports this module, and pydantic with it.
+    read_type(UUID)
+
+    schema    {"type": "string", "format": "uuid"}
+    read      turns "0b9d81e2-…" into a UUID
+
+A handler without these types does not import this module, so it does not import pydantic.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import SchemaError, ValidationError
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.protocol.json_reader import by_level, check_size
+from mcp_functions.protocol.json_reader import check_size, walk
 from mcp_functions.protocol.json_writer import encode_in_pieces
 from mcp_functions.schemas.json_types import JsonType
 
@@ -35,6 +40,7 @@ def read_type(annotation: object) -> JsonType:
     def read(value: object) -> object:
         check_size(value)
         try:
+            # In strict mode, "5" is no int. Text is a UUID or a date only if it comes from JSON.
             return adapter.validate_json(encode_in_pieces(value), strict=True)
         except ValidationError as error:
             raise ValueError(_first_reason(error)) from None  # pydantic's own text quotes the value
@@ -60,11 +66,8 @@ def _has_iterable(core_schema: object) -> bool:
     Args:
         core_schema: pydantic's description of the type: nested dicts and lists.
     """
-    for containers in by_level(core_schema):
-        for container in containers:
-            if isinstance(container, dict) and container.get("type") == "generator":
-                return True
-    return False
+    parts = [container for _level, container in walk(core_schema) if isinstance(container, dict)]
+    return any(part.get("type") == "generator" for part in parts)
 
 
 def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
@@ -82,7 +85,7 @@ def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     except PydanticSchemaGenerationError as error:  # pydantic's text only advises how to skip the check of the type
         message = f"{annotation!r} cannot be written as JSON"
         raise TypeError(message) from error
-    except PydanticUserError as error:  # only the first sentence is a reason; the others advise as above
+    except PydanticUserError as error:  # its first sentence is the reason, the others are advice
         reason = error.message.partition("\n")[0].partition(". ")[0]
         message = f"{annotation!r} cannot be written as JSON: {reason}"
         raise TypeError(message) from error

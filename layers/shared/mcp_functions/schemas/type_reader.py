@@ -1,7 +1,13 @@
 """Reads a type annotation as a `JsonType`: a JSON Schema for clients, and a function that reads a client's values.
 
-The types of JSON, common classes and limits are read here, without pydantic, because its import takes most of a cold
-start. pydantic reads every other type. A property test proves that both ways agree.
+    Annotated[int, Between(1, 30), "How many nights"]
+
+    schema     {"type": "integer", "minimum": 1, "maximum": 30, "description": "How many nights"}
+    read(7)    7
+    read(31)   ValueError: must be at most 30
+
+The types of JSON, common classes and limits are read without pydantic, because its import takes most of a cold start.
+pydantic reads every other type. A property test checks that both ways agree.
 """
 
 from __future__ import annotations
@@ -31,8 +37,8 @@ def read_type(annotation: object) -> JsonType:
     """
     try:
         return _read_without_pydantic(annotation)
-    # A class that refers to itself ends in a RecursionError. A name that is not defined is a NameError; pydantic raises
-    # a better one, which names the field.
+    # A class that refers to itself ends in a RecursionError. A name that is not defined ends in a NameError; pydantic's
+    # own error for it names the field too.
     except (NeedsPydantic, RecursionError, NameError):
         from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
 
@@ -63,20 +69,22 @@ def _read_without_pydantic(annotation: object) -> JsonType:
 
 def _read_generic(annotation: object) -> JsonType:
     """Read a type that has arguments in brackets, or that may have some: `list` and `dict`."""
-    origin = get_origin(annotation)
+    origin = get_origin(annotation) or annotation
     args = get_args(annotation)
     if origin is Literal:
         return json_types.read_choice(args)
     if origin in UNIONS:
         return json_types.read_union(args, _read_without_pydantic)
-    if annotation is list or origin is list:
+    if origin is list:
         return json_types.read_array(args, _read_without_pydantic)
-    if annotation is dict or (origin is dict and args[0] is str):
+    has_other_keys = len(args) > 0 and args[0] is not str
+    if origin is dict and not has_other_keys:
         return json_types.read_object(args, _read_without_pydantic)
     raise NeedsPydantic
 
 
 def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
+    """Read `Annotated[inner, *metadata]`: first the limits, then titles and formats, then the description."""
     if any(json_types.needs_pydantic(item) for item in metadata):
         raise NeedsPydantic
     limits = [item for item in metadata if _is_limit(item)]
@@ -102,7 +110,7 @@ def _read_limited(inner: object, limits: list[object]) -> JsonType:
 
 
 def _is_limit(item: object) -> bool:
-    """Recognize a limit of ours or of `annotated_types`, whose import would cost too much."""
+    """Recognize `Between`, `Length` and what `annotated_types` has, without an import of either module."""
     is_group = hasattr(item, "__is_annotated_types_grouped_metadata__")
     return is_group or type(item).__module__.partition(".")[0] == "annotated_types"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.protocol.json_reader import by_level, check_size, is_deeper
+from mcp_functions.protocol.json_reader import check_size, is_deeper, walk
 from mcp_functions.protocol.json_writer import dumps, dumps_sorted
 from mcp_functions.schemas.json_types import JsonType
 
@@ -103,8 +103,7 @@ def _check_bounds(schema: Mapping[str, Any]) -> None:
 
 def _references(schema: object) -> Iterator[str]:
     """Find the value of each `$ref` in a schema. A property may be called "$ref"; its value is then no string."""
-    for containers in by_level(schema):
-        for container in containers:
-            for keyword in REFERENCES:
-                if isinstance(container, dict) and isinstance(container.get(keyword), str):
-                    yield container[keyword]
+    for _level, container in walk(schema):
+        if isinstance(container, dict):
+            references = [container.get(keyword) for keyword in REFERENCES]
+            yield from (reference for reference in references if isinstance(reference, str))

@@ -4,7 +4,7 @@
     buckets.take("alice", 1, now)       True, three times; then False
     buckets.take("alice", 1, now + 10)  True: one unit was refilled
 
-What a bucket holds is usually called tokens. In this package a token is a sealed text, so a bucket holds units.
+Usually a bucket holds tokens. In this package a token is a sealed text, so a bucket holds units.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TokenBuckets:
     """One bucket for each caller. A caller who is not in memory has a full bucket."""
 
     def __init__(self, capacity: float, refill_per_second: float) -> None:
-        """Begin with full buckets.
+        """Give each caller a full bucket.
 
         Args:
             capacity: the units of a full bucket.

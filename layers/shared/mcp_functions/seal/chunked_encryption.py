@@ -82,8 +82,8 @@ def split(message: bytes) -> tuple[bytes, bytes, bytes]:
 
 def message_size(payload_size: int) -> int:
     """Return the size in bytes of the message that holds a payload of `payload_size` bytes."""
-    chunk_count = payload_size // CHUNK_BYTES + 1  # the last chunk is never full
-    return SALT_BYTES + COMMITMENT_BYTES + payload_size + chunk_count * TAG_BYTES
+    chunks = payload_size // CHUNK_BYTES + 1  # the last chunk is never full
+    return SALT_BYTES + COMMITMENT_BYTES + payload_size + chunks * TAG_BYTES
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:

@@ -42,7 +42,7 @@ class Codec(Protocol):
         """Return a text that hides and authenticates `payload`."""
 
     def unseal(self, token: str, /) -> bytes:
-        """Return the payload, or raise `InvalidRequestState`; any other exception counts as that."""
+        """Return the payload, or raise `InvalidRequestState`; any other exception counts as this error."""
 
 
 class Envelope:
@@ -95,7 +95,15 @@ class Envelope:
         """
         key = self._keys.key_to_seal()
         head = token_format.write_head(key.header)
-        self._check_size(head, payload)
+        # Counted before the encryption, which takes six times the memory of the payload.
+        chars = token_format.count_chars(head, payload)
+        if chars > self.max_chars:  # `unseal` would refuse the token
+            error = (
+                f"the state is {len(payload)} bytes, its token would have {chars} of at most {self.max_chars}"
+                " characters: keep references in the state instead of documents, or raise MCP_MAX_STATE_CHARS"
+                f" (up to {MAX_TOKEN_CHARS})"
+            )
+            raise StateTooLarge(error)
         entropy = self._rand(chunked_encryption.ENTROPY_BYTES)
         message = chunked_encryption.encrypt(key.plaintext, self._context + about + head, payload, entropy)
         return token_format.write(head, message)
@@ -122,17 +130,6 @@ class Envelope:
         payload = self._keys.open(parsed.header, decrypt, caller=caller, max_age=self.max_age)
         observability.current().jti = parsed.id
         return payload
-
-    def _check_size(self, head: bytes, payload: bytes) -> None:
-        """Check the size: "a server never mints a token that it would not accept"."""
-        chars = token_format.count_chars(head, payload)
-        if chars > self.max_chars:
-            message = (
-                f"the state is {len(payload)} bytes, its token would have {chars} of at most {self.max_chars}"
-                " characters: keep references in the state instead of documents, or raise MCP_MAX_STATE_CHARS"
-                f" (up to {MAX_TOKEN_CHARS})"
-            )
-            raise StateTooLarge(message)
 
 
 def _with_length(part: bytes) -> bytes:

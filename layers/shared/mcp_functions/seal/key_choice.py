@@ -8,9 +8,9 @@ the keys that it generated, and the keys under which it opened an authentic toke
     3. else a new key, which KMS generates;
     4. while KMS generates none, a key of the previous epoch.
 
-If all containers ended their grace period in the same second, each would generate a key. So each container ends it at a
-moment of its own, which it draws at random. Most of these moments are late, and a few are early. The container with the
-earliest one generates a key, and the others learn this key from its tokens while they are still in their grace period:
+If all containers ended their grace period in the same second, each would generate a key. So each container ends its
+grace period at a random moment: most end it late, and a few early. The earliest container generates a key. The others
+learn this key from its tokens, while they are still in their grace period:
 
     epoch 1    A generates key 1, and seals. B opens the token, and seals with key 1, too.
     epoch 2    at first A and B seal with key 1. A's grace period ends after 190 seconds: it generates key 2.
@@ -76,7 +76,7 @@ class KeyChoice:
             return self._choose() or self._generate()  # another thread may have generated a key meanwhile
 
     def previous_key(self) -> DataKey | None:
-        """Return a key of the previous epoch, to seal with while KMS generates none: rule 4. None if none is known."""
+        """Return a key of the previous epoch, to seal with while KMS generates none: rule 4. None without one."""
         return oldest_key(self._keys_that_may_seal(), epoch_of(self._now()) - 1)
 
     def _choose(self) -> DataKey | None:
@@ -103,7 +103,7 @@ class KeyChoice:
 
 
 def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | None:
-    """Choose among the keys that may seal: rules 1 and 2. Without such a key, the container needs a new one.
+    """Choose among the keys that may seal: rules 1 and 2. None if the container needs a new key.
 
     Args:
         keys: the keys that may seal.

@@ -51,7 +51,7 @@ class RoundStart(NamedTuple):
 
 
 def max_flow_seconds(lifetime: int) -> int:
-    """Return how many seconds a conversation may take, if one answer may take `lifetime` (§9.4)."""
+    """Return how many seconds a conversation may take, if one answer may take `lifetime` seconds (§9.4)."""
     return max(MIN_CONVERSATION_SECONDS, FLOW_FACTOR * lifetime)
 
 

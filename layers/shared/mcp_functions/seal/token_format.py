@@ -62,8 +62,7 @@ def write(head: bytes, message: bytes) -> str:
 def count_chars(head: bytes, payload: bytes) -> int:
     """Return how many characters the token of a payload will have."""
     size = len(head) + message_size(len(payload))
-    base64_chars = (size * 4 + 2) // 3  # 4 characters for 3 bytes, rounded up, without padding
-    return len(PREFIX) + base64_chars
+    return len(PREFIX) + (size * 4 + 2) // 3  # base64 without padding: 4 characters for 3 bytes, rounded up
 
 
 def parse(text: str, max_chars: int) -> Token:

@@ -64,7 +64,7 @@ class BlobReference(NamedTuple):
 
     def to_json(self) -> list[str]:
         """Return the payload of the item that refers to the object. Any other payload of an item is a JSON object."""
-        return ["blob", *self]
+        return ["blob", self.key, self.digest]
 
 
 class BlobStore:

@@ -60,7 +60,7 @@ class DynamoDbTable:
     """The rows of one table. Every method may also raise TemporarilyUnavailable and Misconfigured."""
 
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
-        """Use a table; no request is sent, and no client is made before the first one."""
+        """Use a table; nothing is sent. `make_call` makes the client of AWS, at the first request."""
         self._name = name
         self._call = PerProcess(make_call)
 

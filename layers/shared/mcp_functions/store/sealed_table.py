@@ -103,7 +103,7 @@ class SealedTable:
         raise UnreadableItem
 
     def create(self, key: Key, payload: Mapping[str, Any], *, expires: int) -> Item:
-        """Write a new item, which expires at unix seconds that are at most `max_age` from now.
+        """Write a new item. `expires` is in unix seconds, and at most `max_age` seconds from now.
 
         Raises:
             Conflict: the item exists and has not expired.
@@ -112,7 +112,7 @@ class SealedTable:
         return self._write(Item(key, version=1, payload=payload, expires=expires), replaced_version=None)
 
     def replace(self, item: Item, payload: Mapping[str, Any], *, expires: int | None = None) -> Item:
-        """Replace an item that was read or written before; without `expires` it keeps its expiry time.
+        """Replace an item that was read or written before. Without `expires`, the item keeps its expiry time.
 
         Raises:
             Conflict: the item has another version now, or is gone.
@@ -120,9 +120,9 @@ class SealedTable:
         """
         if expires is None:
             expires = item.expires
-        after = self._write(Item(item.key, item.version + 1, payload, expires), replaced_version=item.version)
+        new_item = self._write(Item(item.key, item.version + 1, payload, expires), replaced_version=item.version)
         self._delete_blob(item.blob)
-        return after
+        return new_item
 
     def delete(self, item: Item) -> None:
         """Delete an item, if it has not changed since it was read. An item that is gone already is no conflict.
@@ -152,16 +152,15 @@ class SealedTable:
 
     def _open(self, key: Key, row: Row) -> Item:
         """Return the item of a row; ObjectNotFound if its payload is in an object that is gone."""
-        payload = _decode(self._seal.unseal(row, row.sealed))
-        if not isinstance(payload, list):  # a list refers to an object (`BlobReference.to_json`)
-            return Item(key, row.version, payload, row.expires)
+        content = _decode(self._seal.unseal(row, row.sealed))
+        if not isinstance(content, list):  # a list refers to an object (`BlobReference.to_json`)
+            return Item(key, row.version, content, row.expires)
         if self._blobs is None:
             log.error("an item has an object, and MCP_BLOBS is not set")
             raise UnreadableItem
-        _mark, object_key, digest = payload
-        reference = BlobReference(object_key, digest)
-        payload = _decode(self._blobs.get(row, reference))
-        return Item(key, row.version, payload, row.expires, reference.key)
+        _mark, object_key, digest = content
+        payload = _decode(self._blobs.get(row, BlobReference(object_key, digest)))
+        return Item(key, row.version, payload, row.expires, object_key)
 
     def _write(self, item: Item, *, replaced_version: int | None) -> Item:
         now = int(self._now())
@@ -170,8 +169,8 @@ class SealedTable:
             rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
             raise DeveloperError(rule, kind=item.key.kind, seconds=lifetime, most=self._max_age)
         nonce = base64url(os.urandom(_NONCE_BYTES))
-        row = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
-        row, blob = self._seal_row(row, item.payload)
+        empty_row = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
+        row, blob = self._seal_row(empty_row, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)
         except Conflict:
@@ -220,5 +219,4 @@ def _encode(payload: object) -> bytes:
 
 
 def _decode(plaintext: bytes) -> JSONValue:
-    """Read the JSON of a payload. ValueError if it is not JSON."""
     return json.loads(plaintext.decode("utf-8", "surrogatepass"))

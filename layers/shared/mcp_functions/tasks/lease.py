@@ -93,12 +93,9 @@ class Lease:
             return self._write(transition)  # the last attempt: its error reaches the caller
 
     def renew(self, round_: Round) -> Task:
-        """Renew the lease and return the task, which the client may have cancelled.
+        """Renew the lease and return the task, which the client may have cancelled; LeaseLost as in `change`.
 
         If more than half of the lease is left, the end of the lease stays the same, which saves a write.
-
-        Raises:
-            LeaseLost: see `change`.
         """
 
         def transition(task: Task) -> Task:

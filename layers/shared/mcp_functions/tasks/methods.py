@@ -104,10 +104,8 @@ class Tasks:
         try:
             task_id = self.store.create(task, owner)
         except TooManyTasks:
-            limit = self._settings.max_open_tasks
-            return tool.error_result(
-                f"You have {limit} tasks open, and may have no more: finish or cancel one of them."
-            )
+            most = self._settings.max_open_tasks
+            return tool.error_result(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
             return tool.error_result(TOO_LARGE_MESSAGE)
@@ -121,10 +119,10 @@ class Tasks:
         return Task(
             tool=tool.name,
             arguments=request.params.get("arguments") or {},
-            principal=None if request.principal is None else tuple(request.principal),
+            principal=tuple(request.principal) if request.principal else None,
             scopes=tuple(sorted(request.scopes)),
             declared=request.capabilities,
-            flow=round_.request.flow or os.urandom(FLOW_BYTES).hex(),  # a function without keys has given it no id
+            flow=round_.request.flow or os.urandom(FLOW_BYTES).hex(),  # a round without a seal has no id
             created=now,
             ttl=min(tool_ttl, max_ttl, requested_ttl),
             updated=now,
@@ -159,7 +157,10 @@ class Tasks:
     def _next_state(self, task: Task, request: Request) -> Task:
         """Return the task after a request; an exception refuses the request."""
         observability.current().handler = task.tool
-        self._require_scopes(task, request)
+        if task.tool not in self.tools:
+            raise UnknownTask  # this release of the function no longer has the tool
+        # Tasks extension: "authorization on every task request"
+        access_tokens.require_scopes(task.tool, self.tools[task.tool].scopes, request, self._settings)
         now = self._now_ms()
         if request.method == "tasks/get":
             return transitions.replace_worker(task, now)
@@ -170,22 +171,16 @@ class Tasks:
             raise InvalidParams(message="params.inputResponses must be an object of objects")
         return transitions.apply_answers(task, responses, now)
 
-    def _require_scopes(self, task: Task, request: Request) -> None:
-        """Refuse an access token without the tool's scopes (tasks extension: "authorization on every task request")."""
-        if task.tool not in self.tools:
-            raise UnknownTask  # this release of the function no longer has the tool
-        access_tokens.require_scopes(task.tool, self.tools[task.tool].scopes, request, self._settings)
-
     def _describe(self, task_id: str, task: Task, request: Request) -> dict[str, Any]:
         """Return a task with its questions or its outcome."""
         questions = {wire_key: question for wire_key, (_elicit_key, question) in task.requests.items()}
         # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
         # capabilities"
-        lacking = missing_capabilities(questions.values(), request.capabilities)
-        if lacking:
+        missing = missing_capabilities(questions.values(), request.capabilities)
+        if missing:
             from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-            raise channels.refusal(lacking, questions)  # an McpError that names the missing capabilities
+            raise channels.refusal(missing, questions)  # an McpError that names the missing capabilities
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}

@@ -22,8 +22,6 @@ FAILED = "failed"
 CANCELLED = "cancelled"
 TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
 
-TUPLES = ("principal", "scopes", "used")  # JSON has lists for these members
-
 
 @dataclass(frozen=True)
 class Task:
@@ -90,9 +88,11 @@ def from_json(payload: Mapping[str, Any]) -> Task:
     """Return the task in an item's payload; members that another release wrote are ignored."""
     names = {one.name for one in fields(Task)}
     members = {name: value for name, value in payload.items() if name in names}
-    members["lease_until" if payload["held"] else "retry_at"] = payload["until"]
+    deadline = "lease_until" if payload["held"] else "retry_at"
+    members[deadline] = payload["until"]
     members["invocations"] = payload["summons"]
-    for name, value in members.items():
-        if name in TUPLES and value is not None:
-            members[name] = tuple(value)
+    members["scopes"] = tuple(payload["scopes"])  # JSON has lists
+    members["used"] = tuple(payload["used"])
+    if payload["principal"] is not None:
+        members["principal"] = tuple(payload["principal"])
     return Task(**members)

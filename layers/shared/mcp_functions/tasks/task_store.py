@@ -30,11 +30,7 @@ if TYPE_CHECKING:
     from mcp_functions.store import Item, SealedTable
 
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
-TASK_ID = re.compile(
-    r"([A-Za-z0-9_-]+)"  # the folder of the function
-    r"\."
-    r"[A-Za-z0-9_-]{22}"  # the random bytes as base64url
-)
+RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
 WRITES = 10  # how often a change is tried while other writers are faster
 TASK_KIND = "task"  # the kind of an item is a part of its key
 OPEN_TASKS_KIND = "tasks"
@@ -108,15 +104,14 @@ class TaskStore:
                 self._table.replace(item, to_json(after))
             except Conflict:
                 continue
-            is_worker_awaited = after.invocations > before.invocations  # `transitions.await_worker` counts them
-            if is_worker_awaited:
+            if after.invocations > before.invocations:  # `transitions.await_worker` has counted one more
                 self._invoke_worker(task_id, owner)
             return after
         raise Busy(CONTENTION)
 
     def _item(self, task_id: str, owner: str | None) -> Item:
-        matched = TASK_ID.fullmatch(task_id)
-        if matched is None or matched[1] != self._function:
+        folder, _dot, random_part = task_id.partition(".")
+        if folder != self._function or not RANDOM_PART.fullmatch(random_part):
             raise UnknownTask
         try:
             item = self._table.get(Key(TASK_KIND, task_id, owner))

@@ -41,12 +41,8 @@ class Progress(NamedTuple):
 
 
 def replace_worker(task: Task, now: int) -> Task:
-    """Wait for another worker if the task has work to do, and its worker is lost."""
-    if task.status != WORKING:
-        return task
-    has_worker = now < task.lease_until
-    expects_worker = now < task.retry_at
-    if has_worker or expects_worker:
+    """Wait for another worker if the task is working, and no worker has it or is expected."""
+    if task.status != WORKING or now < task.lease_until or now < task.retry_at:
         return task
     return await_worker(task, now)
 
@@ -68,9 +64,7 @@ def take(task: Task, now: int, lease_ms: int) -> Task:
     Raises:
         LeaseLost: the task has ended, waits for the client, or belongs to another worker.
     """
-    if task.status != WORKING:
-        raise LeaseLost
-    if now < task.lease_until:
+    if task.status != WORKING or now < task.lease_until:
         raise LeaseLost
     if task.cancel:
         return cancel(task, now)

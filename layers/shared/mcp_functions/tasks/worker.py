@@ -3,9 +3,8 @@
     1. take the task    for the time of a lease, no other worker may take it (`tasks.lease`)
     2. run the round    the handler starts from its first line, with the answers and steps that the task's record holds
     3. audit            the author's `audit` gets the record of the round
-    4. save             one of:
-                        the outcome, {"result": …} or {"error": …}, which ends the task
-                        the questions to the client
+    4. save             the outcome, {"result": …} or {"error": …}, which ends the task; or
+                        the questions to the client; or
                         the steps so far, if the time was up; then another worker continues
 
 A worker is one asynchronous invocation of the function. Each step is saved when it ends. Before each step the worker
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from mcp_functions.tasks.task_store import TaskStore
 
 MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
-# Messages to the client.
 NO_PROGRESS_MESSAGE = "The task was begun again and again, and never came further"  # the log has the cause
 RESULT_TOO_LARGE_MESSAGE = "The result is larger than a task can keep (about 290 KB)"
 TOO_LARGE_MESSAGE = "This call has more data than a task can keep. Answer more briefly."
@@ -114,14 +112,9 @@ class Worker:
         self._run(task, lease, deadline)
 
     def _take(self, task: Task) -> Task:
-        """Return the task with a lease for this worker, or as ended: cancelled, or failed after too many attempts.
-
-        Raises:
-            LeaseLost: the task is not available.
-            UnknownTask: this release of the function no longer has the tool.
-        """
+        """Return the task with a lease for this worker, or as ended: cancelled, or failed after too many attempts."""
         if task.tool not in self._tools:
-            raise UnknownTask
+            raise UnknownTask  # this release of the function no longer has the tool
         now = self._now_ms()
         taken = transitions.take(task, now, self._lease_ms)
         if not taken.ended and task.attempts >= MAX_ATTEMPTS:
@@ -219,12 +212,12 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
         result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
         if result is not None:
             return {"result": result}
-        lacking = missing_capabilities(round_.requests.values(), task.declared)
-        if not lacking:
+        missing = missing_capabilities(round_.requests.values(), task.declared)
+        if not missing:
             return None
         from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": tool.error_result(channels.not_asked(tool, round_.requests, lacking))}
+        return {"result": tool.error_result(channels.not_asked(tool, round_.requests, missing))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
         if _must_run_again(error):
             raise
@@ -232,10 +225,7 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
 
 
 def _must_run_again(error: BaseException) -> bool:
-    """Return whether the round has no outcome, and the next worker must run it again.
-
-    The table did not answer, or a developer has pressed Ctrl-C.
-    """
+    """Return whether a round has no outcome: the table does not answer, or a developer has pressed Ctrl-C."""
     return isinstance(error, TemporarilyUnavailable) or is_ctrl_c(error)
 
 
@@ -259,10 +249,6 @@ def _note_outcome(task: Task) -> None:
     notes = observability.current()
     if task.status == FAILED:
         return
-    if task.status == INPUT_REQUIRED:
-        notes.conclude("input_required")
-    elif task.status == WORKING:
-        notes.conclude("shed")  # the log's name for a round that ended for lack of time
-    else:
-        notes.conclude("complete")
+    outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}  # "shed": the round ended for lack of time
+    notes.conclude(outcomes.get(task.status, "complete"))
     notes.tool_error = task.outcome.get("result", {}).get("isError") is True

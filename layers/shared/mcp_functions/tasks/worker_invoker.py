@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.aws.clients import LambdaClient
 
-# Two attempts may invoke two workers. The lease lets only one of them work.
-LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)
+LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
 
 log = logging.getLogger("mcp_functions")
 
@@ -35,10 +34,7 @@ class WorkerInvoker:
         self._client = PerProcess(make_client)
 
     def __call__(self, task_id: str, owner: str | None) -> None:
-        """Invoke a worker for a task and the digest of its owner.
-
-        A failure is only logged, because a later poll of the client invokes another worker.
-        """
+        """Invoke a worker for a task and the digest of its owner; a failure is only logged."""
         order = json.dumps({WORKER_ORDER: {"id": task_id, "owner": owner}}).encode()
         try:
             self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)

@@ -1,7 +1,7 @@
-"""The client of a conversation: who calls, with which access token, and what the client can do.
+"""The client of a conversation: who calls, with which scopes, and what the client can do.
 
-API Gateway checks a token before it calls a function, and the event has the token's claims. A test needs no token: it
-writes the claims into the event.
+API Gateway checks an access token before it calls a function, and writes the token's claims into the event. So a test
+needs no token: it writes the claims itself.
 """
 
 from __future__ import annotations
@@ -66,5 +66,7 @@ class Caller(NamedTuple):
 
 
 def as_principal(caller: Principal | str | None) -> Principal | None:
-    """Return a principal with the given name as its subject; a principal, or None, as it is."""
-    return Principal("https://issuer.example", caller, "client") if isinstance(caller, str) else caller
+    """Return a principal for a name, its subject; a principal, or None, is returned as it is."""
+    if isinstance(caller, str):
+        return Principal(iss="https://issuer.example", sub=caller, client="client")
+    return caller

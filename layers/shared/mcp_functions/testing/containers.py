@@ -1,7 +1,8 @@
 """How a function under test runs: in containers of this process, or in a new process for each event.
 
-A container is what Lambda calls an execution environment: a process that answers one event after another, and may keep
-values between them. A test that runs each event in a new process proves that nothing depends on such values.
+A container is what Lambda calls an execution environment: it answers one event after another, and may keep values
+between them. Here it is a copy of the function, in this process. With `fresh=True` each event gets a new Python process
+instead, which proves that nothing depends on values that were kept.
 """
 
 from __future__ import annotations
@@ -47,10 +48,16 @@ class Context:
 
 
 class TimedFunction:
-    """A function, and the clock of its containers. `later` and `replaced` return another one."""
+    """A function with a clock, which a test may advance. The object does not change: `later` returns a new one."""
 
     def __init__(self, handler: Callable[..., Any], *, fresh: bool, ahead: float = 0.0) -> None:
-        """Choose between containers and new processes (`fresh`). The clock is `ahead` by so many seconds."""
+        """Prepare to answer events.
+
+        Args:
+            handler: the value that `serve` returned, perhaps with decorators around it.
+            fresh: whether each event gets a new Python process.
+            ahead: the seconds by which the clock is ahead of the function's own.
+        """
         self.handler: LambdaFunction = unwrap(handler)
         self._fresh = fresh
         self._ahead = ahead
@@ -80,7 +87,10 @@ class TimedFunction:
 
 
 class Containers:
-    """Containers of one function in this process: one for each environment, because a container reads it only once."""
+    """Containers of one function in this process: one for each set of environment variables.
+
+    A container reads the variables only once, at its first event.
+    """
 
     def __init__(self, handler: LambdaFunction, now: Callable[[], float] | None = None) -> None:
         """Start without containers; `now` is their clock, the function's own if left out."""
@@ -90,23 +100,36 @@ class Containers:
 
     def __call__(self, event: Event, context: Context) -> Event:
         """Answer one event."""
-        environment = frozenset(item for item in os.environ.items() if item[0].startswith(("MCP_", "AWS_")))
+        variables = os.environ.items()
+        environment = frozenset((name, value) for name, value in variables if name.startswith(("MCP_", "AWS_")))
         if environment not in self._containers:
-            # A copy of the function, because the test may call the function itself in another environment.
+            # A copy, because the test may also call the function itself, with other variables.
             self._containers[environment] = self._handler.fresh(now=self._now)
         return _without_event_loop(partial(self._containers[environment], event, context))
 
 
 class NewProcesses:
-    """Answers each event in a new Python process, so that only the state passes from one to the next."""
+    """Answers each event in a new Python process, so that only the state passes from one event to the next."""
 
     def __init__(self, handler: LambdaFunction, ahead: float) -> None:
-        """Find the handler's module. The clock of its processes is `ahead` by so many seconds."""
-        self.place = _place(handler)
+        """Find the handler's module.
+
+        Args:
+            handler: the function.
+            ahead: the seconds by which the clock of its processes is ahead.
+
+        Raises:
+            ValueError: no module has the handler as a variable.
+        """
+        self.place = _find_variable(handler)
         self._ahead = ahead
 
     def __call__(self, event: Event, context: Context) -> Event:
-        """Answer one event. If its process fails, it has written the reason to stderr."""
+        """Answer one event.
+
+        Raises:
+            RuntimeError: the process failed; it has written the reason to stderr.
+        """
         invocation = {
             **self.place,
             "event": event,
@@ -131,9 +154,11 @@ class NewProcesses:
 
 
 def _without_event_loop(answer: Callable[[], Event]) -> Event:
-    """Answer where no event loop runs, as on Lambda. For an async test, that is another thread."""
+    """Answer where no event loop runs, as on Lambda. In an async test, that is another thread."""
     if event_loop.is_current():
-        return answer()  # an async handler makes this call: with another thread, the loop would wait for itself
+        # The toolkit's own loop runs an async handler, which makes this call. With another thread, that loop would wait
+        # for itself.
+        return answer()
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -142,14 +167,19 @@ def _without_event_loop(answer: Callable[[], Event]) -> Event:
         return thread.submit(copy_context().run, answer).result()
 
 
-def _place(handler: LambdaFunction) -> dict[str, str]:
-    """Return the module, the file and the variable of a handler."""
-    for offered in handler.handlers:
-        module = sys.modules.get(offered.function.__module__)
+def _find_variable(handler: LambdaFunction) -> dict[str, str]:
+    """Return the module, the file and the variable of what `serve` returned, by the modules of its tools.
+
+    Raises:
+        ValueError: there is no such variable.
+    """
+    for tool in handler.handlers:
+        module = sys.modules.get(tool.function.__module__)
         if module is None or module.__file__ is None:
             continue
         for variable, value in vars(module).items():
-            if value is handler or (isinstance(value, FunctionType) and unwrap(value) is handler):
+            undecorated = unwrap(value) if isinstance(value, FunctionType) else value
+            if undecorated is handler:
                 return {"module": module.__name__, "file": module.__file__, "variable": variable}
     message = (
         "fresh=True needs `handler = serve(…)` in the module of its function: a fresh process imports it from there"

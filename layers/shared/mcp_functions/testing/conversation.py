@@ -35,11 +35,11 @@ EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling"
 WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # claude.ai declares this
 WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 WORKER_MS = 900_000  # the time limit of a worker, the function that runs tasks
-MAX_ROUNDS_WITHOUT_QUESTION = 10  # the limit of the official clients
+MAX_ROUNDS_WITHOUT_QUESTION = 10  # the official clients give up after as many
 
 
 class Conversation(Transcript):
-    """A client's conversation with one function. Its methods return the conversation, so that calls can be chained.
+    """A client's conversation with one function. Most methods return the conversation, so that calls can be chained.
 
     Attributes:
         function: the folder of the function.
@@ -68,18 +68,23 @@ class Conversation(Transcript):
             principal: the caller, as the authorizer of AuthMode `jwt` passes it on; not signed in, if left out.
             scopes: the scopes of the principal's access token.
             capabilities: the capabilities that the client declares; all, if left out.
-            moment: returns each request's time and ids; the function's clock and new ids, if left out.
+            moment: returns each request's time and ids; if left out, the function's clock and new ids.
             fresh: whether a new Python process answers each round, so that only the state passes from one to the next.
-                The module of the handler must assign it: `handler = serve(…)`; a ValueError says if it does not.
+                The process imports the handler from its module, which must have it as a variable: `handler = serve(…)`.
+
+        Raises:
+            ValueError: with `fresh`, the module has no such variable.
         """
         super().__init__()
         self._target = TimedFunction(handler, fresh=fresh)
         self.function = function or self._target.handler.handlers[0].name
         self._caller = Caller(as_principal(principal), tuple(scopes), capabilities)
         self._moment = moment or (lambda: Moment.at(self._target.now()))
-        self._method = ""  # the method and the params of the call, which each of its rounds repeats
+        # Each round repeats the method and the params of the call. `_inputs` is what the last round added to them: the
+        # answers and the state.
+        self._method = ""
         self._params: dict[str, Any] = {}
-        self._inputs: Mapping[str, Any] = {}  # what the last round sent beside them: answers and state
+        self._inputs: Mapping[str, Any] = {}
         self._next_id = 1
 
     def __repr__(self) -> str:
@@ -146,8 +151,8 @@ class Conversation(Transcript):
     def answer(self, /, **responses: Mapping[str, Any]) -> Self:
         """Send the next round with any `inputResponses`, and the state as it was received.
 
-        In a task, they go with `tasks/update`, and the conversation polls. If the host shows a form, they go to the
-        companion tool that the form calls.
+        In a task, `tasks/update` sends the responses, and the conversation polls. If the host shows a form (MCP Apps),
+        the responses go to the tool that the form calls.
         """
         if self.task_id:
             return self._request_task("tasks/update", inputResponses=dict(responses)).poll()
@@ -155,15 +160,15 @@ class Conversation(Transcript):
             return self.submit(self.form["tool"], state=self.form["state"], answers=dict(responses))
         return self._send(inputResponses=dict(responses), requestState=self.state)
 
-    def submit(self, companion: str, /, **arguments: object) -> Self:
-        """Call a companion tool (`<tool>-form`, `<tool>-answer`) with a state and answers."""
-        return self._request("tools/call", {"name": companion, "arguments": arguments})
+    def submit(self, form_tool: str, /, **arguments: object) -> Self:
+        """Call a tool that belongs to a form (`<tool>-form` or `<tool>-answer`), with a state and answers."""
+        return self._request("tools/call", {"name": form_tool, "arguments": arguments})
 
     def go_on(self) -> Self:
-        """Send rounds while the function ends them without a question, as clients do.
+        """Send rounds without answers while the function asks nothing and has not ended, as clients do.
 
         Raises:
-            AssertionError: after ten such rounds the official clients stop.
+            AssertionError: the function asked nothing in ten rounds; the official clients give up then.
         """
         for _ in range(MAX_ROUNDS_WITHOUT_QUESTION):
             if self.done or self.asked:
@@ -193,14 +198,14 @@ class Conversation(Transcript):
         return self._send(**self._inputs)
 
     def tamper(self, change: Callable[[str], str] = lambda token: f"{token}A") -> Self:
-        """Send the next round with a changed state; without `change`, with a character too many."""
+        """Send the next round with a changed state; by default, with one more character."""
         return self._send(inputResponses={}, requestState=change(self.state))
 
     def as_(self, principal: Principal | str) -> Self:
-        """Return a copy of the conversation, its state included, of another caller: `talk.as_("mallory").accept(…)`.
+        """Return a copy of the conversation, with its state, for another caller: `talk.as_("mallory").accept(…)`.
 
         Raises:
-            ValueError: the conversation has no principal, so another one would not differ.
+            ValueError: the conversation has no principal, and so no caller that another one could differ from.
         """
         if self._caller.principal is None:
             message = 'begin as somebody: Conversation(handler, principal="alice")'
@@ -217,7 +222,7 @@ class Conversation(Transcript):
         return self
 
     def upgrade(self, handler: Callable[..., Any]) -> Self:
-        """Deploy another version: it answers from the next round on."""
+        """Deploy another version of the function, which answers from the next round on."""
         self._target = self._target.replaced(handler)
         return self
 
@@ -248,7 +253,7 @@ class Conversation(Transcript):
         event = self._caller.event(message, f"/mcp/{self.function}", self._moment(), self._target.now())
         context = Context(f"{environment.STACK}_{self.function}")
         with environment.applied(self._caller.environment()), captured_failures() as self._failures:
-            response = self._target(json.loads(json.dumps(event)), context)
+            response = self._target(json.loads(json.dumps(event)), context)  # a copy, as Lambda would read it
         self.raised = self._failures.last
         if self.raised and ends_test(self.raised):
             raise self.raised  # `pytest.fail()` ends the test also where a function calls it

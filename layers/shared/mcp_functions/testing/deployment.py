@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from mcp_functions.store import Bucket
     from mcp_functions.store.dynamodb import Call
 
-MAX_INVOCATION = 64 * 1024  # the size in bytes of an invocation
-# A worker is a function that runs tasks. Its invocations, as name and payload, wait here until a conversation polls.
+MAX_INVOCATION = 64 * 1024  # bytes; the invocation of a worker has a task's id and little more
+# A worker is a Lambda that continues MCP tasks. Its invocations (name, payload) wait here until a conversation polls.
 _pending_invocations: deque[tuple[str, bytes]] = deque()
 
 
 @contextmanager
 def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **changes: str | None) -> Iterator[None]:
-    """Give functions the environment of a deployment: the template's variables, and KMS and a table on loopback.
+    """Give functions the environment of a deployment: the template's variables, and KMS, a table and S3 on loopback.
 
-    Deployments may follow or contain each other; a state of one is not valid in another.
+    Each deployment has a key of its own, so a state of one is not valid in another. They may be nested.
 
     Args:
-        table: a `MemoryTable`, whose faults the test decides, or another function that is called as DynamoDB is. If it
-            is left out, a test can create more tables with boto3.
-        bucket: stores what does not fit into an item, if MCP_BLOBS is among the changes.
+        table: answers DynamoDB's operations, as a `MemoryTable` does, whose faults the test decides. If it is left out,
+            a test can create more tables with boto3.
+        bucket: stores what does not fit into an item of the table, if MCP_BLOBS is among the changes.
         changes: variables with other values, as in `MCP_AUTH_MODE="jwt"`; None removes a variable.
     """
     with ExitStack() as stack:
@@ -62,12 +62,12 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
 
 
 class _Tables:
-    """The toolkit's table in memory, and moto for the tables that a test creates."""
+    """The toolkit's table in memory, and the library moto for tables that a test creates."""
 
     def __init__(self) -> None:
         """Start with the toolkit's table alone."""
         self._toolkits_table = MemoryTable(environment.TABLE)
-        self._moto = cache(dynamodb.Moto)  # made at its first call, because its import takes long
+        self._moto = cache(dynamodb.Moto)  # makes it at the first call, because importing moto takes long
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one request.

@@ -1,8 +1,8 @@
 """A DynamoDB table in memory, for tests, with the three operations that the toolkit calls.
 
-It checks conditions and expression names as AWS does. An expired item stays until `expire`, because AWS may take days
-to delete it. A read without `ConsistentRead` returns the item before the last write: the oldest answer that AWS may
-give.
+It checks conditions and expression names as AWS does. Where AWS may behave in several ways, it takes the one that is
+hardest for the toolkit: an expired item stays until the test calls `expire`, and a read without `ConsistentRead` gives
+the item before the last write.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Fault: TypeAlias = Literal["throttled", "lost", "unanswered", "denied"] | None
 
 KEY = "key"  # the attribute with the key of an item
+WRONG_KEY = "The provided key element does not match the schema"  # AWS's own message
 # Amazon DynamoDB developer guide, "Constraints"
 MAX_KEY_BYTES = 2048
 MAX_ITEM_BYTES = 400 * 1024
@@ -29,14 +30,14 @@ MAX_ITEM_BYTES = 400 * 1024
 TERM = re.compile(r"attribute_not_exists\((?P<absent>[#\w]+)\)|(?P<name>[#\w]+) (?P<comparison>=|<=|<) (?P<value>:\w+)")
 PLACEHOLDER = re.compile(r"[#:]\w+")
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<=": le, "<": lt}
-# The faults of `MemoryTable.weather`, with the error code and the HTTP status that a caller sees.
+# The faults that a test may choose: AWS's error code, and the HTTP status (0: no response).
 FAULTS = {
     "throttled": ("ThrottlingException", 400),  # the operation does not happen
-    "lost": ("InternalServerError", 500),  # it happens, and its response is lost
-    "unanswered": ("ReadTimeoutError", 0),  # it does not happen, and there is no response
-    "denied": ("AccessDeniedException", 400),
+    "lost": ("InternalServerError", 500),  # the operation happens, but its response is lost
+    "unanswered": ("ReadTimeoutError", 0),  # the operation does not happen, and there is no response
+    "denied": ("AccessDeniedException", 400),  # the operation does not happen
 }
-# The members of a request with a condition.
+# the members of a request with a condition
 CONDITION = {"ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"}
 
 
@@ -46,9 +47,8 @@ class MemoryTable:
     Attributes:
         items: the items by key, after the last write.
         calls: every operation, in order.
-        weather: a function that is called before each operation, and returns the fault of this call, or None. The
-            faults are "throttled", "lost" (the operation happens, and its response is lost), "unanswered" (it does not
-            happen) and "denied".
+        weather: decides about faults. It is called with the name of each operation, before the operation, and returns a
+            key of `FAULTS`, or None.
     """
 
     def __init__(self, name: str = TABLE, weather: Callable[[str], Fault] = lambda _operation: None) -> None:
@@ -71,10 +71,10 @@ class MemoryTable:
             fault = self.weather(operation)
             if fault and fault != "lost":
                 raise DynamoDbError(*FAULTS[fault])
-            answer = self._run(operation, copy.deepcopy(dict(request)))
-            if fault:
+            response = self._run(operation, copy.deepcopy(dict(request)))
+            if fault == "lost":
                 raise DynamoDbError(*FAULTS[fault])
-            return copy.deepcopy(answer)
+            return copy.deepcopy(response)
 
     def expire(self, now: float) -> None:
         """Delete expired items, as AWS does at some later time."""
@@ -94,14 +94,14 @@ class MemoryTable:
         return operations[operation](request)
 
     def _get(self, request: dict[str, Any]) -> dict[str, Any]:
-        key = _key(request["Key"], only_key=True)
+        key = _only_key(request["Key"])
         items = self.items if request.get("ConsistentRead") else self._previous
         item = items.get(key)
         return {"Item": item} if item else {}
 
     def _put(self, request: dict[str, Any]) -> dict[str, Any]:
         item = request.pop("Item")
-        key = _key(item, only_key=False)
+        key = _key(item)
         if _size(item) > MAX_ITEM_BYTES:
             _invalid("Item size has exceeded the maximum allowed size")
         self._check(key, request)
@@ -110,18 +110,20 @@ class MemoryTable:
         return {}
 
     def _delete(self, request: dict[str, Any]) -> dict[str, Any]:
-        key = _key(request.pop("Key"), only_key=True)
+        key = _only_key(request.pop("Key"))
         self._check(key, request)
         self._keep_previous(key)
         self.items.pop(key, None)
         return {}
 
     def _keep_previous(self, key: str) -> None:
+        """Keep the item for reads without `ConsistentRead`, before it is written or deleted."""
         self._previous.pop(key, None)
         if key in self.items:
             self._previous[key] = self.items[key]
 
     def _check(self, key: str, condition: Mapping[str, Any]) -> None:
+        """Refuse a write if it has a condition that does not hold for the stored item; a missing item counts as {}."""
         if condition and not _holds(self.items.get(key, {}), condition):
             code = "ConditionalCheckFailedException"
             raise DynamoDbError(code)
@@ -133,13 +135,15 @@ def _holds(item: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
         _invalid(f"not supported: {', '.join(sorted(condition.keys() ^ CONDITION))}")
     expression = condition["ConditionExpression"]
     names, values = condition["ExpressionAttributeNames"], condition["ExpressionAttributeValues"]
-    unmatched = set(PLACEHOLDER.findall(expression)) ^ {*names, *values}
-    if unmatched:
-        _invalid(f"unused or undefined in expressions: {', '.join(sorted(unmatched))}")
+    used = set(PLACEHOLDER.findall(expression))
+    defined = {*names, *values}
+    if used != defined:
+        _invalid(f"unused or undefined in expressions: {', '.join(sorted(used ^ defined))}")
     return any(_term_holds(item, term, names, values) for term in expression.split(" OR "))
 
 
 def _term_holds(item: Mapping[str, Any], term: str, names: Mapping[str, str], values: Mapping[str, Any]) -> bool:
+    """Tell whether one term holds for an item; the names and values are those of the request."""
     parsed = TERM.fullmatch(term)
     if parsed is None:
         _invalid(f"not understood: {term}")
@@ -162,14 +166,23 @@ def _value(attribute: Mapping[str, str]) -> str | int:
     return int(value) if kind == "N" else value
 
 
-def _key(item: Mapping[str, Any], *, only_key: bool) -> str:
-    """Return the key of an item, `{"key": {"S": "…"}}`, after a check as AWS makes it; `only_key` forbids more."""
-    attribute = item.get(KEY)
-    key = attribute.get("S") if isinstance(attribute, dict) and len(attribute) == 1 else None
-    has_more = only_key and len(item) > 1
-    if not isinstance(key, str) or not 1 <= len(key.encode()) <= MAX_KEY_BYTES or has_more:
-        _invalid("The provided key element does not match the schema")
+def _key(item: Mapping[str, Any]) -> str:
+    """Return the key of an item, `{"key": {"S": "…"}}`, after a check as AWS makes it."""
+    match item.get(KEY):
+        case {"S": str(key), **others} if not others:
+            size = len(key.encode())
+        case _:
+            _invalid(WRONG_KEY)
+    if size == 0 or size > MAX_KEY_BYTES:
+        _invalid(WRONG_KEY)
     return key
+
+
+def _only_key(item: Mapping[str, Any]) -> str:
+    """Return the key of an item that may have no other attribute."""
+    if len(item) > 1:
+        _invalid(WRONG_KEY)
+    return _key(item)
 
 
 def _size(item: Mapping[str, Any]) -> int:
@@ -182,6 +195,6 @@ def _size(item: Mapping[str, Any]) -> int:
 
 
 def _invalid(message: str) -> NoReturn:
-    """Raise DynamoDB's error for a request that it cannot read; the message is in the cause."""
+    """Raise DynamoDB's error for a wrong request. The exception has AWS's code; its cause has the message."""
     code = "ValidationException"
     raise DynamoDbError(code) from ValueError(message)

@@ -1,7 +1,6 @@
 """The errors that a function logs and raises while it answers a test, so that the test can show them.
 
-A client does not receive them: a function that crashes answers with a general message, and the log has only the type of
-the exception and its place.
+They are nowhere else: the client gets a general message, and the log has only the type of the exception and its place.
 """
 
 from __future__ import annotations
@@ -19,14 +18,15 @@ from mcp_functions.observability import Notes, lines, listener
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_RAISED = 20  # the report of a test shows the last exceptions, and no more than these
-_raised: deque[tuple[str, BaseException]] = deque(maxlen=MAX_RAISED)  # the name of the handler, and its exception
-TEST_RUNNERS = ("_pytest", "hypothesis")  # their exceptions end a test
+MAX_RAISED = 20  # the report of a test shows no more exceptions than the last 20
+TEST_RUNNERS = ("_pytest", "hypothesis")  # packages whose exceptions end a test
+# the name of a handler and its exception, until `take_raised`; module-level, because the pytest plugin reads them
+_raised: deque[tuple[str, BaseException]] = deque(maxlen=MAX_RAISED)
 
 
 @dataclass
 class Failures:
-    """Log lines at ERROR, and the exceptions that handlers raised by accident."""
+    """Log lines at ERROR, and exceptions that handlers did not expect."""
 
     lines: list[str] = field(default_factory=list)
     exceptions: list[BaseException] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Failures:
         return self.exceptions[-1] if self.exceptions else None
 
     def listen(self, notes: Notes) -> None:
-        """Keep the failure of one request, from the notes of which its log line is written."""
+        """Keep the failure of one request. The toolkit writes the request's log line from the same notes."""
         if lines.level_of(notes) == logging.ERROR:
             self.lines.append(lines.message(notes))
         if notes.raised:
@@ -46,7 +46,7 @@ class Failures:
 
 
 class _ErrorHandler(logging.Handler):
-    """Keeps the log lines at ERROR of one thread, except the lines of requests, which `Failures.listen` keeps."""
+    """Keeps the log lines at ERROR of one thread, except a request's own line, which `Failures.listen` keeps."""
 
     def __init__(self, failures: Failures, fallback: logging.Handler | None) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class _ErrorHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if self._fallback and record.levelno >= self._fallback.level:
             self._fallback.handle(record)
-        is_request_line = hasattr(record, "outcome")
+        is_request_line = hasattr(record, "outcome")  # a field that only these lines have
         if record.levelno >= logging.ERROR and record.thread == self._thread and not is_request_line:
             self._failures.lines.append(record.getMessage())
 
@@ -81,7 +81,7 @@ def captured_failures() -> Iterator[Failures]:
 
 
 def take_raised() -> list[tuple[str, str]]:
-    """Return the names of the handlers that raised by accident since the last call, with whole tracebacks."""
+    """Return the handlers' unexpected exceptions since the last call: the name of the handler, and the traceback."""
     taken = [(name, whole_traceback(error)) for name, error in _raised if not ends_test(error)]
     _raised.clear()
     return taken

@@ -31,7 +31,7 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
     """Show what functions raised in a test that failed: neither the response nor the log has its text."""
     report = yield
     if call.when == "call" and FAILURES in sys.modules:
-        raised = sys.modules[FAILURES].take_raised()  # even if the test passed: the next one begins with none
+        raised = sys.modules[FAILURES].take_raised()  # also after success: the next test begins with none
         if report.failed:
             report.sections += [(f"{name} raised", text) for name, text in raised]
     return report

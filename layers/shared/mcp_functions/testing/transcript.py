@@ -1,7 +1,13 @@
 """The responses that a conversation's client has received, and the failures that the function reported.
 
-A round is one request and its response. The properties read the last response: its questions, its result, its text. A
-property that finds nothing fails the test with the message and the function's log lines.
+A round is one request and its response. The properties read the last response:
+
+    result with resultType "input_required"    asked, requests, messages: the open questions
+    result of a call, or of a completed task   result, text
+    error                                      error
+
+A `result`, `error`, `state` or `status` that does not exist fails the test: the AssertionError shows the last message
+and the function's log lines.
 """
 
 from __future__ import annotations
@@ -17,10 +23,10 @@ from mcp_functions.testing.failures import Failures
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-# The end of an error's text, if the function had no environment.
+# the end of the text of an AssertionError, if the function had no environment
 NO_DEPLOYMENT = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"
 TASK_IN_PROGRESS = ("working", "input_required")  # the statuses of a task that has not ended
-BEGINNING = 200  # an error quotes so many characters of the last message
+MAX_QUOTED = 200  # characters of the last message in the text of `check_asked`
 
 
 class Transcript:
@@ -42,16 +48,17 @@ class Transcript:
     def done(self) -> bool:
         """Whether the call has ended, with a result or an error."""
         result = self.body.get("result", {})
-        if self.task_id and "status" in result:
+        if self.task_id and "status" in result:  # the result describes the task
             return result["status"] not in TASK_IN_PROGRESS
-        is_asking = result.get("resultType") == "input_required"
-        return not is_asking and "state" not in self.form
+        if result.get("resultType") == "input_required":
+            return False
+        return "state" not in self.form  # a form that asks has the state of its call
 
     @property
     def task_id(self) -> str:
         """The id of the task that the call became; "" if it did not become one."""
-        created = [result["taskId"] for result in self._results() if result.get("resultType") == "task"]
-        return str(created[-1]) if created else ""
+        ids = [result["taskId"] for result in self._results() if result.get("resultType") == "task"]
+        return str(ids[-1]) if ids else ""
 
     @property
     def asked(self) -> list[str]:
@@ -60,16 +67,16 @@ class Transcript:
 
     @property
     def requests(self) -> dict[str, Any]:
-        """The open questions, by key."""
+        """The open questions, by key. In a form, each is written as an `elicitation/create` request."""
         requests: dict[str, Any] = self.body.get("result", {}).get("inputRequests", {})
         if requests:
             return requests
-        in_form = self.form.get("questions", {})
-        return {key: {"method": "elicitation/create", "params": params} for key, params in in_form.items()}
+        questions = self.form.get("questions", {})
+        return {key: {"method": "elicitation/create", "params": params} for key, params in questions.items()}
 
     @property
     def form(self) -> dict[str, Any]:
-        """The form that the host shows for the last result (MCP Apps); {} if it has none."""
+        """The form that the host shows for the last result (MCP Apps); {} if the result has none."""
         form: dict[str, Any] = self.body.get("result", {}).get("_meta", {}).get(META_FORM, {})
         return form
 
@@ -83,11 +90,15 @@ class Transcript:
     def state(self) -> str:
         """The sealed state of the last round that returned one."""
         states = [result["requestState"] for result in self._results() if "requestState" in result]
+        if not states:
+            raise AssertionError(self._explain_missing("requestState", self.body))
         return str(states[-1])
 
     @property
     def status(self) -> int:
         """The HTTP status of the last response."""
+        if not self.rounds:
+            raise AssertionError(self._explain_missing("response", {}))
         return int(self.rounds[-1][1]["statusCode"])
 
     @property
@@ -97,19 +108,22 @@ class Transcript:
 
     @property
     def result(self) -> dict[str, Any]:
-        """The last result. If there is none, an AssertionError shows the message and the function's log lines."""
+        """The last result."""
         return self._member("result")
 
     @property
     def error(self) -> dict[str, Any]:
-        """The last error. If there is none, an AssertionError shows the message and the function's log lines."""
+        """The last error."""
         return self._member("error")
 
     @property
     def text(self) -> str:
         """The text of the last result: of a tool, a prompt or a resource."""
-        match self.result:
-            case {"content": list(blocks)} | {"result": {"content": list(blocks)}}:
+        result = self.result
+        if self.task_id and "result" in result:
+            result = result["result"]  # a completed task contains the result of its tool
+        match result:
+            case {"content": list(blocks)}:
                 return "\n".join(block["text"] for block in blocks if block["type"] == "text")
             case {"messages": list(messages)}:
                 return "\n".join(message["content"]["text"] for message in messages)
@@ -118,7 +132,9 @@ class Transcript:
         return ""
 
     def check_asked(self, keys: Collection[str]) -> None:
-        """Check that there is something to answer: an open question, or an earlier one that a replay answers again.
+        """Check that there is something to answer.
+
+        A test may answer open questions. It may also answer earlier ones again, to see what the function does.
 
         Args:
             keys: the keys of the questions to answer; empty for all open ones.
@@ -126,12 +142,13 @@ class Transcript:
         Raises:
             AssertionError: nothing was asked; the text has the beginning of the last message.
         """
-        earlier = {key for result in self._results() for key in result.get("inputRequests", {})}
-        is_replay = bool(keys) and earlier.issuperset(keys)
-        if self.requests or is_replay or (earlier and "error" in self.body):
+        asked_earlier = {key for result in self._results() for key in result.get("inputRequests", {})}
+        answers_again = bool(keys) and asked_earlier.issuperset(keys)
+        tries_after_error = bool(asked_earlier) and "error" in self.body
+        if self.requests or answers_again or tries_after_error:
             return
-        text = self._explanation("question", self.body)
-        beginning = text if len(text) <= BEGINNING else f"{text[:BEGINNING]}..."
+        text = self._explain_missing("question", self.body)
+        beginning = text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}..."
         nothing = f"nothing was asked: {beginning}"
         raise AssertionError(nothing)
 
@@ -140,14 +157,15 @@ class Transcript:
         return [_message(response).get("result", {}) for _event, response in self.rounds]
 
     def _member(self, name: str) -> dict[str, Any]:
+        """Return a member of the last message: "result" or "error"."""
         body = self.body
         if name not in body:
-            raise AssertionError(self._explanation(name, body))
+            raise AssertionError(self._explain_missing(name, body))
         value: dict[str, Any] = body[name]
         return value
 
-    def _explanation(self, missing: str, body: Mapping[str, Any]) -> str:
-        """Say what came in the place of a missing member, with the function's log lines and its exception."""
+    def _explain_missing(self, missing: str, body: Mapping[str, Any]) -> str:
+        """Say what came in the place of something, with the function's log lines and its exception."""
         if not self.rounds:
             return f"no {missing}, because nothing was sent"
         members = {name: value for name, value in body.items() if name not in ("jsonrpc", "id")}

@@ -1,7 +1,7 @@
 """Work in parts, none of which is done twice."""
 
 from mcp_functions import Step, serve, tool
-from tests.laws.clock import Clock, OnTheClock
+from tests.laws.clock import Clock, TimedByClock
 
 CLOCK = Clock()
 
@@ -22,4 +22,4 @@ def slower(parts: int, seconds: float, *, step: Step) -> int:
     return sum(step(f"part-{part}", work, part, seconds) for part in range(parts))
 
 
-handler = OnTheClock(CLOCK, serve(slow, slower, now=CLOCK))
+handler = TimedByClock(CLOCK, serve(slow, slower, now=CLOCK))

@@ -42,7 +42,7 @@ BAD_REQUEST = 400
 def _cold(scan: Scan) -> Iterator[Proof]:
     victim = scan.require_victim_with_state()
     exchange = scan.call(victim, inputResponses=victim.answers)
-    if scan.advanced(victim, exchange.response):
+    if scan.has_advanced(victim, exchange.response):
         yield Proof(exchange, f"answers without a state, to questions that nobody had asked: {exchange.response}")
 
 
@@ -65,7 +65,7 @@ def _malformed(scan: Scan) -> Iterator[Proof]:
         responses += [(f"{key}: {what}", {**answers, key: value}) for what, value in ENTRIES]
     for what, value in responses:
         exchange = scan.call(victim, requestState=state, inputResponses=value)
-        if scan.advanced(victim, exchange.response):
+        if scan.has_advanced(victim, exchange.response):
             yield Proof(exchange, f"inputResponses were {what}, and the server went on: {exchange.response}")
 
 
@@ -74,7 +74,7 @@ def _misfit(scan: Scan) -> Iterator[Proof]:
     state, answers = scan.begin(victim)
     for key, what, answer in _misfits(victim.questions, scan.canary):
         exchange = scan.call(victim, requestState=state, inputResponses={**answers, key: answer})
-        if scan.advanced(victim, exchange.response):
+        if scan.has_advanced(victim, exchange.response):
             yield Proof(
                 exchange, f"the answer to {key} did not fit ({what}), and the server went on: {exchange.response}"
             )

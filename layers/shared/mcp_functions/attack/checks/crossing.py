@@ -35,7 +35,7 @@ def _other_arguments(scan: Scan) -> Iterator[Proof]:
     asks = False
     for other in scan.other_calls(victim):
         asks = True
-        state, answers = scan.last_round(victim)
+        state, answers = scan.reach_last_round(victim)
         exchange = scan.call(other, requestState=state, inputResponses=answers)
         if exchange.response.done:
             arguments = json.dumps(other.params.get("arguments") or other.params)
@@ -59,7 +59,7 @@ def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
     if not targets:
         raise SkipCheck(reason="nothing else was found that asks")
     for other in filter(scan.needs_state, targets):
-        state, answers = scan.last_round(victim)
+        state, answers = scan.reach_last_round(victim)
         exchange = scan.call(other, requestState=state, inputResponses=other.answers | answers)
         if exchange.response.done:
             yield Proof(exchange, f"a state of {victim} completed {other}: {exchange.response}")
@@ -70,7 +70,7 @@ def _other_principal(scan: Scan) -> Iterator[Proof]:
     if not scan.has_second_user:
         raise SkipCheck(reason="it takes a second person: give their credentials with --other-header")
     for owner, thief in ((CALLER, OTHER), (OTHER, CALLER)):
-        state, answers = scan.last_round(victim, person=owner)
+        state, answers = scan.reach_last_round(victim, person=owner)
         exchange = scan.call(victim, person=thief, requestState=state, inputResponses=answers)
         if exchange.response.done:
             yield Proof(exchange, f"a state of one person completed a call of another: {exchange.response}")
@@ -83,7 +83,7 @@ def _expired(scan: Scan) -> Iterator[Proof]:
     seconds = scan.lifetime + WAITING
     if seconds > scan.client.seconds_left:
         raise SkipCheck(reason=f"waiting for {scan.lifetime:g} s is longer than this run may last: --seconds")
-    state, answers = scan.last_round(victim)
+    state, answers = scan.reach_last_round(victim)
     scan.wait(seconds)
     exchange = scan.call(victim, requestState=state, inputResponses=answers)
     if exchange.response.done:
@@ -96,10 +96,10 @@ def _rewound(scan: Scan) -> Iterator[Proof]:
         raise SkipCheck(reason=f"{victim.name} asks only once")
     state, answers = scan.begin(victim)
     first = scan.call(victim, requestState=state, inputResponses=answers)
-    if not scan.advanced(victim, first.response):
+    if not scan.has_advanced(victim, first.response):
         return
     again = scan.call(victim, requestState=state, inputResponses=answers)
-    if scan.advanced(victim, again.response):
+    if scan.has_advanced(victim, again.response):
         what = f"the state of round 1 was taken again after that of round 2 had been left: {again.response}"
         yield Proof(again, what)
 

@@ -63,7 +63,7 @@ def _wrong_values(headers: dict[str, str]) -> Iterator[tuple[str, str, tuple[str
 
 
 def _wrong_requests(scan: Scan) -> Iterator[tuple[str, Exchange]]:
-    """Send a request with each header wrong in each way."""
+    """Send a request for each wrong value of a header; yield a description and the exchange."""
     correct = _correct_request(scan)
     for name, what, values in _wrong_values(dict(correct.headers)):
         request = with_header(correct, name, *values)
@@ -101,7 +101,7 @@ def _decoded(scan: Scan) -> Iterator[Proof]:
 
 
 def _may_be_older(request: Request) -> bool:
-    """Return whether a server may read it as a request of an older revision, which has other rules."""
+    """Return whether a server may read this as a request of an older revision, which has no such rules for headers."""
     versions = [value for name, value in request.headers if name == VERSION]
     return versions in ([], [OLDER])
 

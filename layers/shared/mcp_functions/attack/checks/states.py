@@ -1,7 +1,14 @@
-"""Checks with states that the server did not issue in this form: forged, damaged, re-encoded, edited, too large.
+"""Checks with states that the server did not issue in this form.
 
-A function of type `Variants` makes such states from a valid one. A check sends each of them with correct answers in
-the place of the valid state. A hole is found if the call is completed all the same.
+    _forged         texts that the server never issued
+    _wrong_types    JSON values that are no text
+    _oversized      a valid state, and many characters more
+    _damaged        a valid state with a changed character, without a part, …
+    _respelled      the same bytes in another base64 text
+    _edited         a state with a changed value, if the client can read the state
+
+These functions make states from a valid state. A check sends each in the place of the valid state, with correct
+answers. If the server completes the call, it does not protect its states.
 """
 
 from __future__ import annotations
@@ -11,6 +18,7 @@ import json
 import re
 import secrets
 from itertools import islice
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.attack import schema_values
@@ -27,9 +35,10 @@ if TYPE_CHECKING:
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
 REJECT = "servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."
-PLACES = 16  # how many characters of a state are changed, one at a time
+MAX_CHANGES = 16  # how many characters of a state are changed, one at a time
 # A changed character is of the same class, so that the state still looks right.
 CLASSES = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "-_", "+/")
+BASE64URL = ascii_letters + digits + "-_"
 SIGNED_PARTS = 3  # header, payload and signature, as in a JWT
 SIZES = (100_000, 1_000_000)  # characters that are added to a state
 
@@ -74,14 +83,10 @@ def _invalid(valid: str, canary: str) -> Iterator[tuple[str, str]]:
 
 
 def _damaged(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
-    """Yield the state with one change each, which no decoder can ignore.
-
-    The last character of a base64 text may hold bits that decoders ignore, so it stays.
-    """
-    places = [at for at in range(len(valid) - 2) if _neighbour(valid[at]) and valid[at + 1] not in ".=:"]
-    step = max(1, len(places) // PLACES)
-    for at in places[::step]:
-        yield f"character {at} of {len(valid)} changed", valid[:at] + str(_neighbour(valid[at])) + valid[at + 1 :]
+    """Yield the state with one change each, which no decoder can ignore."""
+    changed = list(_states_with_one_change(valid))
+    step = max(1, len(changed) // MAX_CHANGES)
+    yield from changed[::step]
     for cut in (4, len(valid) // 4, len(valid) // 2, len(valid) - 8):
         if 0 < cut < len(valid):
             yield f"{cut} characters cut off", valid[:-cut]
@@ -98,6 +103,16 @@ def _damaged(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
             yield "its last part gone, with what divides it", separator.join(parts[:-1])
 
 
+def _states_with_one_change(valid: str) -> Iterator[tuple[str, str]]:
+    """Yield the state with one other character, at each place."""
+    for at in range(len(valid) - 2):
+        replacement = _neighbour(valid[at])
+        # The last character of a base64 text may have bits that decoders ignore, so that one stays.
+        is_last_of_part = valid[at + 1] in ".=:"
+        if replacement and not is_last_of_part:
+            yield f"character {at} of {len(valid)} changed", valid[:at] + replacement + valid[at + 1 :]
+
+
 def _respelled(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
     """Yield the same state in another encoding, which lenient base64 decoders accept."""
     yield "with padding", valid + "="
@@ -110,21 +125,21 @@ def _respelled(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
     if valid.rstrip("=") != valid:
         yield "without padding", valid.rstrip("=")
     else:
-        for last in _siblings(valid):
+        for last in _equal_last_characters(valid):
             yield f"with {last} as its last character", valid[:-1] + last
 
 
 def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
     """Yield the state with one JSON value changed, if it is JSON or JSON in base64."""
     has_edits = False
-    for name, read, write in (("JSON", str, str), ("JSON in base64", _unwrapped, _wrapped)):
+    for name, decode, encode in (("JSON", str, str), ("JSON in base64", _from_base64, _in_base64)):
         try:
-            value = json.loads(read(valid))
+            value = json.loads(decode(valid))
         except (ValueError, UnicodeDecodeError):
             continue
         for path, other in schema_values.edits(value):
             has_edits = True
-            yield f"{path} of its {name} changed", write(json.dumps(other, separators=(",", ":")))
+            yield f"{path} of its {name} changed", encode(json.dumps(other, separators=(",", ":")))
     if not has_edits:
         raise SkipCheck(reason="the state is no readable JSON")
 
@@ -132,10 +147,11 @@ def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
 def _send_variants(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
     """Send states in the place of a valid one, with correct answers; yield each exchange and its description.
 
-    At the end the valid state must be accepted. Otherwise another cause refused them all, and the check proves nothing.
+    Raises:
+        SkipCheck: at the end the valid state was refused too, so the refusals before prove nothing.
     """
     victim = scan.require_victim_needing_state()
-    valid, answers = scan.last_round(victim)
+    valid, answers = scan.reach_last_round(victim)
     for what, state in variants(valid, scan.canary):
         yield scan.call(victim, requestState=state, inputResponses=answers), what
     control = scan.call(victim, requestState=valid, inputResponses=answers).response
@@ -144,7 +160,7 @@ def _send_variants(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, s
 
 
 def _completes(variants: Variants) -> Callable[[Scan], Iterator[Proof]]:
-    """Make a check that none of these states completes a call."""
+    """Return a check that none of these states completes a call."""
 
     def run(scan: Scan) -> Iterator[Proof]:
         for exchange, what in _send_variants(scan, variants):
@@ -156,7 +172,7 @@ def _completes(variants: Variants) -> Callable[[Scan], Iterator[Proof]]:
 
 def _not_refused(scan: Scan) -> Iterator[Proof]:
     """Prove that an invalid state is ignored instead of rejected."""
-    for exchange, what in _send_variants(scan, lambda valid, canary: islice(_invalid(valid, canary), 3)):
+    for exchange, what in _send_variants(scan, _first_invalid):
         response = exchange.response
         if response.result is not None and not response.done:
             yield Proof(exchange, f"the state was {what}, and it was answered with {response}, not with an error")
@@ -164,26 +180,33 @@ def _not_refused(scan: Scan) -> Iterator[Proof]:
 
 def _oracle(scan: Scan) -> Iterator[Proof]:
     """Prove that errors for invalid states differ."""
-    first: tuple[Response, str] | None = None
+    first: Response | None = None
+    what_first = ""
     for exchange, what in _send_variants(scan, _invalid):
         response = exchange.response
         if response.error is None or response.undecided:
             continue
         if first is None:
-            first = response, what
-        elif (response.status, response.error) != (first[0].status, first[0].error):
-            yield Proof(exchange, f"{what}: {response}; but {first[1]}: {first[0]}")
+            first = response
+            what_first = what
+        elif (response.status, response.error) != (first.status, first.error):
+            yield Proof(exchange, f"{what}: {response}; but {what_first}: {first}")
 
 
 def _readable(scan: Scan) -> Iterator[Proof]:
     """Prove that the client can read the state."""
     exchange = scan.call(scan.require_victim_with_state())
     state = exchange.response.state or ""
-    for text in (state, *map(_decoded, re.split(r"[.:]", state))):
+    parts = re.split(r"[.:]", state)  # those of a JWT, for example
+    for text in [state, *(_text_of(part) for part in parts)]:
         members = re.findall(r'"([A-Za-z_]{2,})"\s*:', text)
         if members:
             yield Proof(exchange, f"the state can be read without a key; it has members {', '.join(members[:5])}")
             return
+
+
+def _first_invalid(valid: str, canary: str) -> Iterator[tuple[str, str]]:
+    return islice(_invalid(valid, canary), 3)
 
 
 def _noise(length: int) -> str:
@@ -198,33 +221,38 @@ def _neighbour(character: str) -> str | None:
     return None
 
 
-def _siblings(valid: str) -> list[str]:
-    """Return the last characters that a lenient base64 decoder reads as the same bytes.
+def _equal_last_characters(valid: str) -> list[str]:
+    """Return the other last characters with which a base64 text has the same bytes.
 
-    The last group of a base64 text may have 2 or 3 characters of 6 bits for 1 or 2 bytes. Then 4 or 2 bits of the last
-    character are not used, and decoders may ignore them.
+    A base64 character has 6 bits. The last one may have bits that belong to no byte, which lenient decoders ignore.
     """
-    tail = re.split(r"[.:]", valid)[-1]
-    free = {2: 4, 3: 2}.get(len(tail) % 4, 0)
-    letters = CLASSES[1] + CLASSES[0] + CLASSES[2] + "-_"  # in the order of their values in base64url
-    if not free or valid[-1] not in letters:
+    part = re.split(r"[.:]", valid)[-1]
+    if part[-1:] not in BASE64URL or not part:
         return []
-    start = letters.index(valid[-1]) >> free << free  # the unused bits become 0
-    return [letters[at] for at in range(start, start + (1 << free)) if letters[at] != valid[-1]]
+    return [last for last in BASE64URL if last != part[-1] and _bytes_of(part[:-1] + last) == _bytes_of(part)]
 
 
-def _unwrapped(text: str) -> str:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+def _bytes_of(text: str) -> bytes:
+    """Return the bytes of a base64 text; of a text that is none, the text itself, which equals no other."""
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return text.encode(errors="replace")
 
 
-def _wrapped(text: str) -> str:
+def _from_base64(text: str) -> str:
+    padding = "=" * (-len(text) % 4)
+    return base64.urlsafe_b64decode(text + padding).decode()
+
+
+def _in_base64(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _decoded(part: str) -> str:
+def _text_of(part: str) -> str:
     """Return the text in a part of a state, in either alphabet of base64; "" if there is none."""
     try:
-        return _unwrapped(part.translate(str.maketrans("+/", "-_")).rstrip("="))
+        return _from_base64(part.translate(str.maketrans("+/", "-_")).rstrip("="))
     except ValueError:
         return ""
 

@@ -1,7 +1,8 @@
 """Checks of every response of a run: crashes, leaks, and codes and statuses that do not agree.
 
-Each check takes an exchange and the canary, and returns what is wrong, or None. The canary is a random text that the
-run puts into some requests: a response that repeats it has copied the client's data.
+A check takes an exchange (a request and its response) and the canary. It returns what is wrong, or None.
+
+The canary is a random text that the run writes into some requests. A response that has it repeats the client's data.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 INTERNAL = -32603
 SERVER_ERROR = 500  # the first HTTP status of an error of the server
 STATUS = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # code -> the HTTP status that must go with it
-GONE = {-32002, -32042}  # codes of older revisions
+OLD_CODES = {-32002, -32042}  # of older revisions
 DEFINED = {-32020, -32021, -32022}  # the codes of this revision in its reserved range
 RESERVED = range(-32099, -32019)  # codes that only the specification may define
 # Texts that reveal the machine: stack traces of Python and JavaScript; paths of Node.js, Unix and Windows.
@@ -55,6 +56,7 @@ def _crash(exchange: Exchange, _canary: str) -> str | None:
 
 
 def _trace(exchange: Exchange, _canary: str) -> str | None:
+    """Find a trace or a path in an error, unless the request had it."""
     response = exchange.response
     if response.result is not None and not response.result.get("isError"):
         return None
@@ -70,8 +72,8 @@ def _reflected(exchange: Exchange, canary: str) -> str | None:
     params = parse_message(exchange.request.body).get("params")
     if response.error is None or not isinstance(params, dict):
         return None
-    planted = json.dumps([params.get("requestState"), params.get("inputResponses")])
-    if canary in planted and canary.encode() in response.body:
+    sent = json.dumps([params.get("requestState"), params.get("inputResponses")])
+    if canary in sent and canary.encode() in response.body:
         return str(response)
     return None
 
@@ -88,14 +90,14 @@ def _other_id(exchange: Exchange, _canary: str) -> str | None:
 
 def _status(exchange: Exchange, _canary: str) -> str | None:
     response = exchange.response
-    status = STATUS.get(response.code or 0, response.status)
-    return str(response) if response.status != status else None
+    needed_status = STATUS.get(response.code or 0, response.status)
+    return str(response) if response.status != needed_status else None
 
 
 def _code(exchange: Exchange, _canary: str) -> str | None:
     code = exchange.response.code
-    undefined = code in RESERVED and code not in DEFINED
-    return str(exchange.response) if code in GONE or undefined else None
+    is_undefined = code in RESERVED and code not in DEFINED
+    return str(exchange.response) if code in OLD_CODES or is_undefined else None
 
 
 def _cached(exchange: Exchange, _canary: str) -> str | None:

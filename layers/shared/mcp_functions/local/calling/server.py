@@ -56,7 +56,7 @@ class Server(TaskClient):
             terminal: the user's terminal.
         """
         super().__init__(connection.url, capabilities=CAPABILITIES, told=self._write_status)
-        self._endpoint = connection
+        self._connection = connection
         self._catalog = function_catalog
         self._terminal = terminal
         self._last_line = ""  # the last line about a task
@@ -65,7 +65,7 @@ class Server(TaskClient):
         """Return the entries of a list, "tools" or "prompts"."""
         if self._catalog is not None:
             return list(self._catalog[list_name])
-        return list(lists.read(self._endpoint, [list_name])[list_name])
+        return list(lists.read(self._connection, [list_name])[list_name])
 
     def _write_status(self, task: Mapping[str, Any]) -> None:
         """Write the status of a task that has not ended, if it has changed since the last poll."""
@@ -83,7 +83,7 @@ class Server(TaskClient):
         params = message["params"]
         params["_meta"] |= {"progressToken": message["id"], META_LOG_LEVEL: "info"}
         folder = self._folder(message["method"], params)
-        response = self._endpoint.send_message(message, folder, header_parameters)
+        response = self._connection.send_message(message, folder, header_parameters)
         for notification in response.messages:
             line = notification_text(notification)
             if line:

@@ -1,6 +1,7 @@
-"""Lists the packages that a function finds on Lambda: the runtime's, the layer's, and those of its requirements.txt.
+"""Lists the packages that a function finds on Lambda.
 
-The dependencies of these packages are read from the packages that are installed here.
+They are in the runtime, in the layer of dependencies, or in the function's requirements.txt. What these packages need
+is read from the packages that are installed on this machine.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     policy    opens                    for a function that
     MaySeal   the key                  asks its user: it encrypts the state of the call, and gives it to the client
-    MayKeep   the table, the bucket    writes to the table; such a function needs MaySeal too
+    MayKeep   the table, the bucket    writes to the table; this function needs MaySeal too
 
-"To seal" is to encrypt a state so that nobody can read or change it.
+"To seal" is to encrypt a state so that a client can neither read nor change it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ def _complete(context: click.Context, _parameter: click.Parameter, prefix: str) 
     return [name for name in names if name.startswith(prefix)]
 
 
-def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence[str]) -> dict[str, str]:
+def _read_pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence[str]) -> dict[str, str]:
+    """Read the values of --answer."""
     pairs: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -45,9 +46,9 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence
 
 
 class CallOptions(server.Access):
-    """The other options."""
+    """The options about the server and the answers."""
 
-    answers: Mapping[str, str]  # by the key of a question
+    answers: Mapping[str, str]  # the values of --answer, by KEY or KEY.FIELD
     keys_to_decline: Sequence[str]  # keys of questions
     keys_to_cancel: Sequence[str]
     functions: Path
@@ -59,7 +60,7 @@ class CallOptions(server.Access):
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE|JSON]...")
 @click.option("--url", metavar="URL", help="Of a server, e.g. http://127.0.0.1:8000/mcp. Default: the functions here.")
 @click.option(
-    "--answer", "answers", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="Of a question; repeatable."
+    "--answer", "answers", multiple=True, callback=_read_pairs, metavar="KEY=VALUE", help="Of a question; repeatable."
 )
 @click.option("--decline", "keys_to_decline", multiple=True, metavar="KEY", help="A question to decline; repeatable.")
 @click.option("--cancel", "keys_to_cancel", multiple=True, metavar="KEY", help="A question to cancel; repeatable.")
@@ -95,6 +96,7 @@ def command(
 
 
 def _server(url: str | None, chosen: CallOptions, terminal: Terminal) -> AbstractContextManager[Server]:
+    """Return the server at the URL, or the functions of the folder, for a block."""
     if url:
         return contextlib.nullcontext(server.of_url(url, chosen, terminal))
     return server.of_folder(chosen["functions"], terminal, runtime=chosen["runtime"])

@@ -14,6 +14,7 @@ from mcp_functions.local.problems import DemoError, not_installed
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
 
 @click.command("demo")
@@ -27,20 +28,24 @@ if TYPE_CHECKING:
 @click.option("--task", is_flag=True, help="A task that asks, and whose worker is killed on the way.")
 def command(*, functions: Path, runtime: bool, pause: bool, task: bool) -> int:
     """Watch the official client hold a conversation."""
-    name = "pause" if pause else "question"
-    options_of_demo = {"runtime": runtime}
-    if task:
-        name = "task"
-        options_of_demo = {}  # a task's workers are always processes of the runtime
     try:
-        demo = import_module(f"mcp_functions.local.demo.{name}")
-    except ModuleNotFoundError as error:
-        raise not_installed(error, "demo") from error
-    try:
-        demo.run(functions, sys.stdout, **options_of_demo)
-    except DemoError as surprise:
+        if task:  # its workers are processes of the runtime anyway
+            _import("task").run(functions, sys.stdout)
+        elif pause:
+            _import("pause").run(functions, sys.stdout, runtime=runtime)
+        else:
+            _import("question").run(functions, sys.stdout, runtime=runtime)
+    except DemoError as error:
         if options.is_debug():
-            traceback.print_exception(surprise)
-        click.echo(f"mcp-functions: the demo went wrong: {surprise}", err=True)
+            traceback.print_exception(error)
+        click.echo(f"mcp-functions: the demo went wrong: {error}", err=True)
         return 1
     return 0
+
+
+def _import(name: str) -> ModuleType:
+    """Import one demo, which needs packages that may not be installed."""
+    try:
+        return import_module(f"mcp_functions.local.demo.{name}")
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "demo") from error

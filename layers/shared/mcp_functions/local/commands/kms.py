@@ -1,4 +1,4 @@
-"""`kms`: serves KMS and DynamoDB for functions in containers (`sam local`), until Ctrl-C. Both have one address."""
+"""`kms`: serves KMS and DynamoDB for functions in containers (`sam local`), until Ctrl-C, both at one port."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp_functions.local.doubles.dynamodb import PROTOCOL
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.loopback import HOST, Loopback
-from mcp_functions.local.services import own_tables, stored_tables
+from mcp_functions.local.services import author_tables, stored_tables
 
 if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest, HttpResponse
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 PORT = 8001
 
 
-def _address(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+def _check_address(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    """Refuse what is no IPv4 address, and 0.0.0.0."""
     try:
         address = IPv4Address(text)
     except AddressValueError as error:
@@ -40,7 +41,7 @@ def _address(_context: click.Context, _parameter: click.Parameter, text: str) ->
 @click.option("--port", type=int, default=PORT, metavar="N", help=f"Default: {PORT}; 0: any.")
 @click.option(
     "--address",
-    callback=_address,
+    callback=_check_address,
     default=HOST,
     metavar="A",
     help=f"Of this machine, where its containers reach it, e.g. 172.17.0.1. Default: {HOST}.",
@@ -55,8 +56,8 @@ def command(port: int, address: str) -> None:
         Loopback(port=port, max_body=MAX_REQUEST, address=address, names=names) as server,
     ):
         keys = KmsApi(keyfile.load(STATE_DIR))
-        # `sam local` takes a resource's logical id for its name
-        tables = stored_tables(running, STATE_DIR, own_tables(Path("functions"), name="{}"))
+        # With `sam local`, !Ref of a table gives its logical id.
+        tables = stored_tables(running, STATE_DIR, author_tables(Path("functions"), name_format="{}"))
 
         def answer(request: HttpRequest) -> HttpResponse:
             if request.header("x-amz-target").startswith(PROTOCOL.target):

@@ -1,7 +1,7 @@
 """`open`: decrypts a requestState, and says what is in it and why a server refuses it.
 
-A requestState is the encrypted ("sealed") state of an unfinished call, which a client keeps between two requests. Its
-key opens it only for the service, the stage and the generation for which it was sealed.
+A requestState is the encrypted ("sealed") state of an unfinished call, which a client keeps between two requests. It
+opens only with its KMS key, and only for its scope: a service (`<stack>/<function>`), a stage and a generation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mcp_functions.local import environment
 from mcp_functions.local.commands import options
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.inspection import explain, key_source
-from mcp_functions.local.inspection.explain import Request
+from mcp_functions.local.inspection.claims_check import RefusedRequest
 from mcp_functions.local.lambdas import functions
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol import json_reader
@@ -32,26 +32,28 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.inspection.key_source import KeySource
 
-AWS_STAGE = "prod"
+AWS_STAGE = "prod"  # the default stage with --key
 STDIN = "-"
 
 
-class Opening(TypedDict):
-    """The options: the key, and the request that was refused."""
+class OpenOptions(TypedDict):
+    """The options of the command."""
 
     functions: Path
     show_state: bool
-    key: tuple[str, ...]
+    # the key and the scope
+    key: tuple[str, ...]  # ARNs of KMS keys; () for the harness's own key
     service: str | None
     stage: str | None
     generation: str
-    function: str | None
+    function: str | None  # the folder of the function
+    # the request that was refused; None where it is not known
     method: str | None
     target: str | None
-    arguments: str | None
-    principal: tuple[str, str, str] | None
+    arguments: str | None  # JSON
+    principal: tuple[str, str, str] | None  # issuer, subject, client
     nobody: bool
-    answer_within: int | None
+    answer_within: int | None  # seconds
 
 
 @click.command("open")
@@ -69,7 +71,7 @@ class Opening(TypedDict):
 @click.option("--principal", nargs=3, metavar="ISS SUB CLIENT", help='Who sent it; CLIENT may be "".')
 @click.option("--nobody", is_flag=True, help="It came without a principal (AuthMode none).")
 @click.option("--answer-within", type=int, metavar="SECONDS", help="The function's answer_within.")
-def command(token: str, **chosen: Unpack[Opening]) -> int:
+def command(token: str, **chosen: Unpack[OpenOptions]) -> int:
     """Explain why a server refuses a requestState: 0, there is no reason; 1, there is one.
 
     TOKEN is a requestState (ks1.…), or - to read it from stdin.
@@ -78,58 +80,65 @@ def command(token: str, **chosen: Unpack[Opening]) -> int:
     now = time.time()
     explanation = explain.explain_public_part(text, now=now)
     if not explanation.reasons:
-        request = _request(chosen)
+        request = _make_request(chosen)
         try:
-            with _keyring(chosen) as keyring:
-                explanation = explain.explain(text, keyring, request, now=now, show_state=chosen["show_state"])
-        except Problem:
-            for line in explanation.lines:  # these lines need no key
+            with _keys(chosen) as keys:
+                explanation = explain.explain(text, keys, request, now=now, show_state=chosen["show_state"])
+        except Problem:  # the key cannot be used
+            for line in explanation.lines:  # of the public part, which needs no key
                 click.echo(line)
             raise
     click.echo(str(explanation))
     return 1 if explanation.reasons else 0
 
 
-def _request(chosen: Opening) -> Request:
-    """Return what the options say about the refused request."""
-    request = Request(answer_within=chosen["answer_within"])
+def _make_request(chosen: OpenOptions) -> RefusedRequest:
+    """Return the refused request. A part that no option names is missing, and is not compared."""
+    request = RefusedRequest(answer_within=chosen["answer_within"])
     if chosen["method"]:
         request["method"] = chosen["method"]
     if chosen["target"] is not None:
         request["target"] = chosen["target"]
     if chosen["arguments"] is not None:
-        request["arguments"] = _json(chosen["arguments"])
-    if chosen["principal"] or chosen["nobody"]:
-        request["principal"] = Principal(*chosen["principal"]) if chosen["principal"] else None
+        request["arguments"] = _read_arguments(chosen["arguments"])
+    if chosen["nobody"]:
+        request["principal"] = None
+    if chosen["principal"]:
+        request["principal"] = Principal(*chosen["principal"])
     return request
 
 
-def _json(text: str) -> object:
+def _read_arguments(text: str) -> object:
     try:
         return json_reader.loads(text)  # the server's reader, because the digest of the arguments is compared
     except ParseError:
         stop("--arguments is not JSON: give params.arguments as the client sent them, in quotes")
 
 
-def _keyring(chosen: Opening) -> AbstractContextManager[KeySource]:
-    stage = chosen["stage"] or (AWS_STAGE if chosen["key"] else key_source.STAGE)
-    service = chosen["service"]
+def _keys(chosen: OpenOptions) -> AbstractContextManager[KeySource]:
+    """Return the keys and scopes that the options name, for a block."""
     if chosen["key"]:
-        if not service:
-            stop("--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience")
-        arns = [arn.strip() for value in chosen["key"] for arn in value.split(",")]
-        return nullcontext(key_source.aws_keys(arns, Scope(service, stage, chosen["generation"])))
-    if not service and chosen["function"]:
-        service = f"{environment.STACK}/{chosen['function']}"
-    scopes = [Scope(name, stage, chosen["generation"]) for name in _services(chosen["functions"], service)]
-    return key_source.local_key(STATE_DIR, scopes, scopes[0] if service else None)
+        return nullcontext(_aws_keys(chosen))
+    return _harness_key(chosen)
 
 
-def _services(directory: Path, first: str | None) -> list[str]:
-    """List the services that may have sealed a state on this machine, with the one that the options name first."""
-    if first and not directory.is_dir():
-        return [first]
-    services = [f"{environment.STACK}/{app.parent.name}" for app in functions.find(directory)]
-    if not first:
-        return services
-    return [first, *(service for service in services if service != first)]
+def _aws_keys(chosen: OpenOptions) -> KeySource:
+    service = chosen["service"]
+    if not service:
+        stop("--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience")
+    scope = Scope(service, chosen["stage"] or AWS_STAGE, chosen["generation"])
+    arns = [arn.strip() for value in chosen["key"] for arn in value.split(",")]
+    return key_source.aws_keys(arns, scope)
+
+
+def _harness_key(chosen: OpenOptions) -> AbstractContextManager[KeySource]:
+    """Return the harness's key. The scope of every function is tried, first the scope that the options name."""
+    expected_service = chosen["service"]
+    if not expected_service and chosen["function"]:
+        expected_service = f"{environment.STACK}/{chosen['function']}"
+    services = [expected_service] if expected_service else []
+    if not expected_service or chosen["functions"].is_dir():
+        services += [f"{environment.STACK}/{app.parent.name}" for app in functions.find(chosen["functions"])]
+    stage = chosen["stage"] or key_source.STAGE
+    scopes = [Scope(service, stage, chosen["generation"]) for service in dict.fromkeys(services)]  # each once
+    return key_source.local_key(STATE_DIR, scopes, scopes[0] if expected_service else None)

@@ -1,4 +1,4 @@
-"""What several commands share: options, reading a file or stdin, and the end of `serve` and `kms` by a signal."""
+"""Shared by several commands: options, reading a file or stdin, and the end of `serve` and `kms` by a signal."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
-LOOK_SECONDS = 0.2  # pause between two looks at the flag of `until_stopped`
+LOOK_SECONDS = 0.2  # the pause between two questions of a block in `until_stopped` whether it is stopped
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 Command = TypeVar("Command", bound="Callable[..., object]")
 
 
 @dataclass
 class Reporting:
-    """How errors are reported: `debug` shows whole tracebacks."""
+    """How errors are reported; click keeps it as the context's object."""
 
-    debug: bool = False
+    debug: bool = False  # whether whole tracebacks are shown
 
 
 def functions(command: Command) -> Command:
@@ -72,8 +72,7 @@ def read(name: str) -> str:
     """Read a file; "-" is stdin.
 
     Raises:
-        ClickException: it cannot be read.
-
+        ClickException: the file cannot be read.
     """
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
@@ -87,28 +86,28 @@ def _set_debug(context: click.Context, _parameter: click.Parameter, value: objec
 
 
 class _Stopped(BaseException):
-    """A signal asks to stop. It is no `Exception`, so that no function catches it."""
+    """A signal asks to stop. It is no `Exception`, because a function of the author may catch all of those."""
 
 
 @contextlib.contextmanager
 def until_stopped() -> Iterator[Callable[[], bool]]:
     """Run the block until SIGINT or SIGTERM; a second signal does nothing.
 
-    The signal raises an exception where the block is, and sets a flag too, because an exception in a finalizer is lost.
-    There is no lock: a handler that interrupts the holder of a lock would wait for ever.
+    The signal raises an exception inside the block. Python drops an exception that is raised while a finalizer runs, so
+    the block must also ask the yielded function whether it is stopped.
     """
-    stopped = False
+    is_stopped = False
 
     def stop(_number: int, _frame: object) -> None:
-        nonlocal stopped
+        nonlocal is_stopped
         for number in STOPPING:
             signal.signal(number, signal.SIG_IGN)
-        stopped = True
+        is_stopped = True
         raise _Stopped
 
     before = {number: signal.signal(number, stop) for number in STOPPING}
     try:
-        yield lambda: stopped
+        yield lambda: is_stopped
     except _Stopped:
         pass  # the signal ends the block, and is no error
     finally:

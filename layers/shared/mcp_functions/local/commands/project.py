@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 EVENTS = Path("events")
 TESTS = Path("tests/functions")
-KINDS = "\n".join(f"{kind:<12}{samples.SAMPLES[kind][0]}" for kind in samples.KINDS)
-ASKING = "Refused until you accept that they run again in every round:"
-LEFT_BEHIND = """
+KINDS = "\n".join(f"{kind:<12}{samples.SAMPLES[kind][0]}" for kind in samples.KINDS)  # each with its description
+ACCEPT_REPLAY = "Refused until you accept that they run again in every round:"
+NOT_CARRIED_OVER = """
 Not carried over: what the server does outside MCP (routes of HTTP, its own sign-in), notifications that lists or
 resources changed, and tasks of fastmcp-tasks."""
 
@@ -58,8 +58,8 @@ def new(kind: str, name: str) -> None:
 def block(name: str, *, kind: str | None, write: bool) -> None:
     """Print what template.yaml needs for a function, as its app.py is now."""
     if write and kind:
-        both = "--write reads functions/NAME/app.py: leave --kind out."
-        raise click.UsageError(both)
+        message = "--write reads functions/NAME/app.py: leave --kind out."
+        raise click.UsageError(message)
     if write:
         click.echo(editing.write_block(Path(), name))
     else:
@@ -92,27 +92,27 @@ def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None
 @options.debug
 def doctor() -> int:
     """Say what this machine lacks to build, deploy, and run `sam local`. Exit 1 if something is missing."""
-    lines = machine.examine(Path())
-    width = max(len(line.subject) for line in lines)
-    for line in lines:
-        outcome = "ok     " if line.remedy == "" else "missing"
-        click.echo(f"{outcome}  {line.subject:<{width}}  {line.text}")
-        if line.remedy:
-            click.echo(f"{'':9}{'':{width}}  {line.remedy}")
-    return 1 if any(line.remedy for line in lines) else 0
+    findings = machine.examine(Path())
+    width = max(len(finding.subject) for finding in findings)
+    for finding in findings:
+        outcome = "missing" if finding.remedy else "ok"
+        click.echo(f"{outcome:<7}  {finding.subject:<{width}}  {finding.text}")
+        if finding.remedy:
+            click.echo(f"{'':<7}  {'':<{width}}  {finding.remedy}")
+    return 1 if any(finding.remedy for finding in findings) else 0
 
 
 @commands.command("adopt")
 @click.argument("server", metavar="FILE:VARIABLE")
-@click.option("--check", "checks", is_flag=True, help="Only say what would happen twice; exit 1 if something would.")
+@click.option("--check", "checks", is_flag=True, help="Write nothing; exit 1 if a round would repeat a side effect.")
 @click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="A project's functions/ folder.")
 @click.option("--name", metavar="NAME", help="Of the function. Default: that of the file.")
 @options.debug
 def adopt(server: str, *, checks: bool, into: Path | None, name: str | None) -> int:
     """Adopt a server that was written with mcp or fastmcp.
 
-    Its source is read, and not run. What stands before a question of a tool happens again in every round; each such
-    line is named, and so is each call that this command does not know.
+    Its source is read, and not run. A tool that asks runs again from its first line after each answer. So each line
+    before a question that has a side effect is named, and each call that this command does not know.
     """
     server_file = writing.ServerFile.parse(server)
     report = check.check_source(server_file.path)
@@ -120,10 +120,10 @@ def adopt(server: str, *, checks: bool, into: Path | None, name: str | None) -> 
         click.echo(f"{server_file.path}:{finding}")
     if report.asking:
         names = ", ".join(f'"{tool}"' for tool in report.asking)
-        click.echo(f"{ASKING} adopt({server_file.variable}, replay=[{names}])")
+        click.echo(f"{ACCEPT_REPLAY} adopt({server_file.variable}, replay=[{names}])")
     if into is not None and not checks:
         click.echo(writing.write(server_file, into, name))
-        click.echo(LEFT_BEHIND)
+        click.echo(NOT_CARRIED_OVER)
         return 0
     return 1 if report.findings else 0
 
@@ -148,9 +148,9 @@ def write_catalog(functions: Path, *, checks: bool) -> int:
 @click.argument("names", nargs=-1, metavar="[FUNCTION]...", shell_complete=options.complete_functions)
 @options.debug
 def write_events(names: Sequence[str]) -> int:
-    """Write events/ from the conversations of the tests, and remove what no test records any more.
+    """Write events/ from the conversations in tests/functions, and remove what no test records any more.
 
-    Without a name, all functions are meant: pytest runs tests/functions with --update-events.
+    Default: the tests of all functions.
     """
     tests = [TESTS / f"test_{name}.py" for name in names] or [TESTS]
     missing = [path for path in tests if not path.exists()]
@@ -158,21 +158,21 @@ def write_events(names: Sequence[str]) -> int:
         stop(f"there is no {missing[0]}: a test of the function records its conversation")
     if find_spec("pytest") is None:
         stop("pytest is not installed: pip install pytest")
-    before = _recorded()
+    before = _read_events()
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--update-events"]
     process = subprocess.run([*pytest, *map(str, tests)], capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     if process.returncode:
         click.echo(f"{process.stdout}{process.stderr}", nl=False)
         return 1
-    after = _recorded()
+    after = _read_events()
     changes = [f"wrote {path}" for path, content in after.items() if before.get(path) != content]
     changes += [f"removed {path}" for path in before if path not in after]
     click.echo("\n".join(changes) or f"{EVENTS}/ is up to date")
     return 0
 
 
-def _recorded() -> dict[Path, bytes]:
-    """Read the files of events/."""
+def _read_events() -> dict[Path, bytes]:
+    """Read the files of events/, by path."""
     return {path: path.read_bytes() for path in sorted(EVENTS.glob("*/*.json"))}
 
 

@@ -1,8 +1,7 @@
-"""`serve`: runs every function of a project until Ctrl-C; a saved file takes effect, and each call writes a line."""
+"""`serve`: runs the functions of a project until Ctrl-C. Saved files are loaded, and each call writes a line."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -22,6 +21,7 @@ except ModuleNotFoundError as error:
     raise not_installed(error, "local") from error
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from mcp_functions.local.authorization import LocalAuthMode
@@ -68,22 +68,26 @@ def command(
         reloader = Reloader(harness)
         catalog_lines = list(reloader.refresh_catalog())
         output.write(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
-        missing = _missing_on_lambda(functions)
-        for line in [*catalog_lines, *missing]:
-            output.write(line)
+        warnings = _missing_on_lambda(functions)
+        _write_lines(output, [*catalog_lines, *warnings])
         while not is_stopped():
             time.sleep(LOOK_SECONDS)
             changes = list(reloader.changes())
-            if not changes:
-                continue
-            missing_before = missing
-            missing = _missing_on_lambda(functions)
-            for line in [*changes, *(line for line in missing if line not in missing_before)]:
-                output.write(line)
+            if changes:
+                old_warnings = warnings
+                warnings = _missing_on_lambda(functions)
+                new_warnings = [line for line in warnings if line not in old_warnings]
+                _write_lines(output, [*changes, *new_warnings])
+
+
+def _write_lines(output: TextOutput | JsonOutput, lines: Iterable[str]) -> None:
+    for line in lines:
+        output.write(line)
 
 
 def _missing_on_lambda(directory: Path) -> list[str]:
     """List imports that work here and fail on Lambda."""
-    with contextlib.suppress(Problem, SyntaxError, OSError):  # the reload reports a broken file
+    try:
         return imports.missing_on_lambda(directory)
-    return []
+    except (Problem, SyntaxError, OSError):  # a broken file, which the reloader reports
+        return []

@@ -1,7 +1,8 @@
-"""The official clients, as programs that send one round and end: `*command FILE ANSWERS`.
+"""The official MCP clients in Python and TypeScript, each as a program that sends one request of a call and ends.
 
-FILE keeps the conversation between the programs. The TypeScript client needs Node.js and an npm package, which may be
-missing. The Python client is installed with the demo.
+    <command> FILE ANSWERS    FILE keeps the call between two programs; ANSWERS is JSON, by the key of the question
+
+The Python client is installed with the demo. The TypeScript client needs Node.js and an npm package.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ SCRIPT = Path("tests/clients/one_round.mjs")
 PACKAGES = Path("tests/conformance")
 PACKAGE = PACKAGES / "node_modules/@modelcontextprotocol/client/package.json"
 OLDEST_NODE = 20  # PACKAGE says: "engines": {"node": ">=20"}
-SECONDS = 60  # longest time for one round
+SECONDS = 60  # the longest time that one program may take
 
 
 class Client(NamedTuple):
-    """A client's name and its command."""
+    """One of the clients."""
 
-    name: str
-    command: tuple[str, ...]
+    name: str  # for the terminal
+    command: tuple[str, ...]  # without FILE and ANSWERS
 
 
 PYTHON = Client("the official Python client", (sys.executable, "-m", "mcp_functions.local.demo.one_round"))
 
 
 def typescript(root: Path) -> Client | str:
-    """Find the official TypeScript client and its Node.js under a project's root; or return the reason why not."""
+    """Find the official TypeScript client in a project; if it cannot run, return the reason."""
     node = shutil.which("node")
     if not node:
         return "Node.js is not installed"
@@ -48,11 +49,11 @@ def typescript(root: Path) -> Client | str:
 
 
 def send(client: Client, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
-    """Send the next round of the conversation in a file, from a new process; return the result.
+    """Send the next request of the call in a file, from a new process; return the result.
 
     Args:
-        client: the program.
-        file: has the URL, the tool's name and its arguments; after a round also the questions and the state.
+        client: the client.
+        file: has the URL, the tool's name and its arguments; after a response also its questions and state.
         answers: the contents of forms, by the key of the question.
 
     Raises:
@@ -61,8 +62,8 @@ def send(client: Client, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
     process = _run([*client.command, str(file), json.dumps(answers)])
     if process.returncode:
         lines = process.stderr.strip().splitlines() or ["it gave no reason"]
-        surprise = f"{client.name} failed: {lines[-1]}"
-        raise DemoError(surprise)
+        message = f"{client.name} failed: {lines[-1]}"
+        raise DemoError(message)
     result: dict[str, Any] = json.loads(process.stdout)
     return result
 

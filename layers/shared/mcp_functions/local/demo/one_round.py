@@ -1,7 +1,9 @@
-"""One round of a conversation through the official Python client: `python -m mcp_functions.local.demo.one_round`.
+"""Sends one request of a tool call with the official Python client.
 
-Its arguments are FILE, which keeps the conversation between processes, and ANSWERS, contents by key, as JSON. It prints
-the result as JSON, and writes the questions and the state for the next round to FILE.
+    python -m mcp_functions.local.demo.one_round FILE ANSWERS
+
+FILE is JSON with url, name and arguments of the call. ANSWERS is JSON: the content of each form, by the key of its
+question. The program prints the result, and keeps its questions and its state in FILE for the next request.
 """
 
 from __future__ import annotations
@@ -15,15 +17,15 @@ from typing import Any
 from mcp import Client, MCPError
 from mcp.types import ElicitResult
 
-SECONDS = 60  # longest time for one round
+SECONDS = 60  # the longest time that the request may take
 
 
 async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
-    """Send one round.
+    """Send one request of a call.
 
     Args:
-        conversation: has url, name and arguments; after the first round also requestState.
-        answers: the contents of the forms, by the key of the question.
+        conversation: the content of FILE.
+        answers: the content of each form, by the key of its question.
 
     Returns:
         The result as JSON.
@@ -42,7 +44,7 @@ async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[st
                 allow_input_required=True,
             )
         except MCPError as error:
-            refused = error  # raised here, it would arrive inside an exception group
+            refused = error  # raised below, because the client would put it into an exception group here
         else:
             dumped: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
             return dumped
@@ -50,7 +52,7 @@ async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[st
 
 
 def advance(file: Path, answers: dict[str, Any]) -> dict[str, Any]:
-    """Send the next round of the conversation in FILE, and keep its questions and its state there."""
+    """Send the next request of the call in a file, and keep its questions and its state there."""
     conversation = json.loads(file.read_text(encoding="utf-8"))
     result = asyncio.run(asyncio.wait_for(send(conversation, answers), SECONDS))
     continuation = {name: result[name] for name in ("inputRequests", "requestState") if name in result}
@@ -60,7 +62,7 @@ def advance(file: Path, answers: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _decline_all(context: object, params: object) -> ElicitResult:  # noqa: ARG001 - the names of the client
-    """Declare that the client can answer forms. It is never called, because the demos answer themselves."""
+    """Answer no form. With this callback the client says that it supports forms; the demos answer them themselves."""
     return ElicitResult(action="cancel")
 
 

@@ -1,8 +1,11 @@
-"""`demo --pause`: another client answers a question three days later, to a server that has changed meanwhile.
+"""`demo --pause`: a client answers a question three days later, to a server that has changed meanwhile.
 
-Each round is a client in a separate process. Only the client's file passes from one round to the next. In between the
-harness stops, the KMS key is rotated, and a temporary copy of the functions is upgraded, with its clock three days
-ahead.
+    1. A client calls a tool, gets a question, writes its state to a file, and ends. The harness ends too.
+    2. The harness starts again with a newer version of the function, whose clock is three days ahead. The KMS key is
+       rotated.
+    3. Other clients read the file, answer, and get the result.
+
+Each client is a separate process. A temporary copy of the functions is changed, not the project.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from urllib.parse import urlsplit
 from mcp_functions.aws import CallLimits, by_boto3
 from mcp_functions.local import template
 from mcp_functions.local.demo import clients
+from mcp_functions.local.demo.clients import Client
 from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
@@ -27,11 +31,9 @@ from mcp_functions.local.inspection.public_part import describe
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_functions.local.demo.clients import Client
-
 AHEAD = 3 * 24 * 3600  # how many seconds the clock of the upgraded function is ahead
 NEWS = "(release 2)"  # what the upgraded function adds to its result
-UPGRADE = {  # text in the function's app.py, which must be there once -> text of the upgraded function
+UPGRADE = {  # what the upgrade replaces in the function's app.py, where each text must be once
     "link created.": f"link created. {NEWS}",
     "from datetime import": "import time\nfrom datetime import",
     "serve(update_work_item)": f"serve(update_work_item, now=lambda: time.time() + {AHEAD})",
@@ -56,14 +58,14 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
 
 
 class _Pause:
-    """The two servers, and the clients between them."""
+    """Runs the demo: two servers, one after the other, and their clients."""
 
     def __init__(self, folder: Path, transcript: Transcript, *, runtime: bool) -> None:
         self._folder = folder
         self._transcript = transcript
         self._runtime = runtime
         self._rounds = Rounds(folder / "conversation.json", transcript)
-        self._keys: list[str] = []  # the names of the data keys that encrypted the states
+        self._data_keys: list[str] = []  # the names of the data keys that have encrypted the states
 
     def run(self, functions: Path) -> None:
         root = functions.resolve().parent
@@ -79,7 +81,7 @@ class _Pause:
         (self._folder / "second").mkdir()
         shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")  # only the key survives
         with self._server(upgraded, self._folder / "second", port=port) as harness:
-            self._change_server()
+            self._show_changes()
             second = self._second_client(root)
             for number in range(2, COUNT):
                 self._ask(number, second, harness)
@@ -90,9 +92,10 @@ class _Pause:
         return Harness(functions, port=port, state_dir=state_dir, runtime=self._runtime, reuse=False)
 
     def _upgraded(self, root: Path, functions: str) -> Path:
+        """Copy the functions, and upgrade the copy of the tool; return the folder of the copies."""
         copy = self._folder / root.name / functions
         shutil.copytree(root / functions, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        if (root / template.FILE).is_file():  # the runtime reads it, beside the functions
+        if (root / template.FILE).is_file():  # with --runtime the harness reads it, beside the functions
             shutil.copy(root / template.FILE, copy.parent)
         app = copy / TOOL / "app.py"
         text = app.read_text(encoding="utf-8")
@@ -102,7 +105,8 @@ class _Pause:
         app.write_text(text, encoding="utf-8")
         return copy
 
-    def _change_server(self) -> None:
+    def _show_changes(self) -> None:
+        """Rotate the KMS key, and show what has changed in the three days."""
         today = datetime.fromtimestamp(time.time() + AHEAD, UTC)
         self._transcript.heading("Three days later")
         self._transcript.line("server", "started again at the same address, with nothing but its KMS key")
@@ -117,24 +121,29 @@ class _Pause:
         )
 
     def _second_client(self, root: Path) -> Client:
-        second = clients.typescript(root)
-        if isinstance(second, str):
-            self._transcript.write(f"The TypeScript client does not take over: {second}. A new Python process does.\n")
-            return clients.PYTHON
-        return second
+        client_or_reason = clients.typescript(root)
+        if isinstance(client_or_reason, Client):
+            return client_or_reason
+        self._transcript.write(
+            f"The TypeScript client does not take over: {client_or_reason}. A new Python process does.\n"
+        )
+        return clients.PYTHON
 
     def _round(self, number: int, client: Client, harness: Harness) -> dict[str, Any]:
         return self._rounds.run_round(number, f"Round {number}: {client.name}", partial(clients.send, client), harness)
 
     def _ask(self, number: int, client: Client, harness: Harness) -> None:
+        """Run a round that ends with a question."""
         result = self._round(number, client, harness)
         self._rounds.show_questions(number, result)
-        self._keys.append(describe(result["requestState"])["key"])
-        self._transcript.line("data key", f"{self._keys[-1]}, wrapped by KMS; it travels in the state")
-        self._transcript.state(result["requestState"])
+        state = result["requestState"]
+        data_key = describe(state)["key"]
+        self._data_keys.append(data_key)
+        self._transcript.line("data key", f"{data_key}, wrapped by KMS; it travels in the state")
+        self._transcript.state(state)
 
     def _summarize(self) -> None:
-        expect(len(set(self._keys)) == len(self._keys), "two servers sealed with one data key")
+        expect(len(set(self._data_keys)) == len(self._data_keys), "two servers sealed with one data key")
         self._transcript.write(
             f"{COUNT} rounds over three days, {COUNT} client processes, 2 servers, 2 versions, 2 data keys;"
         )

@@ -1,8 +1,10 @@
-"""`demo`: the official Python client holds a conversation of three rounds with `update_work_item`.
+"""`demo`: the official Python client calls `update_work_item`, which asks twice.
 
-A round is one request: the call, or the answers to the round before. The demo runs the client round by round, to show
-the question, the answer, and the encrypted ("sealed") state that the client returns. At the end the server refuses a
-state with one changed character.
+    round 1    the call                              -> a question, and an encrypted ("sealed") state
+    round 2    the call, its answer and the state    -> another question, and a new state
+    round 3    the call, its answer and the state    -> the result
+
+At the end the server refuses a state with one changed character.
 """
 
 from __future__ import annotations
@@ -44,19 +46,23 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
             result = rounds.run_round(number, f"Round {number}", one_round.advance, harness)
             rounds.show_questions(number, result)
             transcript.state(result["requestState"])
-        rounds.show_end(rounds.run_round(COUNT, f"Round {COUNT}", one_round.advance, harness))
+        last_result = rounds.run_round(COUNT, f"Round {COUNT}", one_round.advance, harness)
+        rounds.show_end(last_result)
         _send_changed_state(rounds.read_file(), transcript)
-        transcript.write(f"{COUNT} rounds, {_distinct(rounds)}, and nothing kept on the server between them.")
+        what = "processes" if runtime else "invocations"
+        if runtime:
+            _check_processes(rounds)
+        transcript.write(f"{COUNT} rounds, {COUNT} {what}, and nothing kept on the server between them.")
 
 
-def _distinct(rounds: Rounds) -> str:
-    """Check that each round was a process or an invocation of its own; return their number as text."""
-    processes = {invocation.pid for invocation in rounds.invocations} - {None}
-    expect(len(processes) in {0, COUNT}, "two rounds were one process")
-    return f"{COUNT} processes" if processes else f"{COUNT} invocations"
+def _check_processes(rounds: Rounds) -> None:
+    """Check that each round ran in a separate process."""
+    processes = {invocation.pid for invocation in rounds.invocations}
+    expect(len(processes) == COUNT, "two rounds were one process")
 
 
 def _send_changed_state(conversation: dict[str, Any], transcript: Transcript) -> None:
+    """Send the last round again, with one character of the state changed, and show the refusal."""
     state = conversation["requestState"]
     position = len(state) // 2
     other = "B" if state[position] == "A" else "A"
@@ -67,5 +73,5 @@ def _send_changed_state(conversation: dict[str, Any], transcript: Transcript) ->
         expect(error.code == INVALID_STATE, f"the server answered a changed state with {error.code}")
         transcript.refusal(COUNT, position, error.code, error.message)
     else:
-        surprise = "the server accepted a changed state"
-        raise DemoError(surprise)
+        message = "the server accepted a changed state"
+        raise DemoError(message)

@@ -1,4 +1,7 @@
-"""What the demos share: the transcript at the terminal, and the rounds of `update_work_item` as a client keeps them."""
+"""Shared by the demos: the call of `update_work_item`, round by round, and the transcript at the terminal.
+
+A round is one request of the call: the first, or a later one with the answers to the questions of the round before.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,20 @@ if TYPE_CHECKING:
     from mcp_functions.local.harness import Harness
     from mcp_functions.local.lambdas import Invocation
 
-    Send = Callable[[Path, dict[str, Any]], dict[str, Any]]  # (the client's file, answers by key) -> result
+    # Sends the next round of the call in a file, with answers by the key of their question; returns the result.
+    Send = Callable[[Path, dict[str, Any]], dict[str, Any]]
 
 TOOL = "update_work_item"
 ARGUMENTS: dict[str, Any] = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
-ANSWERS: dict[str, dict[str, Any]] = {
+ANSWERS: dict[str, dict[str, Any]] = {  # the content of each form, by the key of its question
     "resolution": {"resolution": "Duplicate"},
     "duplicate_of": {"duplicateOfId": 4301},
 }
 ENDING = "Bug #4522 resolved as Duplicate of Bug #4301."
-COUNT = 3  # how many rounds the conversation has
-# how many characters of a state are shown, from its start and from its end
-FIRST = 24
-LAST = 6
+COUNT = 3  # how many rounds the call has
+# how many characters of a state are shown
+FIRST = 24  # from its start
+LAST = 6  # from its end
 
 
 def expect(condition: object, otherwise: str) -> None:
@@ -44,18 +48,18 @@ def expect(condition: object, otherwise: str) -> None:
 
 @contextlib.contextmanager
 def stage() -> Iterator[Path]:
-    """Hide the functions' logs, give a temporary folder, and report every unexpected exception as a DemoError."""
-    quiet = io.StringIO()
+    """Give a temporary folder, hide what functions print, and turn an unexpected exception into a DemoError."""
+    hidden = io.StringIO()
     with (
-        contextlib.redirect_stdout(quiet),
-        contextlib.redirect_stderr(quiet),
+        contextlib.redirect_stdout(hidden),
+        contextlib.redirect_stderr(hidden),
         tempfile.TemporaryDirectory() as folder,
     ):
         try:
             yield Path(folder)
         except Exception as error:
             cause: BaseException = error
-            while isinstance(cause, BaseExceptionGroup):
+            while isinstance(cause, BaseExceptionGroup):  # the official client raises groups
                 cause = cause.exceptions[0]
             if isinstance(cause, DemoError | Problem):
                 raise cause from error
@@ -82,7 +86,7 @@ class Transcript:
         self.write(f"  {label:<8} {text}")
 
     def call(self, tool: str, arguments: Mapping[str, Any], answers: Mapping[str, Any], state_of: int) -> None:
-        """Show one call: its arguments, the answers by key, and the round whose state it returns (0: none)."""
+        """Show a round's request: the answers by key, and which round's state the client returns (0: none)."""
         self.line("client", f"tools/call {tool} {json.dumps(arguments)}")
         for key, answer in answers.items():
             self.line("", f"  answers {key}: {json.dumps(answer)}")
@@ -119,9 +123,15 @@ class Transcript:
 
 @dataclass
 class Rounds:
-    """The rounds of one call. Between two of them only the client's file is kept."""
+    """Runs the rounds of one call. Between two rounds only the client's file is kept.
 
-    file: Path  # has the URL, the tool's name and its arguments; after a round also the questions and the state
+    Attributes:
+        file: has the URL, the tool's name and its arguments; after a round also its questions and its state.
+        transcript: shows the rounds.
+        invocations: the invocation of the tool's function in each round so far.
+    """
+
+    file: Path
     transcript: Transcript
     invocations: list[Invocation] = field(default_factory=list, init=False)
 
@@ -141,18 +151,19 @@ class Rounds:
         return conversation
 
     def run_round(self, number: int, heading: str, send: Send, harness: Harness) -> dict[str, Any]:
-        """Send one round with the answers to the questions of the last, show it, and return its result."""
+        """Send one round with the answers to the questions of the round before; show it, and return its result."""
         questions = self.read_file().get("inputRequests") or {}
         answers = {key: ANSWERS[key] for key in questions}
         self.transcript.heading(heading)
         self.transcript.call(TOOL, ARGUMENTS, answers, number - 1)
         result = send(self.file, answers)
-        self.invocations.append([invocation for invocation in harness.invocations if invocation.folder == TOOL][-1])
-        self.transcript.invocation(self.invocations[-1])
+        invocations = [invocation for invocation in harness.invocations if invocation.folder == TOOL]
+        self.invocations.append(invocations[-1])
+        self.transcript.invocation(invocations[-1])
         return result
 
     def show_questions(self, number: int, result: dict[str, Any]) -> None:
-        """Show what a round asks."""
+        """Show the questions in a result, and check that the demo has answers to them."""
         expect("requestState" in result, f"round {number} ended the call: {_text(result)}")
         unknown = result["inputRequests"].keys() - ANSWERS.keys()
         expect(not unknown, f"the demo has no answer to {', '.join(unknown)}")
@@ -160,10 +171,10 @@ class Rounds:
             self.transcript.question(key, request["params"]["message"], request["params"]["requestedSchema"])
 
     def show_end(self, result: dict[str, Any], ending: str = "") -> None:
-        """Show the last result, which ends with `ending`."""
+        """Check and show the last result, whose text ends with `ending`."""
         text = _text(result)
-        as_expected = text.startswith(ENDING) and text.endswith(ending)
-        expect(as_expected, f"the call ended with another result: {text}")
+        is_expected = text.startswith(ENDING) and text.endswith(ending)
+        expect(is_expected, f"the call ended with another result: {text}")
         request_ids = {invocation.request_id for invocation in self.invocations}
         expect(len(request_ids) == COUNT, "two rounds were one invocation")
         self.transcript.result(text)

@@ -1,8 +1,8 @@
-"""`demo --task`: a tool call that outlives its request. It reports progress, loses its worker, asks, and finishes.
+"""`demo --task`: a tool call becomes a task, its worker is killed, and another worker finishes it.
 
-A worker is a second Lambda of the function, which does the work of a task. Here each worker is a process of the real
-Lambda runtime, and the demo kills one of them. It held the task for a short time only (a lease), so after that time the
-client's next poll starts another worker.
+A task is a call whose work goes on after the response. A worker, a second Lambda of the function, does this work. Here
+each worker is a process of the real Lambda runtime. It holds the task for a short time (a lease) and renews that. When
+a worker was killed, its lease ends, and the client's next poll starts another worker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOOL = "audit_year"
 ARGUMENTS = {"year": 2026}
 ANSWER = {"action": "accept", "content": {"write_off": True}}
 ENDING = "2026 is audited: 15 cents remain."
-KILL_AT = "auditing"  # the worker is killed when the task's status has this word
+KILL_AT = "auditing"  # the worker is killed when the task's `statusMessage` has this word
 KILLED = "  ---- its worker is killed (kill -9); the lease runs out, and the next poll calls another ----"
 
 
@@ -47,7 +47,7 @@ def run(functions: Path, out: TextIO) -> None:
         transcript = Transcript(out)
         demo = _Demo(harness, transcript)
         client = TaskClient(harness.url, told=demo.show_poll)
-        transcript.write(f"A client that knows tasks calls {TOOL} at {harness.url}\n")
+        transcript.write(f"A client that supports tasks calls {TOOL} at {harness.url}\n")
         try:
             task = client.call(TOOL, ARGUMENTS)
             transcript.write(f"  at once: {task['taskId']}, {task['status']}")
@@ -63,19 +63,19 @@ class _Demo:
 
     harness: Harness
     transcript: Transcript
-    last_line: str = ""
-    has_killed: bool = False  # whether the worker was killed
-    asked: bool = False  # whether the task has asked its question
+    last_line: str = ""  # the last status that was shown
+    has_killed: bool = False  # whether a worker was killed
+    has_answered: bool = False  # whether the task has asked its question
 
     def show_poll(self, task: Mapping[str, Any]) -> None:
-        """Show a poll's result, if it is new, and kill the worker once."""
+        """Show the status of the task, if it has changed, and kill a worker once."""
         message = task.get("statusMessage", "")
         line = f"  {task['status']}: {message}" if message else f"  {task['status']}"
         if line != self.last_line:
             self.transcript.write(line)
             self.last_line = line
         if not self.has_killed and KILL_AT in message:
-            # A late start may have called a second worker. Then none is killed now, and the next poll tries again.
+            # Two workers may run if one started late. Then no worker is killed now, and the next poll tries again.
             self.has_killed = self.harness.kill_only_process(f"{TOOL}{WORKER_SUFFIX}")
             if self.has_killed:
                 self.transcript.write(KILLED)
@@ -84,18 +84,17 @@ class _Demo:
         """Answer the question, and show it."""
         self.transcript.write(f"  it asks {key}: {request['params']['message']}")
         self.transcript.write("  answered: yes")
-        self.asked = True
+        self.has_answered = True
         return ANSWER
 
     def show_end(self, result: Mapping[str, Any]) -> None:
         """Check the result and the workers, and show them."""
         text = str(result["content"][0]["text"])
-        workers = [
-            invocation for invocation in self.harness.invocations if invocation.folder == f"{TOOL}{WORKER_SUFFIX}"
-        ]
-        killed = len([worker for worker in workers if worker.error])
-        expected = text == ENDING and self.asked and killed
-        expect(expected, f"it ended with {text!r} after {len(workers)} workers, {killed} of them killed")
+        worker = f"{TOOL}{WORKER_SUFFIX}"
+        workers = [invocation for invocation in self.harness.invocations if invocation.folder == worker]
+        killed = len([invocation for invocation in workers if invocation.error])
+        is_expected = text == ENDING and self.has_answered and killed > 0
+        expect(is_expected, f"it ended with {text!r} after {len(workers)} workers, {killed} of them killed")
         self.transcript.write(f"  {text}\n")
         self.transcript.write(
             f"{len(workers)} workers, {killed} of them killed: no month that was written down was audited again."

@@ -1,6 +1,8 @@
-"""DynamoDB on this machine: moto, a library that imitates AWS, with the toolkit's table and the author's own.
+"""DynamoDB on this machine, by moto, a library that imitates AWS.
 
-`DynamoDbApi` answers HTTP requests; `Moto` runs one operation with a request in DynamoDB's JSON.
+    HTTP request -> DynamoDbApi: operation and parameters -> Moto: runs the operation on its tables
+
+An operation is a name, e.g. "PutItem"; its parameters and its result are dicts in DynamoDB's JSON.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ class DynamoDbApi:
     """Answers DynamoDB requests."""
 
     def __init__(self, tables: Call) -> None:
-        """Answer for these tables."""
+        """Run the operations with `tables`, e.g. `Moto`."""
         self._tables = tables
-        self._lock = Lock()
+        self._lock = Lock()  # moto checks a condition and then writes: no other request may run in between
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
@@ -41,22 +43,23 @@ class DynamoDbApi:
             params = json.loads(request.body or b"")
             if not isinstance(params, dict):
                 return _error_response(DynamoDbError("SerializationException"))
-            with self._lock:  # moto checks a condition and then writes: no other request may run in between
-                return PROTOCOL.response(OK, json.dumps(self._tables(operation, params)))
-        except (ValueError, AttributeError):
+            with self._lock:
+                result = self._tables(operation, params)
+            return PROTOCOL.response(OK, json.dumps(result))
+        except (ValueError, AttributeError):  # the body is not JSON, or moto expects another type in it
             return _error_response(DynamoDbError("SerializationException"))
         except DynamoDbError as error:
             return _error_response(error)
 
 
 class Moto:
-    """Tables of moto. They are called like DynamoDB: with an operation, and a request in DynamoDB's JSON."""
+    """DynamoDB with some tables, called with an operation and its parameters."""
 
     def __init__(self, *tables: Mapping[str, Any]) -> None:
-        """Make the tables in a separate backend, so that two harnesses share nothing.
+        """Create the tables.
 
         Args:
-            tables: requests of `CreateTable`.
+            tables: the parameters of `CreateTable` for each table.
 
         Raises:
             Problem: moto is not installed.
@@ -68,29 +71,29 @@ class Moto:
             raise not_installed(error, "local") from error
 
         class Handler(DynamoHandler):
-            # moto's own is a property that returns one backend for the whole process, which harnesses would share
+            # In place of moto's own backend, which all harnesses of this process would share.
             dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)
 
         self._handler = Handler
         for table in tables:
             self("CreateTable", table)
 
-    def __call__(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer one request.
+    def __call__(self, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Run one operation.
 
         Raises:
-            DynamoDbError: an error, with AWS's code.
+            DynamoDbError: the operation fails; the error has AWS's code.
         """
-        status, body = PROTOCOL.ask(self._handler, operation, request)
-        answer: dict[str, Any] = json.loads(body)
+        status, body = PROTOCOL.ask(self._handler, operation, params)
+        result: dict[str, Any] = json.loads(body)
         if status != OK:
-            code = str(answer.get("__type", "InternalServerError")).rpartition("#")[2]
+            code = str(result.get("__type", "InternalServerError")).rpartition("#")[2]  # "com.amazonaws…#Code"
             raise DynamoDbError(code, status)
-        return answer
+        return result
 
 
 def table(name: str) -> dict[str, Any]:
-    """Return the request of `CreateTable` for the toolkit's table, as in template.yaml."""
+    """Return the parameters of `CreateTable` for the toolkit's table, as in template.yaml."""
     return {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",

@@ -1,6 +1,8 @@
-"""The project's one KMS key, in a file, so that a conversation survives a restart of the harness.
+"""The project's KMS key, in a file, so that unfinished calls survive a restart of the harness.
 
-It protects only local experiments. Still, git ignores its folder, and only its owner can read it.
+    .mcp-functions/kms.json    {"keyId": "<UUID>", "material": "<32 bytes in base64>"}
+
+The key protects only local experiments. Still, git ignores the folder, and only its owner can read the file.
 """
 
 from __future__ import annotations
@@ -53,12 +55,12 @@ def load(state_dir: Path) -> StoredKey:
 
 def _parse(text: str, file: Path) -> StoredKey:
     try:
-        stored = json.loads(text)
-        key = StoredKey(stored["keyId"], base64.b64decode(stored["material"], validate=True))
+        content = json.loads(text)
+        key = StoredKey(content["keyId"], base64.b64decode(content["material"], validate=True))
         if KEY_ID.fullmatch(key.key_id) and len(key.material) == MATERIAL_BYTES:
             return key
     except (ValueError, TypeError, KeyError):
-        pass  # it is no key: the text below says how to get a new one
+        pass  # the file is damaged, too
     raise Problem(message=f"{file} is damaged: delete it to get a new key; conversations begun before must start again")
 
 
@@ -70,10 +72,11 @@ def _create(file: Path) -> None:
     content = {"keyId": str(uuid.uuid4()), "material": base64.b64encode(secrets.token_bytes(MATERIAL_BYTES)).decode()}
     draft = file.with_name(f".{FILE}.{secrets.token_hex(8)}")
     try:
-        # The file is made with its mode, so nobody else can read it at any time.
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as draft_file:
+        # The mode is set when the file is made, so another user can read it at no time.
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as draft_file:
             draft_file.write(json.dumps(content, indent=2) + "\n")
-        os.link(draft, file)  # atomic, so no harness reads half a key
+        os.link(draft, file)  # the file gets its name when it is complete, so no harness reads half a key
     except FileExistsError:
         pass  # another harness was faster: its key is the project's
     finally:

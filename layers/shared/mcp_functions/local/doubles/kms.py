@@ -1,11 +1,11 @@
-"""KMS on this machine: moto, a library that imitates AWS, with the project's one key.
+"""KMS on this machine, with the project's one key, by moto, a library that imitates AWS.
 
-`KmsApi.answer` corrects moto where AWS answers otherwise:
+`KmsApi.answer` calls moto, and corrects where AWS answers otherwise:
 
-    1. a signature is missing, or a parameter is not valid      AWS refuses the request, moto may accept it
-    2. a key is disabled, or is not that of the ciphertext      AWS refuses it, moto uses it
-    3. two encryption contexts that differ                      moto may take them for equal: it joins their texts
-    4. a ciphertext is damaged, or has another context          AWS has one error for it, moto has several
+    1. A signature is missing, or a parameter is not valid. AWS refuses the request, moto may accept it.
+    2. A key is disabled, or did not encrypt the ciphertext. AWS refuses it, moto uses it.
+    3. Two encryption contexts differ. moto joins the texts of a context, and may take the two for equal.
+    4. A ciphertext is damaged, or has another context. AWS has one error for it, moto has several.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ MAX_REQUEST = 1024 * 1024  # bytes of a request's body
 MAX_CIPHERTEXT = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"
 MAX_CONTEXT = 8192  # characters of an encryption context as JSON
 KEY_ID_BYTES = 36  # a ciphertext of moto begins with the id of its key
+# the operations that use a key, and fail with a disabled one
 CRYPTOGRAPHIC = frozenset({"Encrypt", "Decrypt", "ReEncrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext"})
-# the parameters with an encryption context: texts that Decrypt must repeat exactly as Encrypt had them
+# the parameters with an encryption context: names and texts that Decrypt must repeat as Encrypt had them
 CONTEXT_PARAMETERS = ("EncryptionContext", "SourceEncryptionContext", "DestinationEncryptionContext")
 PROTOCOL = Protocol("kms", "TrentService.", "1.1")
 
 
 class KmsError(NamedTuple):
-    """An error as AWS answers it: its name in the API, and a text."""
+    """An error of KMS."""
 
-    kind: str
+    code: str  # its name in the API
     message: str = ""
 
 
@@ -50,7 +51,7 @@ class KmsApi:
     """
 
     def __init__(self, stored: StoredKey) -> None:
-        """Give moto the key, in a separate backend, so that two harnesses share nothing.
+        """Give moto the key.
 
         Raises:
             Problem: moto is not installed.
@@ -62,45 +63,50 @@ class KmsApi:
             raise not_installed(error, "local") from error
 
         class Response(KmsResponse):
-            # moto's own is a property that returns one backend for the whole process, which harnesses would share
+            # In place of moto's own backend, which all harnesses of this process would share.
             kms_backend = KmsBackend(REGION, ACCOUNT)
 
         self._backend = Response.kms_backend
         self._response = Response
-        self.arn = _adopt(self._backend, stored)
+        self.arn = _install(self._backend, stored)
 
     def warm(self) -> None:
-        """Make moto import what its first answer needs, so that no client waits a second for it."""
+        """Call moto once: it imports what it needs, which takes a second that no client shall wait."""
         PROTOCOL.ask(self._response, "ListKeys", {})
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
         if not request.is_signed:
             return _error_response(KmsError("MissingAuthenticationTokenException"))
-        action = request.header("x-amz-target").removeprefix(PROTOCOL.target)
-        params = _params(request.body)
+        operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
+        params = _read_params(request.body)
         if params is None:
             return _error_response(KmsError("SerializationException"))
-        refusal = _invalid(action, params) or self._refuse_key(action, params)
-        if refusal:
-            return _error_response(refusal)
-        try:
-            status, body = PROTOCOL.ask(self._response, action, _for_moto(params))
-        except NotImplementedError:
-            return _error_response(KmsError("UnknownOperationException"))
-        except Exception as error:  # noqa: BLE001 - moto raises any exception
-            status = 500
-            body = json.dumps({"__type": "KMSInternalException", "message": type(error).__name__})
-        if action == "Decrypt" and status != OK and not self._names_unknown_key(params):
+        error = _find_invalid(operation, params) or self._find_unusable_key(operation, params)
+        if error:
+            return _error_response(error)
+        status, body = self._ask_moto(operation, params)
+        if operation == "Decrypt" and status != OK and not self._names_unknown_key(params):
             return _error_response(KmsError("InvalidCiphertextException"))
         return PROTOCOL.response(status, body)
 
-    def _refuse_key(self, action: str, params: dict[str, Any]) -> KmsError | None:
-        """Return the error of AWS for a key that a request may not use; None if it may."""
-        if action not in CRYPTOGRAPHIC or self._names_unknown_key(params):
-            return None  # moto reports an unknown key as AWS does
+    def _ask_moto(self, operation: str, params: dict[str, Any]) -> tuple[int, str]:
+        """Return the status and the body of moto's answer."""
+        try:
+            return PROTOCOL.ask(self._response, operation, _for_moto(params))
+        except NotImplementedError:
+            return 400, _error_json(KmsError("UnknownOperationException"))
+        except Exception as error:  # noqa: BLE001 - moto raises any exception
+            return 500, _error_json(KmsError("KMSInternalException", type(error).__name__))
+
+    def _find_unusable_key(self, operation: str, params: dict[str, Any]) -> KmsError | None:
+        """Return the error of AWS for a key that the request may not use; None if it may."""
+        if operation not in CRYPTOGRAPHIC:
+            return None
+        if self._names_unknown_key(params):  # moto reports it as AWS does
+            return None
         named_key = self._named_key(params)
-        if action != "Decrypt":
+        if operation != "Decrypt":
             return _error_of_state(named_key)
         key_of_ciphertext = self._backend.keys.get(_ciphertext(params)[:KEY_ID_BYTES].decode("latin-1"))
         if key_of_ciphertext and named_key and key_of_ciphertext is not named_key:
@@ -112,14 +118,14 @@ class KmsApi:
         return bool(params.get("KeyId")) and self._named_key(params) is None
 
     def _named_key(self, params: dict[str, Any]) -> Key | None:
-        """Find the key that a request names by its id, its ARN or an alias. Decrypt need not name one."""
+        """Find the key that a request names by its id, its ARN or an alias; None if there is no such key or name."""
         try:
             return self._backend.keys.get(self._backend.any_id_to_key_id(str(params.get("KeyId"))))
         except AttributeError:  # moto raises it for an unknown alias
             return None
 
 
-def _adopt(backend: KmsBackend, stored: StoredKey) -> str:
+def _install(backend: KmsBackend, stored: StoredKey) -> str:
     """Make the project's key the only key of moto; return its ARN."""
     key = backend.create_key(None, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", "mcp-functions, local", None)
     key.id = stored.key_id
@@ -131,7 +137,7 @@ def _adopt(backend: KmsBackend, stored: StoredKey) -> str:
 
 
 def _error_of_state(key: Key | None) -> KmsError | None:
-    """Return the error for a key that cannot be used; None if it can, or if there is no key."""
+    """Return the error for a key that is disabled or pending deletion; None if it is usable, or if there is none."""
     if key is None:
         return None
     if key.key_state == "PendingDeletion":
@@ -141,7 +147,7 @@ def _error_of_state(key: Key | None) -> KmsError | None:
     return None
 
 
-def _params(body: bytes | None) -> dict[str, Any] | None:
+def _read_params(body: bytes | None) -> dict[str, Any] | None:
     try:
         params = json.loads(body or b"{}")
     except ValueError:
@@ -149,7 +155,7 @@ def _params(body: bytes | None) -> dict[str, Any] | None:
     return params if isinstance(params, dict) else None
 
 
-def _invalid(action: str, params: dict[str, Any]) -> KmsError | None:
+def _find_invalid(operation: str, params: dict[str, Any]) -> KmsError | None:
     """Return the error for parameters that AWS refuses; None if they are valid."""
     for name in CONTEXT_PARAMETERS:
         context = params.get(name) or {}
@@ -157,7 +163,10 @@ def _invalid(action: str, params: dict[str, Any]) -> KmsError | None:
             return KmsError("SerializationException")
         if len(json.dumps(context)) > MAX_CONTEXT:
             return KmsError("ValidationException", "the encryption context is too long")
-    if action == "Decrypt" and not 1 <= len(_ciphertext(params)) <= MAX_CIPHERTEXT:
+    if operation != "Decrypt":
+        return None
+    size = len(_ciphertext(params))
+    if size == 0 or size > MAX_CIPHERTEXT:
         allowed = f"have length greater than or equal to 1 and less than or equal to {MAX_CIPHERTEXT}"
         detected = "1 validation error detected: Value at 'ciphertextBlob' failed to satisfy constraint"
         return KmsError("ValidationException", f"{detected}: Member must {allowed}")
@@ -165,17 +174,18 @@ def _invalid(action: str, params: dict[str, Any]) -> KmsError | None:
 
 
 def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters for moto: a context as one member, because it joins several, and a key's id for its ARN."""
+    """Copy the parameters as moto needs them."""
     changed = dict(params)
     for name in CONTEXT_PARAMETERS:
         if params.get(name):
-            changed[name] = {"": json.dumps(params[name], sort_keys=True)}
+            changed[name] = {"": json.dumps(params[name], sort_keys=True)}  # one text, because moto joins several
     if params.get("KeyId"):
-        changed["KeyId"] = str(params["KeyId"]).rpartition(":key/")[2]
+        changed["KeyId"] = str(params["KeyId"]).rpartition(":key/")[2]  # the id of an ARN
     return changed
 
 
 def _ciphertext(params: dict[str, Any]) -> bytes:
+    """Return the ciphertext of a request; b"" if it is missing, or not base64."""
     try:
         return base64.b64decode(params.get("CiphertextBlob") or "")
     except (TypeError, binascii.Error):
@@ -183,4 +193,8 @@ def _ciphertext(params: dict[str, Any]) -> bytes:
 
 
 def _error_response(error: KmsError) -> HttpResponse:
-    return PROTOCOL.response(400, json.dumps({"__type": error.kind, "message": error.message}))
+    return PROTOCOL.response(400, _error_json(error))
+
+
+def _error_json(error: KmsError) -> str:
+    return json.dumps({"__type": error.code, "message": error.message})

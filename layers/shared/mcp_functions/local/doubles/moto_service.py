@@ -1,4 +1,12 @@
-"""A service of moto, asked directly without moto's web server, in AWS's JSON protocol."""
+"""Calls a service of moto, a library that imitates AWS, without moto's web server.
+
+    POST https://kms.us-east-1.amazonaws.com/
+    X-Amz-Target: TrentService.Decrypt
+    Content-Type: application/x-amz-json-1.1
+    {"CiphertextBlob": "…"}
+
+This is AWS's JSON protocol, which KMS and DynamoDB use.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +26,23 @@ OK = 200
 
 
 class Protocol(NamedTuple):
-    """How a service writes its operations: its host's name, the prefix of X-Amz-Target, and the version of the JSON."""
+    """The differences between the services in this protocol."""
 
-    service: str
-    target: str
-    version: str
+    service: str  # the first part of the host name
+    target: str  # what X-Amz-Target has before the operation, with the dot
+    version: str  # the version in the content type
 
     def ask(self, responses: type[BaseResponse], operation: str, request: Mapping[str, Any]) -> tuple[int, str]:
-        """Call one operation of moto's `responses`; return the status and the JSON text of the answer."""
+        """Call one operation.
+
+        Args:
+            responses: moto's class that answers for the service.
+            operation: the name of the operation.
+            request: its parameters.
+
+        Returns:
+            The HTTP status, and the body, which is JSON.
+        """
         from moto.core.request import Request  # noqa: PLC0415 - moto takes half a second to import
 
         headers = {"X-Amz-Target": f"{self.target}{operation}", "Content-Type": self._content_type}

@@ -1,6 +1,9 @@
 """S3 with one bucket, in memory. The harness serves it only if MCP_BLOBS names a bucket.
 
-A missing object is reported as on S3 for a role without `s3:ListBucket`: reading it is not allowed.
+    PUT, GET, DELETE /<bucket>/<key>
+
+Functions have no permission to list the bucket (`s3:ListBucket`). So S3 does not tell them that an object is missing,
+and answers 403.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ if TYPE_CHECKING:
 
     BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
 
-MAX_OBJECT = 8 * 1024 * 1024  # bytes; a token has 4 MiB at most
-FAULTS: dict[str, tuple[type[McpError], str]] = {  # what the toolkit's client of S3 raises for a fault
+MAX_OBJECT = 8 * 1024 * 1024  # bytes; the largest objects are tokens of 4 MiB
+FAULTS: dict[str, tuple[type[McpError], str]] = {  # the error, and its reason, that the toolkit's S3 client raises
     "throttled": (TemporarilyUnavailable, "blobs:SlowDown"),
     "lost": (TemporarilyUnavailable, "blobs:InternalError"),
     "denied": (Misconfigured, "blobs:AccessDenied"),
@@ -41,15 +44,18 @@ class S3Api:
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
-        name, _, key = unquote(urlsplit(request.target).path).removeprefix("/").partition("/")
-        if not request.is_signed or not key:  # a request without a key asks for a list
+        path = unquote(urlsplit(request.target).path)
+        name, _, key = path.removeprefix("/").partition("/")
+        if not request.is_signed:
+            return _error(403, "AccessDenied")
+        if not key:  # it would list the bucket
             return _error(403, "AccessDenied")
         if name != self._name:
             return _error(404, "NoSuchBucket")
         try:
             return self._run(request, key)
         except (ObjectNotFound, Misconfigured):
-            # "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for both
+            # AWS: "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for both
             return _error(403, "AccessDenied")
         except TemporarilyUnavailable:
             return _error(503, "SlowDown")
@@ -72,8 +78,10 @@ class MemoryBucket:
     Attributes:
         objects: the bytes of the objects, by key.
         calls: every operation and its key, in order.
-        weather: called before each operation; returns the fault of this call, or None: "throttled", the operation does
-            not happen; "lost", it happens and its response is lost; "late", the object is not there yet; "denied".
+        weather: called before each operation, for tests; returns the fault of this call, or None:
+            "throttled", "denied": the operation does not happen.
+            "lost": the operation happens, but its response is lost.
+            "late": the object is not there yet.
     """
 
     def __init__(self, weather: Callable[[str], BlobFault] = lambda _operation: None) -> None:
@@ -102,7 +110,7 @@ class MemoryBucket:
         self._run("delete", key, lambda: self.objects.pop(key, None))
 
     def _run(self, operation: str, key: str, effect: Callable[[], object]) -> None:
-        """Record an operation, and run its effect unless the weather prevents it."""
+        """Record an operation, and run its effect, unless a fault prevents it."""
         with self._lock:
             self.calls.append((operation, key))
             fault = self.weather(operation)

@@ -1,7 +1,7 @@
-"""The items of the project's table, in a file, so that questions and tasks survive a restart of the harness.
+"""Keeps the items of the project's table in a file, so that questions and tasks survive a restart of the harness.
 
-SQLite writes an item atomically, even if the harness is killed. Each write reaches the file before the function gets
-its answer. The items are sealed, and only their owner can read the file.
+The table itself is moto's, in memory. `StoredTable` copies each written item into the file before the function gets its
+answer. SQLite writes an item as a whole, even if the harness is killed. The items are encrypted by the functions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 FILE = "table.sqlite"
 WRITES = ("PutItem", "UpdateItem", "DeleteItem")
-BUSY_SECONDS = 5.0  # how long one harness waits for another one's write
-# With auto_vacuum the file shrinks when items are deleted.
+BUSY_SECONDS = 5.0  # the longest wait while another harness writes into the file
+# auto_vacuum: the file shrinks when items are deleted.
 CREATE = """
 PRAGMA auto_vacuum = FULL;
 CREATE TABLE IF NOT EXISTS items (key TEXT PRIMARY KEY, item TEXT NOT NULL, expires INTEGER) WITHOUT ROWID;
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS items (key TEXT PRIMARY KEY, item TEXT NOT NULL, expi
 
 
 class TableFile:
-    """The file, open until `close`. Two harnesses of one project may have it open: each writes its own items."""
+    """The file, open until `close`. Two harnesses of one project may have it open."""
 
     def __init__(self, state_dir: Path, *, now: float) -> None:
         """Open the file, or create it, and delete expired items.
@@ -45,7 +45,7 @@ class TableFile:
         file = state_dir / FILE
         try:
             file.touch(mode=0o600)
-            # `DynamoDbApi` calls it from one thread at a time
+            # check_same_thread: several threads use the file, but `DynamoDbApi` lets only one at a time.
             self._file = sqlite3.connect(file, timeout=BUSY_SECONDS, check_same_thread=False)
             self._file.executescript(CREATE)
             with self._file:
@@ -62,7 +62,11 @@ class TableFile:
             yield json.loads(item)
 
     def write(self, key: str, item: Mapping[str, Any] | None) -> None:
-        """Write one item, or delete it if it is None.
+        """Write one item.
+
+        Args:
+            key: the item's key.
+            item: the item in DynamoDB's JSON; None deletes it.
 
         Raises:
             DynamoDbError: the file cannot be written.
@@ -76,7 +80,7 @@ class TableFile:
                     self._file.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row)
         except sqlite3.Error:  # the disk is full, or another harness takes too long
             code = "InternalServerError"
-            raise DynamoDbError(code, 500) from None  # the function must see what AWS would answer, and no more
+            raise DynamoDbError(code, 500) from None  # AWS would not tell the function more
 
     def close(self) -> None:
         """Close the file."""
@@ -84,25 +88,31 @@ class TableFile:
 
 
 class StoredTable:
-    """Tables that are called like DynamoDB. The items of one are copied to a file."""
+    """DynamoDB with one table that is kept in a file."""
 
     def __init__(self, file: TableFile, name: str, tables: Call) -> None:
-        """Take empty tables, and fill the one of this name with the items of the file."""
+        """Fill a table with the items of the file.
+
+        Args:
+            file: the file.
+            name: the name of the table.
+            tables: runs DynamoDB's operations, e.g. `Moto`; the table exists there, and is empty.
+        """
         self._file = file
         self._name = name
         self._tables = tables
         for item in file.items():
             self._tables("PutItem", {"TableName": name, "Item": item})
 
-    def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Answer one request.
+    def __call__(self, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Run one operation, and copy the item that it has written into the file.
 
         Raises:
-            DynamoDbError: an error, with AWS's code.
+            DynamoDbError: the operation fails; the error has AWS's code.
         """
-        answer = self._tables(operation, request)
-        if operation in WRITES and request["TableName"] == self._name:
-            key = {"key": (request.get("Item") or request["Key"])["key"]}
-            stored = self._tables("GetItem", {"TableName": self._name, "Key": key, "ConsistentRead": True})
-            self._file.write(key["key"]["S"], stored.get("Item"))
-        return answer
+        result = self._tables(operation, params)
+        if operation in WRITES and params["TableName"] == self._name:
+            key = {"key": (params.get("Item") or params["Key"])["key"]}
+            written = self._tables("GetItem", {"TableName": self._name, "Key": key, "ConsistentRead": True})
+            self._file.write(key["key"]["S"], written.get("Item"))
+        return result

@@ -1,54 +1,39 @@
-"""Explains why a server refuses a state (`requestState`), which is a token in two parts.
+"""Explains why a server refuses a `requestState`, a token in two parts.
 
-    public part     which data key encrypts the rest; the data key itself is encrypted ("wrapped") by KMS
-    sealed part     encrypted: the claims (for which request, user and time it is valid) and the record of the call
-    scope           the service, the stage and the generation for which KMS unwraps the data key
+    public part     the data key that encrypts the rest; KMS has encrypted ("wrapped") this data key for a scope: a
+                    service, a stage and a generation
+    sealed part     encrypted: the claims (for which request, user and time the token is valid), and the record of the
+                    call, with its user's answers
 
-The deployed code (`Envelope`, `RequestStates`) decides. It runs again after each refusal, so that every reason is named
-and not only the first. Answers and state are shown only on request, keys never.
+A server stops at the first reason to refuse a token. Here the server's code runs again after each reason, so that all
+of them are named. Keys are never shown, answers only on request.
 """
 
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.local.inspection import claims_check
 from mcp_functions.local.inspection.key_source import FOR_EVER, unlimited_envelope
+from mcp_functions.local.inspection.lines import line, when
 from mcp_functions.local.inspection.public_part import describe
-from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
+from mcp_functions.local.inspection.reasons import WHY
 from mcp_functions.local.problems import stop
-from mcp_functions.protocol.constants import CALL_METHODS
-from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.binding import bind_request, principal_digest
-from mcp_functions.seal.claims import BINDING_FIELDS, ClaimReason, Claims, read_claims
-from mcp_functions.seal.codec_adapter import CodecAdapter
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.claims import ClaimReason
 from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keys import Scope, TokenReason, kek_hint
-from mcp_functions.seal.request_state import RequestStates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
+    from mcp_functions.local.inspection.claims_check import RefusedRequest
     from mcp_functions.local.inspection.key_source import KeySource
-    from mcp_functions.protocol.messages import Principal
-    from mcp_functions.seal.binding import Binding
+    from mcp_functions.seal.claims import Claims
     from mcp_functions.seal.kms import Wrapping
-
-ON_REQUEST = "(--show-state shows it)"
-UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))  # seconds of a unit, longest first
-
-
-class Request(TypedDict, total=False):
-    """The refused request, as far as the operator knows it; a part that is left out is not compared."""
-
-    method: str  # one of `CALL_METHODS`
-    target: str  # the name or URI of the call
-    arguments: Any  # JSON
-    principal: Principal | None  # who sent it; None on a server without authentication
-    answer_within: int | None  # the handler's lifetime of a state, in seconds
 
 
 class Explanation(NamedTuple):
@@ -56,7 +41,7 @@ class Explanation(NamedTuple):
 
     lines: tuple[str, ...]  # for the terminal
     reasons: tuple[str, ...] = ()  # every reason to refuse the token
-    record: dict[str, Any] | None = None  # the sealed record, if it could be opened
+    record: dict[str, Any] | None = None  # the record of the call; None if the token does not open
 
     def __str__(self) -> str:
         """Return all lines, with the reasons last."""
@@ -65,15 +50,20 @@ class Explanation(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """The result of opening a token at the time when its data key was made, when no limit applied."""
+    """The result of opening a token."""
 
-    scope: Scope
-    payload: bytes | None  # None if it does not open
-    reason: str  # why it does not; "" if it does
+    scope: Scope | None  # the scope that KMS has accepted, if any
+    payload: bytes | None  # the content of the sealed part; None if it does not open
+    reason: str  # why it does not open; "" if it does
 
 
 def explain_public_part(token: str, *, now: float) -> Explanation:
-    """Describe the public part of a token, for which no key is needed, or the reason why it is malformed."""
+    """Describe the public part of a token, for which no key is needed; if it is malformed, the reason.
+
+    Args:
+        token: the token as a client sent it.
+        now: the time in unix seconds.
+    """
     try:
         public = describe(token)
     except InvalidRequestState as refusal:
@@ -81,22 +71,24 @@ def explain_public_part(token: str, *, now: float) -> Explanation:
     sizes = f"{public['chars']} characters, of which {public['payload_bytes']} bytes are sealed"
     return Explanation(
         (
-            _line("token", f"{sizes}; jti {public['jti']}"),
-            _line("data key", f"{public['key']}, born {_when(public['born'], now)}"),
-            _line("wrapped by", f"the KMS key with kek {public['kek']}"),
+            line("token", f"{sizes}; jti {public['jti']}"),
+            line("data key", f"{public['key']}, born {when(public['born'], now)}"),
+            line("wrapped by", f"the KMS key with kek {public['kek']}"),
         )
     )
 
 
-def explain(token: str, keyring: KeySource, request: Request, *, now: float, show_state: bool = False) -> Explanation:
+def explain(
+    token: str, keys: KeySource, request: RefusedRequest, *, now: float, show_state: bool = False
+) -> Explanation:
     """Describe a token, and every reason to refuse it.
 
     Args:
         token: the token as a client sent it.
-        keyring: the keys and the scopes with which it may open.
-        request: the refused request, with which it is compared.
+        keys: the keys and the scopes with which it may open.
+        request: the refused request.
         now: the time in unix seconds.
-        show_state: whether to print the answers and the state too.
+        show_state: whether the lines have the record too, with the user's answers.
 
     Raises:
         Problem: KMS does not allow this user to open it, or is not available.
@@ -108,46 +100,59 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     reasons: list[str] = []
     # 1. Find the KMS key. The token names it by a hash of its ARN ("kek", key encryption key).
     header = describe(token)
-    wrapping = next((key for key in keyring.wrappings if kek_hint(key.id).hex() == header["kek"]), None)
+    wrapping = next((key for key in keys.wrappings if kek_hint(key.id).hex() == header["kek"]), None)
     if wrapping is None:
         return Explanation(public.lines, (TokenReason.KEK_UNKNOWN,))
-    # 2. Open the token without limits, as at the time when its data key was made.
-    opened = _open(token, wrapping, keyring.scopes, born=header["born"])
-    claims = _read_claims(opened.payload)
-    # 3. Open it with the server's limits of size and age, as of now.
+    # 2. Open the token without limits of size and age.
+    opened = _open(token, wrapping, keys.scopes, born=header["born"])
+    claims = claims_check.read(opened.payload)
+    # 3. Open it again with the server's limits.
     max_age = _max_age(request, claims)
-    _payload, reason = _unseal(Envelope(Keyring([wrapping], opened.scope, now=lambda: now), max_age=max_age), token)
+    server_keyring = Keyring([wrapping], opened.scope or keys.scopes[0], now=lambda: now)
+    _payload, reason = _unseal(Envelope(server_keyring, max_age=max_age), token)
     if reason:
         reasons.append(reason)
-    # 4. Compare the scope, if KMS has accepted one.
-    if opened.reason != TokenReason.WRAPPED_KEY and keyring.expected in {None, opened.scope}:
-        lines.append(_line("scope", _name(opened.scope)))
-    elif opened.reason != TokenReason.WRAPPED_KEY:
-        lines.append(_line("scope", f"{_name(opened.scope)}, not that of the request"))
-        reasons.append(TokenReason.WRAPPED_KEY)
-    if claims is None or opened.payload is None:
+    # 4. Compare the scope.
+    if opened.scope is not None:
+        is_expected = keys.expected is None or keys.expected == opened.scope
+        remark = "" if is_expected else ", not that of the request"
+        lines.append(line("scope", f"{_name(opened.scope)}{remark}"))
+        if not is_expected:
+            reasons.append(TokenReason.WRAPPED_KEY)
+    if opened.scope is None or opened.payload is None or claims is None:
         reasons.append(opened.reason or ClaimReason.CLAIMS)
-        return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))
+        return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))  # each reason once
     # 5. Compare the claims.
-    binding = _bind(f"{opened.scope.service}/{opened.scope.stage}", request, claims)
-    claim_reasons = _claim_reasons(opened.payload, binding, claims, now=now, lifetime=int(max_age))
-    lines += _claim_lines(claims, request, set(claim_reasons), now)
+    binding = claims_check.bind(f"{opened.scope.service}/{opened.scope.stage}", request, claims)
+    claim_reasons = claims_check.find_reasons(opened.payload, binding, claims, now=now, lifetime=int(max_age))
+    lines += claims_check.lines(claims, request, set(claim_reasons), now)
     if show_state:
         lines.append(json.dumps(claims.record, indent=2, ensure_ascii=False))
     return Explanation(tuple(lines), (*reasons, *claim_reasons), claims.record)
 
 
 def _open(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> _Opened:
-    """Open a token with the first scope that KMS accepts."""
+    """Open a token with the first scope that KMS accepts.
+
+    Args:
+        token: the token.
+        wrapping: the KMS key that wraps its data key.
+        scopes: the scopes to try.
+        born: when its data key was made, in unix seconds. With this as the clock, the token is not too old.
+    """
     for scope in scopes:
         payload, reason = _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)
-        if reason != TokenReason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
+        if reason != TokenReason.WRAPPED_KEY:  # KMS has accepted the scope, even if the token does not open
             return _Opened(scope, payload, reason)
-    return _Opened(scopes[0], None, TokenReason.WRAPPED_KEY)
+    return _Opened(None, None, TokenReason.WRAPPED_KEY)
 
 
 def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
-    """Return the sealed bytes and "", or None and the reason for a refusal."""
+    """Return the content of the sealed part and "", or None and the reason why it does not open.
+
+    Raises:
+        Problem: KMS does not answer, or does not allow this user to open it.
+    """
     try:
         return envelope.unseal(token), ""
     except InvalidRequestState as refusal:
@@ -165,113 +170,13 @@ def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
         )
 
 
-def _max_age(request: Request, claims: Claims | None) -> float:
-    """Return how long a state lives, in seconds: as the operator says, or else as the state says of itself."""
+def _max_age(request: RefusedRequest, claims: Claims | None) -> float:
+    """Return how long a state lives, in seconds: as the operator says, or else as the claims say."""
     lifetime = request.get("answer_within")
     if not lifetime and claims:
         lifetime = ceil((claims.expires - claims.issued) / 1000)
     return lifetime or FOR_EVER
 
 
-class _Payload:
-    """A codec for a payload that is open already."""
-
-    def __init__(self, payload: bytes) -> None:
-        self._payload = payload
-
-    def seal(self, payload: bytes, /) -> str:
-        return payload.decode()
-
-    def unseal(self, _token: str, /) -> bytes:
-        return self._payload
-
-
-def _read_claims(payload: bytes | None) -> Claims | None:
-    """Return the claims; None if there is no payload, or the deployed code finds the claims malformed."""
-    if payload is None:
-        return None
-    try:
-        claims = read_claims(payload)
-    except InvalidRequestState:
-        return None
-    state = claims.record.get("state")
-    if isinstance(state, str):
-        claims.record["state"] = json.loads(state)
-    return claims
-
-
-def _bind(audience: str, request: Request, claims: Claims) -> Binding:
-    """Make the binding of the request; its unknown parts come from the token."""
-    method = request.get("method", claims.binding.method)
-    target = request.get("target", claims.binding.target)
-    binding = claims.binding._replace(audience=audience, method=method, target=target)
-    if "principal" in request:
-        binding = binding._replace(principal=principal_digest(request["principal"]))
-    if "arguments" not in request:
-        return binding
-    params = {CALL_METHODS.get(method, "name"): target, "arguments": request["arguments"]}
-    try:
-        return binding._replace(arguments_digest=bind_request(audience, method, params, None).arguments_digest)
-    except InvalidParams as error:
-        stop(f"--arguments: {error.message}", after=error)
-
-
-def _claim_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:
-    """Return every reason to refuse a request: after each one, replace its value by the claim's and check again."""
-    reasons: list[str] = []
-    opened = CodecAdapter(_Payload(payload), b"")
-    states = RequestStates(opened, now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True)
-    while True:
-        try:
-            states.open("", binding)
-        except InvalidRequestState as refusal:
-            reasons.append(refusal.reason)
-            if refusal.reason not in BINDING_FIELDS:
-                return tuple(reasons)
-            field = BINDING_FIELDS[ClaimReason(refusal.reason)]
-            binding = binding._replace(**{field: getattr(claims.binding, field)})
-        else:
-            return tuple(reasons)
-
-
-def _claim_lines(claims: Claims, request: Request, reasons: set[str], now: float) -> Iterator[str]:
-    """Yield the lines about the sealed part."""
-
-    def comparison(name: ClaimReason) -> str:
-        if name not in request:
-            return "not compared"
-        return "other than the request's" if name in reasons else "as in the request"
-
-    binding = claims.binding
-    principal = "nobody" if binding.principal is None else binding.principal
-    yield _line("audience", binding.audience)
-    yield _line("method", f"{binding.method} ({comparison(ClaimReason.METHOD)})")
-    yield _line("target", f"{binding.target} ({comparison(ClaimReason.TARGET)})")
-    yield _line("arguments", f"digest {binding.arguments_digest} ({comparison(ClaimReason.ARGUMENTS)})")
-    yield _line("principal", f"{principal} ({comparison(ClaimReason.PRINCIPAL)})")
-    yield _line("sealed", _when(claims.issued / 1000, now))
-    yield _line("expires", _when(claims.expires / 1000, now))
-    yield _line("conversation", f"{claims.flow}, ends {_when(claims.flow_deadline / 1000, now)}")
-    yield _line("round", f"{claims.round} of {MAX_ROUNDS}")
-    yield _line("asked", ", ".join(sorted(claims.asked)) or "nothing")
-    for name, part in sorted(claims.record.items()):
-        yield _line(name, ", ".join(sorted(part)) if isinstance(part, dict) else ON_REQUEST)
-
-
 def _name(scope: Scope) -> str:
     return f"{scope.service}, stage {scope.stage}, generation {scope.generation}"
-
-
-def _line(label: str, text: str) -> str:
-    return f"{label:<13} {text}"
-
-
-def _when(time: float, now: float) -> str:
-    """Return a time in the user's time zone, and its distance from now."""
-    seconds = abs(time - now)
-    fitting = [(length, unit) for length, unit in UNITS if seconds >= length]
-    length, unit = fitting[0] if fitting else UNITS[-1]
-    distance = f"{seconds / length:.0f} {unit}"
-    relative = f"in {distance}" if time > now else f"{distance} ago"
-    local = datetime.fromtimestamp(time).astimezone()
-    return f"{local:%Y-%m-%d %H:%M:%S %Z}, {relative}"

@@ -1,7 +1,7 @@
-"""The keys that open a token for its inspection: the harness's own key, or KMS keys of an AWS account.
+"""The keys that open a `requestState` for its inspection: the harness's own key, or KMS keys of an AWS account.
 
-A token opens only with the KMS key that encrypted ("wrapped") its data key, and only for its scope: the function, the
-stage and the generation for which it was made.
+A `requestState`, or token, opens only with the KMS key that has encrypted ("wrapped") its data key, and only for its
+scope: the function, the stage and the generation for which it was made.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ARN_PARTS = 6  # arn:partition:kms:region:account:key/id
 # the stage and the generation of the harness
 STAGE = "local"
 GENERATION = "1"
-FOR_EVER = 100 * 366 * 86_400  # seconds
+FOR_EVER = 100 * 366 * 86_400  # 100 years in seconds
 
 
 class KeySource(NamedTuple):
@@ -53,7 +53,12 @@ def unlimited_envelope(wrapping: Wrapping, scope: Scope, *, now: Callable[[], fl
 
 @contextmanager
 def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) -> Iterator[KeySource]:
-    """Provide the harness's key while the block runs.
+    """Provide the harness's key until the end of the block, through a KMS on loopback.
+
+    Args:
+        state_dir: the harness's folder, with the file of the key.
+        scopes: the scopes to try.
+        expected: the scope of the refused request, if it is known.
 
     Raises:
         Problem: the key is missing in `state_dir`, or damaged.

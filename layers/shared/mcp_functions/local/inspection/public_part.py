@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from mcp_functions.protocol.json_writer import base64url
@@ -11,30 +12,27 @@ from mcp_functions.seal.token_format import KEY_IN_TOKEN, MAX_TOKEN_CHARS, SUITE
 
 
 def describe(text: str) -> dict[str, Any]:
-    """Return the readable part of a token.
-
-    `suite` is the algorithms, `kd` how the data key is stored, `born` when it was made (unix seconds), `kek` which KMS
-    key wraps it, `key` its name, and `jti` the token's id. The other members are sizes.
+    """Return the readable part of a token, by the names in envelope.md.
 
     Raises:
         InvalidRequestState: the text is not a token.
     """
     token = parse(text, MAX_TOKEN_CHARS)
     return {
-        "suite": SUITE,
-        "kd": KEY_IN_TOKEN,
-        "born": token.header.born,
-        "kek": token.header.kek_hint.hex(),
-        "key": key_name(token.header.wrapped),
-        "wrapped_bytes": len(token.header.wrapped),
-        "payload_bytes": _payload_bytes(token.message),
+        "suite": SUITE,  # the algorithms
+        "kd": KEY_IN_TOKEN,  # where the data key is stored
+        "born": token.header.born,  # when the data key was made, in unix seconds
+        "kek": token.header.kek_hint.hex(),  # which KMS key wraps the data key: a hash of its ARN
+        "key": key_name(token.header.wrapped),  # the name of the data key
+        "wrapped_bytes": len(token.header.wrapped),  # the size of the wrapped data key
+        "payload_bytes": _payload_bytes(token.message),  # the size of the sealed part's content
         "chars": len(text),
-        "jti": base64url(token.id),
+        "jti": base64url(token.id),  # the token's id
     }
 
 
 def _payload_bytes(message: bytes) -> int:
-    """Return the size of the payload of a message."""
+    """Return the size of the content that a message encrypts in chunks, each with a tag."""
     _salt, _commitment, chunks = split(message)
-    count = (len(chunks) - 1) // SEALED_CHUNK_BYTES + 1
-    return len(chunks) - count * TAG_BYTES
+    chunk_count = ceil(len(chunks) / SEALED_CHUNK_BYTES)
+    return len(chunks) - chunk_count * TAG_BYTES

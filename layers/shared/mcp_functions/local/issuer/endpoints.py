@@ -1,4 +1,4 @@
-"""The authorization server's endpoints, and those of an OpenID Connect provider.
+"""The endpoints of the local authorization server, which is an OpenID Connect provider too.
 
     GET  METADATA_PATHS    documents that say where the endpoints are
     GET  /jwks             the public keys
@@ -59,7 +59,7 @@ class Behaviour:
 
 
 class Issuer:
-    """Signs people in for the clients of one resource."""
+    """An authorization server for the clients of one MCP endpoint."""
 
     def __init__(
         self, url: str, resource: str, *, now: Callable[[], float] = time.time, behaviour: Behaviour = Behaviour()

@@ -1,7 +1,12 @@
-"""The environment variables of template.yaml in one process: as on Lambda, each function sees only its own.
+"""Gives each function its own environment variables, though all functions run in one process.
 
-Until the harness stops, `os.environ` is a mapping with two layers: over the process's variables lie those of the
-function that runs. A thread that the author starts without a context sees the variables of all functions.
+Until the harness stops, `os.environ` is a mapping that looks up a name in two places:
+
+1. the variables that template.yaml gives to the function that runs
+2. the variables of the process
+
+`running_function` is the function that runs. A thread that an author starts does not inherit this context variable, so
+the process has the variables of all functions too.
 """
 
 from __future__ import annotations
@@ -17,23 +22,30 @@ from mcp_functions.local import environment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# the folder of the function that runs; "" for none
+# the folder of the function that runs in this thread; "" if none runs
 running_function: ContextVar[str] = ContextVar("running_function", default="")
 
 
-class _Layers(MutableMapping[str, str]):
-    """The mapping in place of `os.environ`."""
+class _Environment(MutableMapping[str, str]):
+    """The mapping in place of `os.environ`.
+
+    Attributes:
+        process: the variables of the process, the real `os.environ`.
+        functions: the variables of each function, by folder. None hides a variable of the process, because only
+            another function has it.
+    """
 
     def __init__(self, process: MutableMapping[str, str]) -> None:
         self.process = process
-        # by folder: a function's own variables. None hides a variable of the process, which another function has.
         self.functions: dict[str, dict[str, str | None]] = {}
 
     def _own(self) -> dict[str, str | None]:
         return self.functions.get(running_function.get(), {})
 
     def _visible(self) -> dict[str, str]:
-        return {name: value for name, value in {**self.process, **self._own()}.items() if value is not None}
+        """Return the variables that the running function sees."""
+        merged = {**self.process, **self._own()}
+        return {name: value for name, value in merged.items() if value is not None}
 
     def __getitem__(self, name: str) -> str:
         return self._visible()[name]
@@ -49,7 +61,7 @@ class _Layers(MutableMapping[str, str]):
         own = self._own()
         if name not in own:
             del self.process[name]
-        elif own[name] is None:
+        elif own[name] is None:  # hidden, or deleted already
             raise KeyError(name)
         else:
             own[name] = None
@@ -75,39 +87,43 @@ class _Layers(MutableMapping[str, str]):
 
 
 class OwnVariables:
-    """The variables of each function, while the block of `layered` runs."""
+    """Sets the variables of the functions, while the block of `separated` runs."""
 
-    def __init__(self, layers: _Layers) -> None:
-        """Start without variables."""
-        self._layers = layers
+    def __init__(self, environ: _Environment) -> None:
+        """Start without variables of functions."""
+        self._environ = environ
         self._process_variables = ExitStack()  # restores the process's variables
 
     def set(self, variables: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the variables of every function, by folder."""
+        """Replace the variables of all functions.
+
+        Args:
+            variables: the variables of each function, by folder.
+        """
         of_all_functions: dict[str, str] = {}
         for own in variables.values():
             of_all_functions |= own
-        hidden = dict.fromkeys(of_all_functions)
-        # Functions may run meanwhile, so one assignment replaces everything.
-        self._layers.functions = {folder: hidden | dict(own) for folder, own in variables.items()}
+        hidden = dict.fromkeys(of_all_functions)  # None for each name
+        # One assignment, because functions may run meanwhile.
+        self._environ.functions = {folder: hidden | dict(own) for folder, own in variables.items()}
         self._process_variables.close()
         self._process_variables.enter_context(environment.applied(of_all_functions))
 
     def clear(self) -> None:
-        """Remove the variables of every function."""
-        self._layers.functions = {}
+        """Remove the variables of all functions."""
+        self._environ.functions = {}
         self._process_variables.close()
 
 
 @contextmanager
-def layered() -> Iterator[OwnVariables]:
-    """Make `os.environ` a mapping with layers until the end of the block."""
-    os_module: Any = os  # for a type checker os.environ is no MutableMapping
-    layers = _Layers(os.environ)
-    own = OwnVariables(layers)
-    os_module.environ = layers
+def separated() -> Iterator[OwnVariables]:
+    """Replace `os.environ` until the end of the block."""
+    os_module: Any = os  # a type checker refuses another type for os.environ
+    environ = _Environment(os.environ)
+    own_variables = OwnVariables(environ)
+    os_module.environ = environ
     try:
-        yield own
+        yield own_variables
     finally:
-        own.clear()
-        os_module.environ = layers.process
+        own_variables.clear()
+        os_module.environ = environ.process

@@ -1,7 +1,8 @@
-"""Reads the body of an HTTP/1.1 request, by its length or in chunks, up to a limit (RFC 9112, section 6).
+"""Reads the body of an HTTP/1.1 request, up to a limit.
 
-A chunk is its size in hexadecimal, a line break, the bytes, and a line break. A chunk of size 0, trailers (headers
-after the body) and an empty line end the body.
+The header Content-Length has the length of the body, or the body comes in chunks (RFC 9112, section 7.1): each chunk is
+its size in hexadecimal, a line break, the bytes, and a line break. A chunk of size 0 and an empty line end the body;
+headers between these two, the "trailers", are ignored.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ if TYPE_CHECKING:
     from email.message import Message
     from io import BufferedIOBase
 
-LINE = 1024  # longest line with a chunk's size, and longest trailer, in bytes
-SIZE_DIGITS = 16  # most digits of a chunk's size: 64 bits
-TRAILERS = 64  # most trailers, which are header lines after the last chunk
-DISCARDED = 32 * 1024 * 1024  # bytes read beyond the limit, so that the client can read the 413
+MAX_LINE = 1024  # bytes of a line with a chunk's size, or of a trailer
+MAX_SIZE_DIGITS = 16  # digits of a chunk's size: 64 bits
+MAX_TRAILERS = 64
+HEX_DIGITS = b"0123456789abcdefABCDEF"
+PIECE = 64 * 1024  # bytes that are read at once
+# Bytes that are read beyond the limit. A client that still sends its body would not read the 413.
+MAX_DISCARDED = 32 * 1024 * 1024
 
 
 class BadBody(ValueError):
@@ -40,64 +44,68 @@ def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | N
 
     Raises:
         BadBody: the framing is ambiguous or broken.
-        TooLarge: the body is over the limit. Up to DISCARDED bytes of it were read.
+        TooLarge: the body is over the limit.
     """
     coding = headers.get("Transfer-Encoding")
     lengths = headers.get_all("Content-Length") or []
     if coding is not None:
-        # "A server MAY reject a request that contains both Content-Length and Transfer-Encoding" (section 6.1), because
-        # two readings of the length would let one request hide inside another.
+        # "A server MAY reject a request that contains both Content-Length and Transfer-Encoding" (section 6.1). If two
+        # programs on the way took different ones, a request could hide inside the body of another.
         if lengths or coding.strip().lower() != "chunked":
             raise BadBody
-        return _limited(_chunks(stream), limit)
+        return _join(_read_chunks(stream), limit)
     if not lengths:
         return None
-    if len(set(lengths)) > 1 or not (lengths[0].isascii() and lengths[0].isdigit()):
+    length = lengths[0]
+    if any(other != length for other in lengths):
         raise BadBody
-    return _limited(_counted(stream, int(lengths[0])), limit) or None
+    if not (length.isascii() and length.isdigit()):
+        raise BadBody
+    return _join(_read_bytes(stream, int(length)), limit) or None
 
 
-def _limited(pieces: Iterator[bytes], limit: int) -> bytes:
-    """Join the pieces of a body; read and forget a body over the limit, up to DISCARDED bytes."""
-    parts = []
+def _join(pieces: Iterator[bytes], limit: int) -> bytes:
+    """Join the pieces of a body. A body over the limit is read, but not kept."""
+    kept = []
     size = 0
     for piece in pieces:
         size += len(piece)
-        if size > limit + DISCARDED:
+        if size > limit + MAX_DISCARDED:
             break
         if size <= limit:
-            parts.append(piece)
+            kept.append(piece)
     if size > limit:
         raise TooLarge
-    return b"".join(parts)
+    return b"".join(kept)
 
 
-def _counted(stream: BufferedIOBase, length: int) -> Iterator[bytes]:
+def _read_bytes(stream: BufferedIOBase, length: int) -> Iterator[bytes]:
     while length > 0:
-        piece = stream.read(min(length, 65536))
-        if not piece:
+        piece = stream.read(min(length, PIECE))
+        if not piece:  # the client has closed the connection
             raise BadBody
         length -= len(piece)
         yield piece
 
 
-def _chunks(stream: BufferedIOBase) -> Iterator[bytes]:
-    length = _chunk_size(stream)
-    while length > 0:
-        yield from _counted(stream, length)
+def _read_chunks(stream: BufferedIOBase) -> Iterator[bytes]:
+    size = _read_chunk_size(stream)
+    while size > 0:
+        yield from _read_bytes(stream, size)
         if stream.read(2) != b"\r\n":
             raise BadBody
-        length = _chunk_size(stream)
-    for _ in range(TRAILERS):
-        if stream.readline(LINE) == b"\r\n":
+        size = _read_chunk_size(stream)
+    for _ in range(MAX_TRAILERS):  # they are read, and ignored
+        if stream.readline(MAX_LINE) == b"\r\n":
             return
     raise BadBody
 
 
-def _chunk_size(stream: BufferedIOBase) -> int:
-    size = stream.readline(LINE).partition(b";")[0].strip()  # after a semicolon come extensions, which are ignored
-    if not size or len(size) > SIZE_DIGITS:
+def _read_chunk_size(stream: BufferedIOBase) -> int:
+    line = stream.readline(MAX_LINE)
+    size = line.partition(b";")[0].strip()  # without the chunk's extensions, which are ignored
+    if not size or len(size) > MAX_SIZE_DIGITS:
         raise BadBody
-    if size.strip(b"0123456789abcdefABCDEF"):  # int() would accept a sign, "0x" and underscores too
+    if any(digit not in HEX_DIGITS for digit in size):  # int() would accept a sign, "0x" and underscores too
         raise BadBody
     return int(size, 16)

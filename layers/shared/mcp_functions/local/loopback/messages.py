@@ -22,23 +22,20 @@ class HttpRequest:
     port: int = 80  # the server's port
 
     def header(self, name: str) -> str:
-        """Return the first value of a header, or "".
-
-        Args:
-            name: the header's name, in lower case.
-        """
-        return next(iter(self.values(name)), "")
+        """Return the first value of a header; "" if there is none. The name is in lower case."""
+        values = self.values(name)
+        return values[0] if values else ""
 
     def values(self, name: str) -> list[str]:
-        """Return every value of a header; its name is given in lower case."""
+        """Return every value of a header. The name is in lower case."""
         return [value for key, value in self.headers if key.lower() == name]
 
     @property
     def is_signed(self) -> bool:
-        """Whether it has a signature of AWS (SigV4), as every request of an AWS client has.
+        """Whether the request has a signature of AWS (SigV4), as every request of an AWS client has.
 
-        The signature itself is not checked. But a web page of another origin cannot send the header Authorization: the
-        browser asks for permission before (a preflight), and the copies of AWS's services refuse that.
+        The signature itself is not checked. The header alone keeps web pages out: before a browser sends the header
+        Authorization for a page, it asks the server (CORS preflight), and the copies of AWS's services do not allow it.
         """
         return self.header("authorization").startswith("AWS4-")
 
@@ -62,5 +59,5 @@ def json_object(text: str | bytes) -> dict[str, Any]:
 
 
 def json_response(status: int, value: object, *headers: tuple[str, str]) -> HttpResponse:
-    """Make a response of a JSON value."""
+    """Make a response with a JSON value as its body."""
     return HttpResponse(status, (("content-type", "application/json"), *headers), json.dumps(value).encode())

@@ -1,7 +1,10 @@
-"""The HTTP/1.1 server of every endpoint of the harness. It listens on 127.0.0.1, unless another address is given.
+"""An HTTP/1.1 server on 127.0.0.1, for the API and for the copies of AWS's services.
 
-A web page can reach loopback through a host name that resolves to 127.0.0.1 (DNS rebinding). So the Host header must be
-one of this machine's names. Nagle's algorithm is off, because with it answers wait for delayed ACKs.
+    with Loopback(max_body=1024) as server:
+        server.start(answer)  # `answer` takes an HttpRequest, and returns an HttpResponse
+
+A web page can reach 127.0.0.1 through a host name that resolves to it (DNS rebinding). So the Host header must be one
+of this machine's names.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from mcp_functions.local.loopback.bodies import BadBody, TooLarge, read_body
@@ -26,24 +29,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 
-Request: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # socketserver's type
-OUR_NAMES = {"localhost", HOST, "[::1]"}
+Request: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # socketserver's type; for TCP a socket
+OWN_NAMES = {"localhost", HOST, "[::1]"}
 HOST_HEADER = re.compile(r"(.*?)(?::\d{1,5})?", re.ASCII)  # a name, then perhaps a port
-ABSOLUTE = re.compile(r"http://([^/?]*)(.*)", re.IGNORECASE)  # "absolute-form", RFC 9112, section 3.2.2
-DRAIN_SECONDS = 2.0  # longest wait for answers that are not sent when the server stops
+ABSOLUTE_FORM = re.compile(r"http://([^/?]*)(.*)", re.IGNORECASE)  # the host, then the rest of the URL
+DRAIN_SECONDS = 2.0  # the longest wait for pending responses when the server stops
+POLL_SECONDS = 0.02  # the longest time until a stop is noticed
 
 
 class Loopback(contextlib.AbstractContextManager["Loopback", None]):
-    """Listens from the start of its block to the end, with one thread for each connection."""
+    """A server that listens from the start of its block to the end, with one thread for each connection."""
 
     def __init__(self, *, port: int = 0, max_body: int, address: str = HOST, names: Collection[str] = ()) -> None:
-        """Bind; nothing is answered before `start`.
+        """Listen. Requests wait until `start`.
 
         Args:
             port: the port to listen on; 0 for any free port.
             max_body: the most bytes of a request's body; a longer one gets 413.
-            address: an address of this machine. Containers reach the address of their bridge, and never 127.0.0.1.
-            names: names that the Host header may have, beside this machine's address and names.
+            address: an address of this machine. Containers cannot reach 127.0.0.1, but the address of their bridge.
+            names: more names that the Host header may have.
 
         Raises:
             Problem: the port is in use or forbidden.
@@ -51,38 +55,36 @@ class Loopback(contextlib.AbstractContextManager["Loopback", None]):
         try:
             self._server = _Server((address, port), _Connection)
         except (OSError, OverflowError) as error:
-            raise Problem(_why(error, address, port)) from error
+            raise Problem(_why_not(error, address, port)) from error
         self._server.max_body = max_body
-        self._server.names = {*OUR_NAMES, address, *names}
+        self._server.names = {*OWN_NAMES, address, *names}
         self._address = address
         self._thread: Thread | None = None
 
     @property
     def port(self) -> int:
-        """The port that was bound."""
+        """The port on which the server listens."""
         return self._server.server_port
 
     @property
     def url(self) -> str:
-        """The address without a path."""
+        """The URL without a path."""
         return f"http://{self._address}:{self.port}"
 
     def start(self, answer: Callable[[HttpRequest], HttpResponse]) -> None:
-        """Answer from now on; `answer` is called in the connection's own thread."""
+        """Answer requests from now on. `answer` is called in the thread of the connection."""
         self._server.answer = answer
-        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": POLL_SECONDS}, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Accept no more requests, send pending answers, close every connection. A second call does nothing."""
-        thread = self._thread
-        self._thread = None
-        if thread:
+        """Accept no more requests, send pending responses, and close every connection; twice is no error."""
+        if self._thread:
             self._server.shutdown()
-            thread.join()
+            self._thread.join()
+            self._thread = None
         self._server.server_close()
-        if thread:
-            self._server.drain(DRAIN_SECONDS)
+        self._server.drain(DRAIN_SECONDS)
 
     def __exit__(self, *_error: object) -> None:
         """Stop."""
@@ -90,34 +92,38 @@ class Loopback(contextlib.AbstractContextManager["Loopback", None]):
 
 
 def started(stack: contextlib.ExitStack, answer: Callable[[HttpRequest], HttpResponse], max_body: int) -> str:
-    """Serve on any free port until the stack closes; return the URL."""
+    """Start a server on any free port, which the stack stops; return its URL."""
     server = stack.enter_context(Loopback(max_body=max_body))
     server.start(answer)
     return server.url
 
 
-def _why(error: OSError | OverflowError, address: str, port: int) -> str:
-    if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
+def _why_not(error: OSError | OverflowError, address: str, port: int) -> str:
+    """Return why the server cannot listen."""
+    if isinstance(error, OverflowError):
+        reason = "ports are 0 to 65535"
+    elif error.errno == errno.EADDRNOTAVAIL:
         return f"{address} is no address of this machine: `ip address` lists them"
-    reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else "ports are 0 to 65535"
+    else:
+        reason = os.strerror(error.errno or 0)
     return f"port {port} cannot be used ({reason}): stop what listens there, or choose another with --port (make PORT=)"
 
 
 class _Server(ThreadingHTTPServer):
-    """Knows its open connections, so that a stop can end them."""
+    """Keeps the list of open connections, so that `drain` can close them."""
 
-    request_queue_size = 128
+    request_queue_size = 128  # connections that may wait to be accepted; the default of 5 is too few for the tests
     answer: Callable[[HttpRequest], HttpResponse]
     max_body: int
     names: Collection[str]
 
     def __init__(self, address: tuple[str, int], connection: type[_Connection]) -> None:
-        self._open: dict[Thread, socket.socket] = {}
-        self._lock = Lock()
+        self._connections: dict[Thread, socket.socket] = {}  # the open connections, by their threads
+        self._lock = Lock()  # guards _connections
         super().__init__(address, connection)
 
     def server_bind(self) -> None:
-        TCPServer.server_bind(self)  # HTTPServer.server_bind asks the DNS for this machine's name
+        TCPServer.server_bind(self)  # without HTTPServer.server_bind, which asks the DNS for this machine's name
         self.server_name = str(self.server_address[0])
         self.server_port = self.server_address[1]
 
@@ -125,7 +131,7 @@ class _Server(ThreadingHTTPServer):
         thread = Thread(target=self._serve, args=(request, client_address), daemon=True)
         if isinstance(request, socket.socket):
             with self._lock:
-                self._open[thread] = request
+                self._connections[thread] = request
         thread.start()
 
     def _serve(self, request: Request, client_address: object) -> None:
@@ -133,22 +139,26 @@ class _Server(ThreadingHTTPServer):
             self.process_request_thread(request, client_address)
         finally:
             with self._lock:
-                self._open = {thread: open_ for thread, open_ in self._open.items() if open_ is not request}
+                self._connections.pop(current_thread(), None)
 
     def drain(self, seconds: float) -> None:
-        """Let pending answers be sent, then close every connection; wait `seconds` at most."""
-        until = time.monotonic() + seconds
+        """Let pending responses be sent, then close every connection.
+
+        Args:
+            seconds: the longest wait for responses.
+        """
+        deadline = time.monotonic() + seconds
         with self._lock:
-            left = dict(self._open)
-        for how in (socket.SHUT_RD, socket.SHUT_RDWR):  # first stop reading, then stop writing
-            for connection in left.values():
-                with contextlib.suppress(OSError):
-                    connection.shutdown(how)
-            for thread in left:
-                thread.join(max(0.0, until - time.monotonic()))
+            connections = dict(self._connections)
+        for direction in (socket.SHUT_RD, socket.SHUT_RDWR):  # no further request is read; then nothing is written
+            for connection in connections.values():
+                with contextlib.suppress(OSError):  # the client has closed it
+                    connection.shutdown(direction)
+            for thread in connections:
+                thread.join(max(0.0, deadline - time.monotonic()))
 
     def handle_error(self, _request: object, _client_address: object) -> None:
-        """Write the type of an error only: its text may have something of a request."""
+        """Write only the type of an error, because its text may contain a part of a request."""
         error = sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):  # a client may disconnect at any time
             sys.stderr.write(f"a connection failed: {type(error).__name__}\n")
@@ -156,14 +166,14 @@ class _Server(ThreadingHTTPServer):
 
 class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1  # headers and body leave in one write
+    disable_nagle_algorithm = True  # with it, a response may wait until the client acknowledges the last one
+    wbufsize = -1  # buffered, so that headers and body leave in one write
     server: _Server
     bodiless: ClassVar[frozenset[int]] = frozenset({204, 304})
 
     def _answer(self) -> None:
         """Answer one request, of any method."""
-        self._read_absolute_form()
+        self._split_absolute_form()
         host = HOST_HEADER.fullmatch(",".join(self.headers.get_all("Host", [])))
         if host is None or host[1].lower() not in self.server.names:
             return self._refuse(403, "Forbidden")
@@ -177,15 +187,15 @@ class _Connection(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815 - http.server's names
 
-    def _read_absolute_form(self) -> None:
-        """Split a target that is a whole URL, so that the name check sees its host.
+    def _split_absolute_form(self) -> None:
+        """Split a target that is a whole URL into the Host header, which is checked, and the path.
 
         "the origin server MUST ignore the received Host header field (if any) and instead use the host information of
         the request-target" (RFC 9112, section 3.2.2).
         """
-        absolute = ABSOLUTE.fullmatch(self.path)
-        if absolute:
-            host, target = absolute.groups()
+        match = ABSOLUTE_FORM.fullmatch(self.path)
+        if match:
+            host, target = match.groups()
             self.path = target if target.startswith("/") else f"/{target}"
             del self.headers["Host"]
             self.headers["Host"] = host

@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.inspection.explain import ON_REQUEST, explain
+from mcp_functions.local.inspection.claims_check import ON_REQUEST
+from mcp_functions.local.inspection.explain import explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
 from mcp_functions.local.inspection.reasons import WHY
 from mcp_functions.protocol.constants import CALL_METHODS
+from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.seal.kms import KmsKey
 
 if TYPE_CHECKING:
@@ -37,7 +39,6 @@ class Controls:
         lambdas: the functions, and the records of their invocations.
         make_access_token: returns the members `token`, `subject` and `scopes`; None if the server wants no token.
         now: the clock, unix seconds.
-
     """
 
     key_arn: str
@@ -96,7 +97,7 @@ class Controls:
         }
 
     def _folders_to_try(self, function: object) -> Sequence[str]:
-        """Return all folders, because each function seals for itself; first the one that probably sealed the state."""
+        """Return all folders, because each function seals its own states; first the function that the request names."""
         folders = sorted(self.lambdas.folders)
         if function in folders:
             folders.remove(function)
@@ -106,7 +107,8 @@ class Controls:
 
 def _step_times(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the key and the duration of each step in the record of a call."""
-    return [{"key": key, "milliseconds": step[2]} for key, step in record.get("steps", {}).items()]
+    steps = {key: RecordedStep(*step) for key, step in record.get("steps", {}).items()}
+    return [{"key": key, "milliseconds": step.milliseconds} for key, step in steps.items()]
 
 
 def _read_string(request: Mapping[str, Any], name: str) -> str:

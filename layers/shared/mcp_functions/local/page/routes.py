@@ -41,7 +41,6 @@ class Page:
         port: this server's port.
         token: a random text, new in each run of the harness, which only the page knows.
         controls: answers the page's scripts.
-
     """
 
     port: int

@@ -1,7 +1,7 @@
-"""What functions in this process print and log, written to a screen with the name of the function that runs.
+"""Shows which function has printed or logged a line, though all functions share this process.
 
-A function prints to `sys.stdout` and logs with `logging`, which all functions share. The context variable
-`running_function` has the folder of the function that runs in this thread.
+`FunctionStream` replaces `sys.stdout` and `sys.stderr`, and `FunctionLogHandler` gets the records of `logging`. Both
+write each line to the screen with the folder in `running_function`, the function that runs in this thread.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ if TYPE_CHECKING:
 
 
 class FunctionStream(io.TextIOBase):
-    """Replaces stdout or stderr: each whole line that a function prints gets the function's name."""
+    """A stdout or stderr that writes whole lines of functions to a screen."""
 
     def __init__(self, screen: Screen, out: TextIO) -> None:
-        """Write lines of functions to the screen, and all other text to `out`."""
+        """Write lines of functions to the screen, and what is printed outside of functions to `out`."""
         self._screen = screen
         self._out = out
-        # by folder and thread: the start of a line whose end was not printed yet
-        self._partial_lines: dict[tuple[str, int], str] = {}
+        self._partial_lines: dict[tuple[str, int], str] = {}  # starts of lines without an end, by folder and thread
 
     def write(self, text: str) -> int:
-        """Write the lines that are complete, and keep the start of the next one."""
+        """Write complete lines, and keep the start of the next one."""
         folder = running_function.get()
         if not folder:
             return self._out.write(text)
@@ -48,12 +47,12 @@ class FunctionStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Flush the output; the start of a line waits for its end."""
+        """Flush `out`. The start of a line waits for its end."""
         self._out.flush()
 
 
 class FunctionLogHandler(logging.Handler):
-    """Writes the records of functions and of the toolkit; of all others only those from WARNING on."""
+    """Writes log records to a screen: all of functions and of the toolkit, of other code those from WARNING on."""
 
     def __init__(self, screen: Screen) -> None:
         """Write to a screen."""
@@ -64,9 +63,10 @@ class FunctionLogHandler(logging.Handler):
         """Write one record with the name of the function that logged it."""
         folder = running_function.get()
         message = record.getMessage()
-        if record.name == TOOLKIT and is_skipped(message):
-            return
-        if not folder and record.name != TOOLKIT and record.levelno < logging.WARNING:
+        if record.name == TOOLKIT:
+            if is_skipped(message):
+                return
+        elif not folder and record.levelno < logging.WARNING:
             return
         text = message if record.levelno <= logging.INFO else f"{record.levelname} {message}"
         if record.exc_info:
@@ -77,7 +77,7 @@ class FunctionLogHandler(logging.Handler):
 
 @contextlib.contextmanager
 def redirected_to(screen: Screen, out: TextIO) -> Iterator[None]:
-    """Write what functions print and log to a screen until the end of the block, and other prints to `out`."""
+    """Until the end of the block, write to a screen what functions print and log; write other prints to `out`."""
     with (
         contextlib.redirect_stdout(FunctionStream(screen, out)),
         contextlib.redirect_stderr(FunctionStream(screen, sys.stderr)),
@@ -88,7 +88,7 @@ def redirected_to(screen: Screen, out: TextIO) -> Iterator[None]:
 
 @contextlib.contextmanager
 def handling_records(handler: logging.Handler) -> Iterator[None]:
-    """Give the records of this process to a handler, from Lambda's level INFO on, until the end of the block."""
+    """Until the end of the block, give all records from INFO on, as on Lambda, to a handler."""
     root = logging.getLogger()
     level_before = root.level
     root.addHandler(handler)

@@ -1,4 +1,10 @@
-"""The log lines of functions, as a person reads them at the terminal."""
+"""Shows the log lines of functions as a person reads them at the terminal.
+
+{"level": "INFO", "message": "hello", …}    hello
+{"level": "WARN", "message": "slow", …}     WARN slow
+START RequestId: …                          nothing: the line of the call has the same figures
+any other line                              the line as it is
+"""
 
 from __future__ import annotations
 
@@ -8,18 +14,18 @@ from mcp_functions.http.identity import NO_AUTHENTICATION
 from mcp_functions.local.loopback import json_object
 
 TOOLKIT = "mcp_functions"  # the name of the toolkit's logger
-# The terminal skips messages of the toolkit that begin so: a round's line, a traceback or the banner has the same news.
-SKIPPED_PREFIXES = ("answered: ", "failed: ", NO_AUTHENTICATION)
-# It skips lines of Lambda's runtime that begin so: the line of a round has the same figures.
-PLATFORM_PREFIXES = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
-# The start of a long advice to update the runtime. It is skipped too, because it does not help an author.
+# Starts of the toolkit's messages that are not shown: the line of the call, a traceback or the banner says the same.
+SKIPPED_MESSAGES = ("answered: ", "failed: ", NO_AUTHENTICATION)
+# The starts of lines of Lambda's runtime that are not shown. The line of the call has the same figures.
+PLATFORM_LINES = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
+# Part of a line of Lambda's runtime with a long advice to update the runtime, which does not help an author.
 LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"
 LAMBDA_FIELDS = {"timestamp", "level", "requestId"}  # every line of Lambda's own JSON formatter has them
 
 
 def shown_text(line: str) -> str | None:
-    """Return the text of a log line; None if the terminal skips the line."""
-    if line.startswith(PLATFORM_PREFIXES) or LAMBDA_WARNING in line:
+    """Return the text of a log line; None if it is not shown."""
+    if line.startswith(PLATFORM_LINES) or LAMBDA_WARNING in line:
         return None
     record = json_object(line)
     if "_aws" in record:  # metrics, in CloudWatch's embedded metric format
@@ -33,8 +39,8 @@ def shown_text(line: str) -> str | None:
 
 
 def is_skipped(message: str) -> bool:
-    """Whether the terminal skips a message of the toolkit."""
-    return message.startswith(SKIPPED_PREFIXES)
+    """Whether a message of the toolkit is not shown."""
+    return message.startswith(SKIPPED_MESSAGES)
 
 
 def _text_of_lambda_record(record: dict[str, Any]) -> str:

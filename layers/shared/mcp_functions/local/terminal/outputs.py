@@ -1,6 +1,12 @@
-"""The two formats in which `serve` writes: `TextOutput` for a person, `JsonOutput` for a program, as Lambda writes.
+"""The two outputs of `serve`: `TextOutput` for a person, and `JsonOutput` with the log lines that Lambda would write.
 
-Both have the same methods. The harness calls `write_log`, `write_call` and `show_progress` while functions run.
+Both have the same methods:
+
+write            a text of the harness
+write_log        a line that a function in another process has logged
+write_call       a call has ended
+show_progress    a running call reports its progress
+capture          redirects what functions in this process print and log, for a block
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The terminal of `serve`: coloured lines, and a progress bar for each running call that reports its progress."""
+"""The terminal of `serve`: coloured lines, and a progress bar for each function that reports its progress."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from mcp_functions.local.terminal.log_lines import shown_text
 if TYPE_CHECKING:
     from rich.style import StyleType
 
-FAILED = "red"  # the style of failures
-FOLDER = "cyan"  # the style of a function's name
+# styles of `rich`
+FAILED = "red"
+FOLDER = "cyan"
 
 
 class Screen:
@@ -34,13 +35,13 @@ class Screen:
         self._print(Text(text, style))
 
     def write_log(self, folder: str, line: str, style: StyleType = "") -> None:
-        """Write a log line of a function after the function's name, unless `log_lines.shown_text` skips it."""
+        """Write a log line of a function, after the function's name; `shown_text` may skip the line."""
         text = shown_text(line)
         if text is not None:
             self._print(Text.assemble((f"  {folder}", FOLDER), "  ", (text, style)))
 
     def show_progress(self, folder: str, done: float, total: float | None) -> None:
-        """Move the bar of a function; only a terminal has bars."""
+        """Move the bar of a function, or add it. A file or a pipe shows no bars."""
         if not self._console.is_terminal:
             return
         with self._lock:

@@ -1,7 +1,7 @@
 """Checks the logs and the alarms of a stack.
 
     check_logs     each function has its log group, and a request of this run has its line there
-    check_alarms   each alarm has an action and a metric that is counted, and none is raised
+    check_alarms   each alarm has an action, has a metric that is counted, and is not raised
 
 Without this check, an operator would notice only in trouble that a log or an alarm is missing.
 """
