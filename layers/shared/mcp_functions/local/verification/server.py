@@ -128,14 +128,14 @@ def connect(url: str, token: str | None, session: boto3.Session) -> tuple[Server
     Raises:
         Failed: the endpoint does not answer as an MCP server of this toolkit.
     """
-    mode = _find_mode(Server(url))
-    if mode == "none":
-        return Server(url), mode
+    server = Server(url)
+    mode = _find_mode(server)
+    if mode in {"jwt", "oauth"}:
+        server.add_credentials = _bearer(token)
     if mode == "iam":
         region_in_url = REGION.search(urlsplit(url).hostname or "")
-        region = region_in_url[1] if region_in_url else session.region_name
-        return Server(url, _signature(session, region)), mode
-    return Server(url, _bearer(token)), mode
+        server.add_credentials = _signature(session, region_in_url[1] if region_in_url else session.region_name)
+    return server, mode
 
 
 def _find_mode(server: Server) -> AuthMode:
