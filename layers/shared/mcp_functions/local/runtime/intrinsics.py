@@ -164,11 +164,7 @@ class Resolver:
         return resource
 
     def _sub(self, expression: str | list[Any]) -> str:
-        variables: Mapping[str, Any] = {}
-        if isinstance(expression, str):
-            template = expression
-        else:
-            template, variables = expression
+        template, variables = (expression, {}) if isinstance(expression, str) else expression
 
         def value_of(placeholder: re.Match[str]) -> str:
             name = placeholder[1].strip()

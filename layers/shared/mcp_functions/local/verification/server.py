@@ -33,8 +33,7 @@ SECONDS = 30  # longest wait for a response; API Gateway has given up then
 # the HTTP status that a caller without credentials gets in each mode
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")  # the Region in a URL of API Gateway
-EMPTY_OBJECT: dict[str, Any] = {}
-CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: EMPTY_OBJECT}}
+CAPABILITIES: dict[str, Any] = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 
 
 @dataclass
