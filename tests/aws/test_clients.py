@@ -381,6 +381,7 @@ OTHER = ScriptedResponse(body=data_key())
         ([error(400, "ThrottlingException")] * 3, ("ThrottlingException", 400), 3),
         ([error(500, "KMSInternalException")] * 2 + [OTHER], ("answered", 200), 3),
         ([error(503, "ServiceUnavailable")] * 3, ("ServiceUnavailable", 503), 3),
+        ([error(503, "KMSInvalidStateException")] * 3, ("KMSInvalidStateException", 503), 3),
         ([error(400, "RequestTimeout")] * 3, ("RequestTimeout", 400), 3),
         ([error(501, "NotImplemented")], ("NotImplemented", 501), 1),
         ([ScriptedResponse(502, b"<html>")] * 3, ("502", 502), 3),

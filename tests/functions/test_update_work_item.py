@@ -88,7 +88,7 @@ def test_a_change_of_another_field_asks_no_question() -> None:
 def test_a_number_without_a_fraction_arrives_as_an_int(number: float) -> None:
     talk = start_resolving().accept(resolution={"resolution": "Duplicate"})
     talk.accept(duplicate_of={"duplicateOfId": number})
-    assert "Bug #4301." in talk.text
+    assert "Duplicate of Bug #4301. State" in talk.text  # and not "#4301.0."
 
 
 def test_a_request_without_the_answer_gets_the_question_again() -> None:

@@ -291,11 +291,20 @@ def test_a_header_without_its_argument_is_refused() -> None:
         check_headers("regional", {}, {"mcp-param-region": "eu"})
 
 
-def test_a_reference_names_a_prompt_or_a_resource() -> None:
-    to_prompt = {"type": "ref/prompt", "name": "brief"}
-    to_resource = {"type": "ref/resource", "uri": "a://{x}"}
-    assert lookup.read_reference({"ref": to_prompt}) == ("ref/prompt", "brief")
-    assert lookup.read_reference({"ref": to_resource}) == ("ref/resource", "a://{x}")
+COMPLETABLE = {**EVERYTHING, "completions": True}
+
+
+@pytest.mark.parametrize(
+    ("ref", "list_name", "key"),
+    [
+        ({"type": "ref/prompt", "name": "brief"}, "prompts", "brief"),
+        ({"type": "ref/resource", "uri": "config://app"}, "resources", "config://app"),
+        ({"type": "ref/resource", "uri": "tickets://{project}/{number}"}, "resourceTemplates", ticket.key),
+        ({"type": "ref/resource", "uri": "tickets://toolkit/7"}, "resourceTemplates", ticket.key),
+    ],
+)
+def test_a_reference_names_a_prompt_a_resource_or_a_template(ref: dict[str, str], list_name: str, key: str) -> None:
+    assert lookup.find_reference(COMPLETABLE, {"ref": ref}) == lookup.Target(list_name, key, "all")
 
 
 @pytest.mark.parametrize(
@@ -303,4 +312,4 @@ def test_a_reference_names_a_prompt_or_a_resource() -> None:
 )
 def test_any_other_reference_is_refused(ref: Any) -> None:  # noqa: ANN401
     with pytest.raises(InvalidParams, match=r"params\.ref must be"):
-        lookup.read_reference({"ref": ref})
+        lookup.find_reference(COMPLETABLE, {"ref": ref})

@@ -128,7 +128,17 @@ def test_without_authentication_no_event_has_a_principal() -> None:
 
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
 @pytest.mark.parametrize(
-    "authorizer", [None, {"iam": {}}, {"jwt": None}, {"jwt": {}}, {"jwt": {"claims": None}}, {"jwt": {"claims": "ann"}}]
+    "authorizer",
+    [
+        None,
+        {"iam": {}},
+        {"iam": {**IAM, "accountId": 123456789012}},
+        {"iam": {**IAM, "userId": ["AROAX:ann"]}},
+        {"jwt": None},
+        {"jwt": {}},
+        {"jwt": {"claims": None}},
+        {"jwt": {"claims": "ann"}},
+    ],
 )
 def test_the_log_tells_the_operator_that_a_route_has_no_authorizer(
     authorizer: Any,  # noqa: ANN401 - JSON

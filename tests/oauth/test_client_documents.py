@@ -198,6 +198,12 @@ def test_a_document_that_is_no_object_is_refused(server: OAuthServer, site: Site
     assert refused(server)
 
 
+def test_a_document_whose_keys_hold_nan_is_refused(server: OAuthServer, site: Site) -> None:
+    signed = {"token_endpoint_auth_method": "private_key_jwt", "jwks": {"keys": [float("nan")]}}
+    site.documents[PATH] = json.dumps({**DOCUMENT, **signed}).encode()
+    assert refused(server)
+
+
 def test_a_site_without_the_hosts_certificate_is_refused(server: OAuthServer, site: Site) -> None:
     url = "https://other.example/oauth/client.json"
     site.documents[PATH] = {**DOCUMENT, "client_id": url}

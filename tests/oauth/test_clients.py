@@ -127,6 +127,7 @@ def test_a_redirect_to_a_site_or_an_application_can_be_registered(server: OAuthS
             },
             "invalid_client_metadata",
         ),
+        ({"redirect_uris": [], "token_endpoint_auth_method": "private_key_jwt"}, "invalid_client_metadata"),
         ("{", "invalid_client_metadata"),
         ('{"redirect_uris": [], "redirect_uris": []}', "invalid_client_metadata"),
     ],

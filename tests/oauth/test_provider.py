@@ -135,6 +135,22 @@ def test_metadata_of_a_provider_that_cannot_be_trusted_stops_the_sign_in(changed
         assert not answer.location
 
 
+def test_an_empty_document_of_the_provider_is_not_kept() -> None:
+    is_empty = [True]
+
+    def change(path: str, answer: dict[str, Any], _issuer: Issuer) -> None:
+        if path.endswith("openid-configuration") and is_empty:
+            answer.clear()
+
+    with running_server(change_answer=change) as server:
+        server.keep_process()
+        browser = server.new_browser()
+        client = server.new_client()
+        assert browser.allow(browser.authorize(client)).status == 500
+        is_empty.clear()
+        assert browser.allow(browser.authorize(client)).status == 303
+
+
 @pytest.mark.parametrize(
     ("answered", "expected"),
     [

@@ -298,6 +298,14 @@ def test_a_prompt_may_return_a_whole_result_of_the_sdk() -> None:
     assert result["messages"] == [{"role": "user", "content": text("hi")}]
 
 
+def test_a_whole_result_of_a_prompt_may_have_one_message_that_stands_in_no_list() -> None:
+    @prompt
+    def greeting() -> object:
+        return sdk.GetPromptResult.model_construct(messages="hi")  # the SDK checks no type here
+
+    assert send(greeting, "prompts/get", {"name": "greeting"})["messages"] == [{"role": "user", "content": text("hi")}]
+
+
 CONTENTS = sdk.TextResourceContents(uri="a://c", text="hi", mime_type="text/plain")
 CONTENTS_JSON = {"uri": "a://c", "mimeType": "text/plain", "text": "hi"}
 

@@ -6,6 +6,7 @@ A client sees them in its lists. An option that breaks the specification is a Ty
 from __future__ import annotations
 
 from datetime import date
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ from mcp_functions import resource, tool
 
 HINTS = {"title": "T", "readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 ICON = sdk.Icon(src="https://x.example/i.png", mime_type="image/png", sizes=["48x48", "any"], theme="dark")
+
+
+class Level(IntEnum):
+    """A number that has its own class."""
+
+    LOW = 0
 
 
 class Sdk1Annotations(BaseModel, extra="allow"):
@@ -105,6 +112,7 @@ def test_the_error_for_an_invalid_option_names_the_authors_line(options: dict[st
         ({"audience": ["model"]}, "audience must be"),
         ({"priority": 2}, "priority must be a number from 0 to 1"),
         ({"priority": True}, "priority must be a number from 0 to 1"),
+        ({"priority": Level.LOW}, "priority must be a number from 0 to 1"),
         ({"lastModified": "yesterday"}, "lastModified must be a date"),
         ({"readOnlyHint": True}, "it says 'readOnlyHint', which is not known; known are: audience, priority"),
     ],

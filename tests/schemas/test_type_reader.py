@@ -460,6 +460,12 @@ def test_a_type_has_its_json_schema(annotation: Any, schema: dict[str, Any]) -> 
     assert read_type(annotation).schema == schema
 
 
+@pytest.mark.parametrize("annotation", [Literal, Union])
+def test_a_choice_without_members_is_refused(annotation: object) -> None:
+    with pytest.raises(TypeError, match="cannot be written as JSON"):
+        read_type(annotation)
+
+
 class Point(BaseModel):
     x: int
     y: int = 0

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
+from mcp_functions.seal import chunked_encryption
 from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keys import Scope
@@ -115,6 +116,12 @@ def test_a_token_over_the_limit_is_refused_before_it_is_decoded(monkeypatch: pyt
     monkeypatch.setattr(binascii, "a2b_base64", None)  # so that decoding would be a TypeError
     with assert_refused("length"):
         ENVELOPE.unseal("ks1." + "A" * 30_000)
+
+
+def test_a_state_over_the_limit_is_refused_before_it_is_encrypted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunked_encryption, "encrypt", None)  # so that encryption would be a TypeError
+    with pytest.raises(StateTooLarge):
+        make_limited_envelope(max_chars=24576).seal(b"x" * 6_000_000)
 
 
 def test_the_error_of_a_large_state_shows_sizes_and_no_content() -> None:

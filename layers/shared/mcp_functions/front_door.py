@@ -165,11 +165,7 @@ class FrontDoor:
         return self.forward(target.function, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
-        """Forward a request, unchanged, to a function of the catalog.
-
-        Args:
-            function: the folder of the function.
-            request: the client's request.
+        """Forward a request, unchanged, to the function with this folder.
 
         Raises:
             FunctionStopped: the operator stopped the function (MCP_STOPPED_FUNCTIONS).

@@ -269,12 +269,6 @@ def _with_options(
 ) -> tuple[Handler[..., Any], ...]:
     """Return copies of the handlers, each with those options of `serve` that a handler needs.
 
-    Args:
-        handlers: the handlers, which another `serve` may take with other options.
-        errors: exceptions whose text the model may read.
-        around: the hook.
-        about: the `instructions` and `serverInfo` of the server.
-
     Raises:
         TypeError: an argument is not a handler, or `around` or `errors` is wrong.
     """
@@ -287,7 +281,7 @@ def _with_options(
         from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
 
         hooks.check(around, handlers)
-    copies = tuple(copy(handler) for handler in handlers)
+    copies = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
     for handler in copies:
         if isinstance(handler, FunctionHandler):
             handler.around = around

@@ -25,7 +25,7 @@ AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: tuple[AuthMode, ...] = get_args(AuthMode)
 # Required in the modes `jwt` and `oauth`: without them, a token for another server would be accepted.
 JWT_VARIABLES = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE")
-OAUTH_VARIABLES = ("MCP_OAUTH_CLIENT_ID",)  # required in the mode `oauth`, too
+OAUTH_VARIABLES = ("MCP_OAUTH_CLIENT_ID",)  # required as well in the mode `oauth`
 # RFC 9728, section 1.2: an https URL without a fragment.
 URL = (
     r"(https://[a-z0-9.-]+"  # the host in lower case, because clients compare the text of URLs

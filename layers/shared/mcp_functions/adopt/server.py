@@ -112,10 +112,12 @@ class AdoptedServer:
             InputRequired: the round ends with a question.
             AdoptedError: the server answered with a JSON-RPC error.
         """
-        self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
-        return event_loop.run(self._run_round(handler, params, round_), round_)
+        state = self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
+        return event_loop.run(self._run_round(handler, params, round_, state), round_)
 
-    async def _run_round(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+    async def _run_round(
+        self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round, state: object
+    ) -> dict[str, Any]:
         interview = Interview(handler.name_in_errors, round_, accepted=handler.replays)
         sent = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
         if handler.replays:
@@ -126,7 +128,6 @@ class AdoptedServer:
             current_round.set(None)
             sent |= _answers_and_state(round_)
         channel = Channel(round_, interview)
-        state = self.enter_lifespan()  # `call` has entered it, so this only returns what the lifespan yielded
         with _transport(KIND), _as_caller(round_):
             result = await self._answer(handler.method, sent, channel=channel, version=version, state=state)
         if result.get("isError") and FASTMCP_REFUSAL in str(result["content"]):

@@ -201,9 +201,7 @@ class ConnectionPool:
         endpoint = self._endpoint
         seconds = self._limits.connect_seconds
         try:
-            return open_connection(
-                endpoint.scheme, endpoint.host, endpoint.port, connect_seconds=seconds, deadline=deadline
-            )
+            return open_connection(endpoint.scheme, endpoint.host, endpoint.port, seconds, deadline)
         except TimeoutError:
             raise errors.ConnectTimeoutError from None
         except OSError as error:

@@ -1,12 +1,13 @@
 """Errors of AWS calls: what our own clients raise, and what an error of these or of boto3's clients means.
 
-    error                                                     repeat the request    it is
-    no response; a status of TRANSIENT_STATUSES               a moment later        an outage
-    a code of THROTTLED_CODES or TRANSIENT_CODES              a moment later        an outage
-    another code of OUTAGE_CODES; another status from 500     no                    an outage
-    a code of OPERATOR_CODES; anything else                   no                    for the operator
+Two rules read an error, which has a code and an HTTP status:
 
-Our clients repeat requests themselves (`clients.py`). In an outage the caller's client may try again later.
+    is_transient    our own clients repeat the request (`clients.py`)
+                    no response, a status of TRANSIENT_STATUSES, or a code of THROTTLED_CODES or TRANSIENT_CODES
+    is_outage       it is nobody's mistake, and the caller's client may try again later
+                    no response, a status from 500, or a code of OUTAGE_CODES; but never a code of OPERATOR_CODES
+
+Every other error is for the operator, who has to mend something.
 
 The classes have botocore's names. An error keeps the code of a response, and not its message, which may quote the
 request.
@@ -32,13 +33,14 @@ OUTAGE_CODES = THROTTLED_CODES | TRANSIENT_CODES | {
     "ServiceUnavailable", "ServiceUnavailableException", "RequestTimeTooSkewed", "OperationAborted", "BadDigest",
     "IncompleteBody", "ExpiredToken", "ExpiredTokenException", "RequestExpired",
 }  # fmt: skip
-# Errors that look like an outage and are none: boto3 could not send a request, or the KMS key is disabled or deleted.
+# Without these, is_outage would be true: boto3 could not make the request, which looks as if no response came; and KMS
+# answers with a status from 500 if the key is disabled or deleted.
 OPERATOR_CODES = {
     "NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError",
     "KMSInvalidStateException",
 }  # fmt: skip
 NO_RESPONSE = 0  # in place of an HTTP status, if no response arrived
-BAD_REQUEST = 400  # in place of an HTTP status, if an error has none and is not known: it counts as the operator's
+BAD_REQUEST = 400  # the status of an exception that is not known and has none, so it is for the operator
 SERVER_FAULT = 500  # from this status on, the fault is the server's
 
 
@@ -50,9 +52,7 @@ class Failure(NamedTuple):
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may succeed a moment later."""
-        if self.code in OPERATOR_CODES:
-            return False
+        """Whether our own clients repeat the request: the rule of botocore's retry mode "standard"."""
         if self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES:
             return True
         return self.code in THROTTLED_CODES or self.code in TRANSIENT_CODES
@@ -68,10 +68,7 @@ class Failure(NamedTuple):
 
 
 def read_failure(error: Exception) -> Failure:
-    """Read an error of one of our clients, or of boto3's.
-
-    boto3's classes are known by their attributes and packages, because importing botocore is slow.
-    """
+    """Read an error of one of our clients, or of boto3's (by its attributes, because importing botocore is slow)."""
     name = type(error).__name__
     response = getattr(error, "response", None)
     if isinstance(response, dict):  # a ClientError of either

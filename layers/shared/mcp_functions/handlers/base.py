@@ -92,11 +92,7 @@ class Handler(ToolDefaults, Generic[P, R]):
         raise NotImplementedError
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round, and return the result of its request.
-
-        Args:
-            params: the params of the request.
-            round_: the round; None if the handler `only_returns`.
+        """Run one round, and return the result of its request; `round_` is None if the handler `only_returns`.
 
         Raises:
             InputRequired: the round ends with a question. `dispatch` catches it, and writes the question as the result.
@@ -105,11 +101,7 @@ class Handler(ToolDefaults, Generic[P, R]):
         raise NotImplementedError
 
     def error_result(self, text: str) -> dict[str, Any]:
-        """Write a result that reports an error to the model. Only tools have one; here, the error is raised.
-
-        Raises:
-            HandlerError: this is a prompt or a resource.
-        """
+        """Write a result that reports an error to the model. Only tools have one: others raise HandlerError."""
         raise HandlerError(text) from None  # the client may learn the text, and nothing else of the author's exception
 
 
@@ -271,11 +263,7 @@ class FunctionHandler(Handler[P, R]):
         return value
 
     def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
-        """Ask the questions of the signature before a task begins: `seat: Annotated[Seat, Ask("Which seat?")]`.
-
-        Raises:
-            InputRequired: an answer is missing.
-        """
+        """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
         arguments = self.bind(params)  # a function without questions needs this too: wrong arguments begin no task
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)

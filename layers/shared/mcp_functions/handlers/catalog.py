@@ -75,11 +75,7 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
 
 
 def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Combine several catalogs into one.
-
-    Raises:
-        ValueError: two catalogs contain the same name, or a tool has the name of another tool's companion.
-    """
+    """Combine several catalogs into one. A name that two of them contain, or a companion has, is a ValueError."""
     parts = list(catalogs)
     servers: list[Mapping[str, Any]] = []
     for part in parts:

@@ -175,11 +175,7 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
 def _make(
     decorator: str, handler_class: Callable[..., T], options: Mapping[str, Any], function: Callable[..., Any]
 ) -> T:
-    """Make a handler.
-
-    Raises:
-        TypeError: the signature or an option is wrong; the message begins with the function's file, line and name.
-    """
+    """Make a handler. A TypeError about its signature or an option begins with the function's file, line and name."""
     try:
         return handler_class(function, **options)
     except (TypeError, ValueError, NameError, DeveloperError) as error:

@@ -48,11 +48,7 @@ class Call(NamedTuple):
 
 
 def check(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
-    """Check the hook of `serve`.
-
-    Raises:
-        TypeError: it cannot be called, or a handler belongs to a server of another library (`adopt`).
-    """
+    """Refuse a hook that cannot be called, or a handler of another library's server (`adopt`), with a TypeError."""
     if not callable(around):
         message = "around is a function that takes a Call and returns a context manager"
         raise TypeError(message)

@@ -53,7 +53,7 @@ class DeclaredQuestion(NamedTuple):
     """A question in a signature, as in `seat: Annotated[Seat | None, Ask("Which seat?")]`."""
 
     question: Question[Any]
-    is_optional: bool  # `Seat | None`: if the user declines, the value is None; otherwise NotAnswered is raised
+    is_optional: bool  # `Seat | None`: without an answer, the value is None; otherwise NotAnswered is raised
 
     def to_wire_question(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Write the question for the client, with the values of arguments in place of `{name}` in its message."""
@@ -65,7 +65,7 @@ class DeclaredQuestion(NamedTuple):
         def read_or_none(response: dict[str, Any]) -> object:
             try:
                 return wire_question.read(response)
-            except NotAnswered:  # the user has declined
+            except NotAnswered:
                 return None
 
         return wire_question._replace(read=read_or_none)
@@ -97,15 +97,7 @@ class Injection(NamedTuple):
         return any(each.capability.logs for each in self.capabilities.values())
 
     def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Return the keyword arguments for one run of the function.
-
-        Args:
-            arguments: the arguments that the client sent, by parameter.
-            round_: the current round.
-
-        Raises:
-            InputRequired: an answer is missing, and the round has ended with the questions.
-        """
+        """Return the keyword arguments for one run of the function; raise InputRequired if an answer is missing."""
         # The function gets copies, which it may change: the state is bound to the arguments as the client sent them.
         values: dict[str, Any] = copy_json(arguments)
         values |= self.ask_questions(arguments, round_)
@@ -184,21 +176,16 @@ def _find_declaration(hint: object) -> type[Capability] | Ask | Shared | None:
     annotation = get_origin(hint) or hint  # `RequestState[int]` has the origin RequestState
     if isinstance(annotation, type) and issubclass(annotation, Capability):
         return annotation
-    for item in get_args(hint):
-        if isinstance(item, Ask | Shared):
-            return item
-    return None
+    return next((item for item in get_args(hint) if isinstance(item, Ask | Shared)), None)
 
 
 def _refuse_before_star(name: str, hint: object) -> None:
     """Refuse a parameter before `*` whose value the toolkit makes, with a TypeError."""
     declaration = _find_declaration(hint)
-    if declaration is None:
-        return
-    nouns = {Ask: "a question to the user", Shared: "a shared value"}
-    noun = nouns.get(type(declaration), "a capability")
-    message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
-    raise TypeError(message)
+    if declaration is not None:
+        noun = {Ask: "a question to the user", Shared: "a shared value"}.get(type(declaration), "a capability")
+        message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
+        raise TypeError(message)
 
 
 def _refuse_both_levels(capabilities: Iterable[type[Capability]]) -> None:

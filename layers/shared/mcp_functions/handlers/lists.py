@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, server_info
-from mcp_functions.handlers.lookup import check_advertised, list_capabilities
+from mcp_functions.handlers.lookup import list_capabilities
 from mcp_functions.protocol.constants import (
     EXTENSION_APPS,
     EXTENSION_TASKS,
@@ -118,12 +118,11 @@ class Lists:
             MethodNotFound: no handler belongs to the list.
             UnknownName: the cursor does not belong to this list.
         """
-        check_advertised(catalog, CAPABILITIES[list_name])
+        if CAPABILITIES[list_name] not in list_capabilities(catalog):
+            raise MethodNotFound
         entries = catalog[list_name]
         size = self._settings.page_size
-        start = 0
-        if "cursor" in params:
-            start = _find_start(entries, params["cursor"], size)
+        start = _find_start(entries, params["cursor"], size) if "cursor" in params else 0
         end = start + size
         page = {list_name: entries[start:end]}
         if end < len(entries):

@@ -56,11 +56,45 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
         ResourceNotFound: no resource or template has this URI.
     """
     if method == "resources/read":
-        check_advertised(catalog, "resources")
-        return _find_resource(catalog, _text_param(params, "uri"))
+        return _find_resource(catalog, params)
     list_name = "tools" if method == "tools/call" else "prompts"
-    check_advertised(catalog, list_name)
-    return _find_by_name(catalog, list_name, _text_param(params, "name"))
+    functions: Mapping[str, str] = catalog["functions"][list_name]
+    if not functions:
+        raise MethodNotFound
+    name = _text_param(params, "name")
+    if name in functions:
+        return Target(list_name, name, functions[name])
+    tool = _tool_of_companion(catalog, name)
+    if tool and list_name == "tools":
+        return Target("tools", tool, functions[tool], companion=name)
+    if UNLISTED_KEY in functions:
+        return Target(list_name, UNLISTED_KEY, functions[UNLISTED_KEY])
+    raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
+
+
+def _tool_of_companion(catalog: Mapping[str, Any], name: str) -> str | None:
+    """Return the tool whose companion has this name: "book" for "book-answer"; None if there is no such tool."""
+    tool = name.rpartition("-")[0]
+    is_companion = name.endswith(COMPANION_SUFFIXES) and tool in catalog.get("asks", ())
+    return tool if is_companion else None
+
+
+def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
+    functions: Mapping[str, Mapping[str, str]] = catalog["functions"]
+    if not functions["resources"] and not functions["resourceTemplates"]:
+        raise MethodNotFound
+    uri = _text_param(params, "uri")
+    if uri in functions["resources"]:
+        return Target("resources", uri, functions["resources"][uri])
+    from mcp_functions.protocol import uri_templates  # noqa: PLC0415 - few functions are templates
+
+    for template, function in functions["resourceTemplates"].items():
+        if uri_templates.match(template, uri) is not None:
+            return Target("resourceTemplates", template, function)
+    for list_name in URI_KEYS:
+        if UNLISTED_KEY in functions[list_name]:
+            return Target(list_name, UNLISTED_KEY, functions[list_name][UNLISTED_KEY])
+    raise ResourceNotFound(uri)
 
 
 def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
@@ -74,62 +108,17 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     """
     if not catalog["completions"]:
         raise MethodNotFound
-    kind, name = read_reference(params)
-    if kind == "ref/prompt":
-        check_advertised(catalog, "prompts")
-        return _find_by_name(catalog, "prompts", name)
-    templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
-    if name in templates:
-        return Target("resourceTemplates", name, templates[name])
-    check_advertised(catalog, "resources")
-    return _find_resource(catalog, name)
-
-
-def read_reference(params: Mapping[str, Any]) -> tuple[str, str]:
-    """Read the `ref` of a `completion/complete`: its type, and its name or URI."""
-    match params.get("ref"):
-        case {"type": "ref/prompt", "name": str(name)}:
-            return "ref/prompt", name
+    ref: Any = params.get("ref")
+    match ref:
+        case {"type": "ref/prompt", "name": str()}:
+            return find(catalog, "prompts/get", ref)  # a `ref` names its handler as the params of a call do
         case {"type": "ref/resource", "uri": str(uri)}:
-            return "ref/resource", uri
+            templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
+            if uri in templates:
+                return Target("resourceTemplates", uri, templates[uri])
+            return find(catalog, "resources/read", ref)
     message = 'params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
     raise InvalidParams(message)
-
-
-def _find_by_name(catalog: Mapping[str, Any], list_name: str, name: str) -> Target:
-    """Find a tool or a prompt."""
-    functions: Mapping[str, str] = catalog["functions"][list_name]
-    if name in functions:
-        return Target(list_name, name, functions[name])
-    tool = _tool_of_companion(catalog, name)
-    if tool and list_name == "tools":
-        return Target("tools", tool, functions[tool], companion=name)
-    if UNLISTED_KEY in functions:
-        return Target(list_name, UNLISTED_KEY, functions[UNLISTED_KEY])
-    raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
-
-
-def _tool_of_companion(catalog: Mapping[str, Any], name: str) -> str | None:
-    """Return the tool whose companion has this name: "book" for "book-answer"; None if there is no such tool."""
-    tool, hyphen, suffix = name.rpartition("-")
-    if hyphen + suffix not in COMPANION_SUFFIXES:
-        return None
-    return tool if tool in catalog.get("asks", ()) else None
-
-
-def _find_resource(catalog: Mapping[str, Any], uri: str) -> Target:
-    functions: Mapping[str, Mapping[str, str]] = catalog["functions"]
-    if uri in functions["resources"]:
-        return Target("resources", uri, functions["resources"][uri])
-    from mcp_functions.protocol import uri_templates  # noqa: PLC0415 - few functions are templates
-
-    for template, function in functions["resourceTemplates"].items():
-        if uri_templates.match(template, uri) is not None:
-            return Target("resourceTemplates", template, function)
-    for list_name in URI_KEYS:
-        if UNLISTED_KEY in functions[list_name]:
-            return Target(list_name, UNLISTED_KEY, functions[list_name][UNLISTED_KEY])
-    raise ResourceNotFound(uri)
 
 
 def _text_param(params: Mapping[str, Any], name: str) -> str:
@@ -212,9 +201,3 @@ def list_capabilities(catalog: Mapping[str, Any]) -> list[str]:
     # An adopted server can serve a name without an entry, and the toolkit's form has an entry without a function.
     lists = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
     return [CAPABILITIES[list_name] for list_name in lists]
-
-
-def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
-    """Refuse a method of a capability that no handler of the catalog has, with MethodNotFound."""
-    if capability not in list_capabilities(catalog):
-        raise MethodNotFound

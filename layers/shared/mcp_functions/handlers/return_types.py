@@ -60,12 +60,9 @@ def returns_content_list(annotation: object) -> bool:
 
 def _is_unstructured(annotation: object) -> bool:
     """Tell whether a type promises no structured content."""
-    if annotation in (str, type(None), Any, object):
-        return True
     plain = _without_annotated(annotation)
-    if plain in (list, tuple) or (get_origin(plain) in (list, tuple) and not get_args(plain)):
-        return True  # a list of anything may be a list of content
-    return _contains_content(plain)
+    is_bare_list = (get_origin(plain) or plain) in (list, tuple) and not get_args(plain)  # of content, perhaps
+    return is_bare_list or annotation in (str, type(None), Any, object) or _contains_content(annotation)
 
 
 def _contains_content(annotation: object) -> bool:
@@ -80,11 +77,8 @@ def _contains_content(annotation: object) -> bool:
 
 def _nests_content(annotation: object) -> bool:
     """Tell whether content is inside another value: in `dict[str, Image]` it is, in `Image | Text` it is not."""
-    for member in _plain_members(annotation):
-        is_class = isinstance(member, type)  # `Image` is one, `dict[str, Image]` is not
-        if not is_class and _contains_content(member):
-            return True
-    return False
+    with_brackets = [member for member in _plain_members(annotation) if get_args(member)]
+    return any(_contains_content(member) for member in with_brackets)
 
 
 def _plain_members(annotation: object) -> list[object]:

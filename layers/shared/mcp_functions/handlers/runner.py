@@ -61,11 +61,7 @@ def run_round(
 
 
 def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
-    """Write the result for an exception that is meant for the model; raise any other.
-
-    Raises:
-        McpError: the exception itself, or a Crash in its place.
-    """
+    """Write the result for an exception that is meant for the model; raise any other, as an McpError."""
     if isinstance(error, McpError):
         raise error
     text = _text_for_model(handler, error)
@@ -105,11 +101,7 @@ def crash_message(handler: Handler[..., Any]) -> str:
 
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
-    """Add a crash to the log line of the request, and write a result that reports it.
-
-    Raises:
-        Crash: the handler is a prompt or a resource, whose results cannot report an error.
-    """
+    """Add a crash to the log line of the request, and write a result that reports it. Only tools have such results."""
     observability.current().add_crash(crash.cause)
     if handler.kind != "tool":
         raise crash

@@ -29,11 +29,7 @@ def shared_value(make_manager: Callable[[], Any]) -> Callable[[], object]:
 
 
 def _enter(manager: Any) -> object:  # noqa: ANN401 - the author's function may return anything
-    """Enter a context manager, and leave it when the process ends.
-
-    Raises:
-        DeveloperError: the author's function returned something else.
-    """
+    """Enter a context manager, and leave it when the process ends. Anything else is a DeveloperError."""
     if isinstance(manager, AbstractAsyncContextManager):
         from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
 

@@ -106,9 +106,8 @@ def _list_from_code(function: Callable[..., Any]) -> tuple[list[Parameter], list
     end = code.co_argcount + code.co_kwonlyargcount
     before_star = code.co_varnames[: code.co_argcount]
     after_star = code.co_varnames[code.co_argcount : end]
-    defaults = function.__defaults__ or ()
-    names_with_default = before_star[len(before_star) - len(defaults) :]
-    default_of = dict(zip(names_with_default, defaults, strict=True))
+    # The defaults are those of the last parameters, so both sequences are read from their ends.
+    default_of = dict(zip(reversed(before_star), reversed(function.__defaults__ or ()), strict=False))
     return [Parameter(name, default_of.get(name, MISSING)) for name in before_star], list(after_star)
 
 
@@ -131,11 +130,7 @@ def _list_with_inspect(function: Callable[..., Any]) -> tuple[list[Parameter], l
 
 
 def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Read the annotation of each parameter, and of the result as "return".
-
-    Raises:
-        TypeError: an annotation cannot be read; the message names the parameter.
-    """
+    """Read the annotation of each parameter, and of the result as "return"."""
     hints: dict[str, Any] = {}
     for name, annotation in function.__annotations__.items():
         # `get_type_hints(function)` would not say which annotation is wrong. So it reads an object with one annotation,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
 TaskSupport: TypeAlias = Literal["allowed", "required"]
-
+TASK_SUPPORT = (None, *get_args(TaskSupport))
 DAY_SECONDS = 24 * 3600
 
 
@@ -94,7 +94,7 @@ class Tool(FunctionHandler[P, R]):
             self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
 
     def _check_task(self) -> None:
-        if not callable(self.task) and not _is_task_support(self.task):
+        if not callable(self.task) and self.task not in TASK_SUPPORT:
             message = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
             raise TypeError(message)
         if self.task_ttl < 1:
@@ -148,7 +148,7 @@ class Tool(FunctionHandler[P, R]):
             DeveloperError: the author's function for `task` returned something else.
         """
         decided: TaskSupport | None = self.task(**self.bind(params)) if callable(self.task) else self.task
-        if not _is_task_support(decided):
+        if decided not in TASK_SUPPORT:
             rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
             raise DeveloperError(rule, name=self.name, decided=decided)
         return decided
@@ -167,10 +167,6 @@ class Tool(FunctionHandler[P, R]):
             rule = "{name} returned something else than its signature promises: it {problem}"
             # `from None`, because the exception of a validator may quote the value, which the log must not contain.
             raise DeveloperError(rule, name=self.name, problem=error) from None
-
-
-def _is_task_support(value: object) -> bool:
-    return value is None or value in get_args(TaskSupport)
 
 
 def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:

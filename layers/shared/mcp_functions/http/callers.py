@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LABEL = b"mcp-functions/callers/"  # the key of a month is KMS's HMAC of this label and the month
 DIGEST_BYTES = 12  # of the HMAC's 32; enough to tell callers apart
-PAUSE_SECONDS = 60  # after a failure, KMS is not called for this time, so that requests do not wait for each failure
+PAUSE_SECONDS = 60  # after a failure, KMS is not called for this time: otherwise every request would wait for it
 
 
 @cache
@@ -53,12 +53,7 @@ class Pseudonyms:
         self._retry_at = 0.0  # the time in unix seconds before which KMS is not called
 
     def log_caller(self, caller_id: str, now: float) -> None:
-        """Put the caller's pseudonym of this month into the log line of the request; without KMS the line has none.
-
-        Args:
-            caller_id: the id from `binding.caller_id`.
-            now: the current time in unix seconds.
-        """
+        """Put the caller's pseudonym of this month into the log line of the request; without KMS the line has none."""
         with suppress(McpError):  # a request does not fail because its log line lacks a field
             observability.current().caller = self.pseudonym(caller_id, month_of(now), now)
 
@@ -87,13 +82,12 @@ class Pseudonyms:
             TemporarilyUnavailable: KMS does not answer, or failed less than `PAUSE_SECONDS` ago.
             Misconfigured: IAM denies the function the HMAC key.
         """
-        digest = hmac.digest(self._month_key(month, now), caller_id.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        key = self._month_keys.get(month) or self._derive(month, now)
+        digest = hmac.digest(key, caller_id.encode("utf-8", "surrogatepass"), hashlib.sha256)
         return f"{month}.{base64url(digest[:DIGEST_BYTES])}"
 
-    def _month_key(self, month: str, now: float) -> bytes:
-        """Return the key of a month: from memory, or from KMS."""
-        if month in self._month_keys:
-            return self._month_keys[month]
+    def _derive(self, month: str, now: float) -> bytes:
+        """Have KMS derive the key of a month, and keep the key."""
         if now < self._retry_at:
             raise TemporarilyUnavailable(reason="kms:caller_key")
         try:

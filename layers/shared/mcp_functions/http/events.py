@@ -78,11 +78,7 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
 
 
 def read_body(http: HttpRequest, limit: int) -> str | bytes:
-    """Return the body of a request: text, or bytes if the event has it in base64.
-
-    Args:
-        http: the request.
-        limit: the largest number of bytes that is allowed.
+    """Return the body of a request, of at most `limit` bytes: text, or bytes if the event has it in base64.
 
     Raises:
         ContentTooLarge: the body is over `limit`.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import time
-from io import BytesIO
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -21,7 +20,7 @@ from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.responses import MAX_MEGABYTES
 from mcp_functions.protocol import errors
-from mcp_functions.protocol.json_writer import chunks, dumps, dumps_ascii
+from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.resets import PerProcess
 
@@ -62,7 +61,8 @@ def forward(
     Raises:
         McpError: the function gave no response; the table at the top of this module has the errors.
     """
-    event_json = _write_event(event)
+    # A header may hold half of a surrogate pair. UTF-8 cannot encode it, and "backslashreplace" writes it as JSON does.
+    event_json = dumps(event).encode(errors="backslashreplace")
 
     def invoke() -> bytes:
         try:
@@ -76,23 +76,6 @@ def forward(
 
     payload = call_with_timeout(seconds - RESERVED_SECONDS, invoke)
     return ForwardedResponse(_read_response(payload))
-
-
-def _write_event(event: Mapping[str, Any]) -> bytes:
-    """Write an event as JSON: `{"version":"2.0",…,"body":"…"}`.
-
-    The body comes last and in parts, because it may have megabytes. If it has one emoji, Python stores a copy of the
-    whole body with four bytes for each character.
-    """
-    without_body = {name: value for name, value in event.items() if name != "body"}
-    payload = BytesIO()
-    # In ASCII, because a header may hold half of a surrogate pair. JSON can escape it, and UTF-8 cannot encode it.
-    payload.write(dumps_ascii(without_body).removesuffix("}").encode())
-    payload.write(b',"body":"')
-    for part in chunks(event["body"]):
-        payload.write(dumps(part)[1:-1].encode())  # without the quotation marks around the part
-    payload.write(b'"}')
-    return payload.getvalue()
 
 
 def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:

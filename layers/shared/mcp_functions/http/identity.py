@@ -67,12 +67,11 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
         Misconfigured: the output has no caller of the configured AuthMode.
         Unauthorized: the token is not valid for this server.
     """
-    authorizer = value_at(request.context, "authorizer")
     if settings.auth_mode == "none":
         return Identity()
     if settings.auth_mode == "iam":
-        return Identity(_iam_principal(value_at(authorizer, "iam")))
-    claims = value_at(authorizer, "jwt", "claims")
+        return Identity(_iam_principal(value_at(request.context, "authorizer", "iam")))
+    claims = value_at(request.context, "authorizer", "jwt", "claims")
     if not isinstance(claims, dict):
         raise _no_caller(settings.auth_mode)
     from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
@@ -84,7 +83,7 @@ def _iam_principal(iam: object) -> Principal:
     """Return the principal that signed a request with IAM."""
     account = value_at(iam, "accountId")
     user = value_at(iam, "userId")  # and not userArn: a user or role that is created again has another userId
-    if not account or not user:
+    if not (account and isinstance(account, str) and user and isinstance(user, str)):
         raise _no_caller(auth_mode="iam")
     subject = f"{account}/{user}"
     # All users of a Cognito identity pool share one role and one session name. Only the identity tells them apart.

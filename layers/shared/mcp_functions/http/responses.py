@@ -107,8 +107,7 @@ def check_size(http_response: Response) -> Response:
     body: str = http_response["body"]
     try:
         size = len(body) if body.isascii() else len(body.encode())
-    except UnicodeEncodeError:
-        # `from None`, because the text of the cause quotes the body
+    except UnicodeEncodeError:  # `from None` hides its text, which quotes the body
         raise InternalError(reason="the function returned half of a surrogate pair") from None
     may_be_too_large = size * MAX_CHARS_PER_BYTE > MAX_ESCAPED_CHARS
     # The exact size takes time, so small bodies are not measured.
@@ -132,5 +131,4 @@ def _event_stream(result: Result, id_: RequestId) -> str:
 
 def _escaped_size(text: str) -> int:
     """Count the characters of a text as a JSON string in ASCII, in parts: a copy of it may not fit in memory."""
-    quotation_marks = 2  # around each part
-    return sum(len(dumps_ascii(chunk)) - quotation_marks for chunk in chunks(text))
+    return sum(len(dumps_ascii(chunk)) - len('""') for chunk in chunks(text))

@@ -150,10 +150,7 @@ def _error(error: OAuthError, headers: Mapping[str, str]) -> Response:
 
 
 def _error_page(status: int) -> Response:
-    """Make the page of a sign-in that cannot go on.
-
-    Its text is always the same. An attacker may have led the user here, and could otherwise choose a part of the text.
-    """
+    """Make the page of a sign-in that cannot go on. Its text never changes: an attacker may have led the user here."""
     response = page(status, "Sign-in stopped", ERROR_PAGE)
     response["headers"]["referrer-policy"] = "no-referrer"
     return response

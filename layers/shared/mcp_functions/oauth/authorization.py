@@ -79,11 +79,7 @@ def begin(request: OAuthRequest, services: Services) -> Response:
 
 
 def _find_client(request: OAuthRequest, services: Services) -> Client:
-    """Return the client of a request, whose redirect URI and `state` are checked: an error may be sent there.
-
-    Raises:
-        OAuthError: nothing may be sent to the redirect URI.
-    """
+    """Return the client of a request. Its redirect URI and `state` are checked, so an error may be sent there."""
     client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
     if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
         raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
@@ -230,7 +226,6 @@ def _scope(text: str, settings: FrontSettings) -> str:
 
 
 def _prompt(text: str) -> str:
-    """Return the `prompt` for the provider."""
     names = text.split()
     if "none" in names:  # the front keeps no session, so it cannot know whether the user has signed in
         raise OAuthError(errors.INTERACTION_REQUIRED, "this server always shows a page")

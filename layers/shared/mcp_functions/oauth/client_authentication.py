@@ -60,7 +60,9 @@ def authenticate(request: OAuthRequest, clients: Clients, audiences: set[str], n
     if credentials.method != client.method:
         raise OAuthError(errors.INVALID_CLIENT, "the client authenticates by another method than it registered")
     if client.method in SECRET_METHODS:
-        _check_secret(credentials.secret, client)
+        digest = hash_secret(credentials.secret)
+        if not hmac.compare_digest(digest, client.secret_digest):
+            raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
     if client.method == PRIVATE_KEY:
         keys = clients.keys(client, request.caller_id)
         _check_assertion(request.parameters["client_assertion"], client, keys, audiences, now)
@@ -111,11 +113,6 @@ def _subject(form: Mapping[str, str]) -> str:
     except BadToken:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is malformed") from None
     return str(claims.get("sub", ""))
-
-
-def _check_secret(secret: str, client: Client) -> None:
-    if not hmac.compare_digest(hash_secret(secret), client.secret_digest):
-        raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
 
 
 def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], audiences: set[str], now: float) -> None:

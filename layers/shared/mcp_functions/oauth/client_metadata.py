@@ -79,11 +79,7 @@ class Client(NamedTuple):
 
 
 def read(metadata: object, client_id: str = "") -> Client:
-    """Read the metadata of a client.
-
-    Args:
-        metadata: the metadata, as JSON.
-        client_id: the client's id; "" if the client gets one later.
+    """Read the metadata of a client; `client_id` is "" if the client gets its id later.
 
     Raises:
         OAuthError: the metadata is not that of a client that can sign in here.
@@ -94,20 +90,18 @@ def read(metadata: object, client_id: str = "") -> Client:
     if method not in METHODS:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
     _check_flow(metadata)
-    client = Client(
+    key_fields = _key_fields(metadata) if method == PRIVATE_KEY else {}
+    return Client(
         id=client_id,
         name=_name(metadata.get("client_name")),
         redirect_uris=_redirect_uris(metadata.get("redirect_uris")),
         method=method,
+        **key_fields,
     )
-    return _with_keys(client, metadata) if method == PRIVATE_KEY else client
 
 
 def _check_flow(metadata: Mapping[str, Any]) -> None:
-    """Refuse a client that cannot use the authorization code flow.
-
-    Both members may be absent: their defaults are the values of this flow (RFC 7591, section 2).
-    """
+    """Refuse a client that cannot use the authorization code flow, which is the default (RFC 7591, section 2)."""
     for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
         offered = metadata.get(name, [needed])
         if not isinstance(offered, list) or needed not in offered:
@@ -115,7 +109,6 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
 
 
 def _redirect_uris(uris: object) -> tuple[str, ...]:
-    """Return the redirect URIs of a client, if all may be registered."""
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
         raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
     characters = sum(len(uri) for uri in uris)
@@ -136,22 +129,18 @@ def _name(name: object) -> str:
     return " ".join(visible.split())[:MAX_NAME_CHARS]
 
 
-def _with_keys(client: Client, metadata: Mapping[str, Any]) -> Client:
-    """Return a client with its JWK set, or with the URL of that set.
-
-    "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, section 2).
-    """
+def _key_fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field of a `Client` with its JWK set, or the one with the URL of that set."""
     keys = metadata.get("jwks")
     url = metadata.get("jwks_uri")
-    has_one = (keys is None) != (url is None)
-    if not has_one:
+    if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, 2)
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
     if url is not None:
         if not isinstance(url, str) or not may_be_fetched(url):
             raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name")
-        return client._replace(keys_url=url)
+        return {"keys_url": url}
     if not isinstance(keys, dict) or not isinstance(keys.get("keys"), list):
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is not a JWK set")
     if len(dumps_ascii(keys)) > MAX_JWKS_CHARS:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is too long: use jwks_uri")
-    return client._replace(keys={"keys": keys["keys"]})
+    return {"keys": {"keys": keys["keys"]}}

@@ -62,7 +62,6 @@ class ClientSecret:
 
 
 def _read(arn: str) -> str:
-    """Read the text of a secret of Secrets Manager."""
     client = aws.make_client(SERVICE, LIMITS)
     try:
         value: str = client.get_secret_value(SecretId=arn)["SecretString"]

@@ -112,9 +112,8 @@ class Clients:
     def _registered(self, client_id: str, caller_id: str) -> Client:
         """Read the client that is sealed in an id."""
         claims = self._values.open(CLIENT, client_id, caller_id)
-        if claims is None:  # the id is forged, or its registration has expired
-            raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
-        if claims["generation"] != self._settings.client_generation:  # the operator has ended all registrations
+        # The id is forged, its registration has expired, or the operator has ended all registrations.
+        if claims is None or claims["generation"] != self._settings.client_generation:
             raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
         return Client(
             id=client_id,

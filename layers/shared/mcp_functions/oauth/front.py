@@ -63,10 +63,7 @@ class Services(NamedTuple):
     now: Callable[[], float]  # the clock, in unix seconds
 
     def for_domain(self, context: Mapping[str, Any]) -> Services:
-        """Return the services for the domain that a request called.
-
-        The caches, of the provider's keys for example, stay the same objects.
-        """
+        """Return the services for the domain that a request called; they share what is kept in memory."""
         settings = self.settings.for_domain(context)
         return self._replace(
             settings=settings,

@@ -67,13 +67,7 @@ class SignInFunction:
         now: Callable[[], float],
         logger: Logger | None,
     ) -> None:
-        """Keep what the first event needs.
-
-        Args:
-            make_services: makes the services of the front, from the name of the Lambda function and the clock.
-            now: the clock, unix seconds.
-            logger: the author's logger; None if the lines go to this package's own logger.
-        """
+        """Keep what the first event needs; `make_services` gets the name of the Lambda function and the clock."""
         self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers: tuple[Any, ...] = ()
         self.now = now

@@ -5,11 +5,12 @@ Each request has one deadline and one limit of bytes. It follows no redirect, an
 
 from __future__ import annotations
 
-import json
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.aws.connection import read_response
+from mcp_functions.protocol import json_reader
+from mcp_functions.protocol.errors import ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,8 +72,8 @@ def read_json(response: Response) -> dict[str, Any]:
     if media_type != "application/json" and not has_json_suffix:
         raise NoAnswer(reason="the response is not JSON")
     try:
-        value = json.loads(response.body)
-    except (ValueError, RecursionError):  # not JSON, or nested too deep
+        value = json_reader.loads(response.body)
+    except ParseError:
         value = None
     if not isinstance(value, dict):
         raise NoAnswer(reason="the response is not a JSON object")

@@ -53,11 +53,7 @@ def claims_of(token: object) -> dict[str, Any]:
 
 
 def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claims of a token that a key of the set has signed; the claims are not checked.
-
-    Args:
-        token: the token; any value.
-        keys: a JWK set, which may be malformed.
+    """Return the claims of a token that a key of a JWK set has signed; the claims are not checked.
 
     Raises:
         BadToken: no key of the set has signed it.
@@ -108,9 +104,7 @@ def _may_have_signed(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
     The key decides about the algorithm, because an attacker writes the header (RFC 8725, section 3.1).
     """
     algorithm = header["alg"]
-    if key.get("kty") != KEY_TYPES[algorithm]:
-        return False
-    if key.get("alg", algorithm) != algorithm:
+    if key.get("kty") != KEY_TYPES[algorithm] or key.get("alg", algorithm) != algorithm:
         return False
     if key.get("use", "sig") != "sig":
         return False
@@ -122,10 +116,8 @@ def _has_signed(key: Mapping[str, Any], token: ParsedToken) -> bool:
     verify_signature = _verify_rsa if token.header["alg"] == RSA else _verify_elliptic
     try:
         verify_signature(key, token.signed, token.signature)
-    except InvalidSignature:
-        return False
     # A stranger wrote the key: it may lack a member, have one that is no text, or be one that cannot be used.
-    except (KeyError, TypeError, AttributeError, ValueError, UnsupportedAlgorithm):
+    except (InvalidSignature, KeyError, TypeError, AttributeError, ValueError, UnsupportedAlgorithm):
         return False
     return True
 

@@ -95,16 +95,11 @@ class Provider:
     def check_issuer(self, issuer: str | None) -> None:
         """Check `iss` of an authorization response (RFC 9207), which reveals a mix-up with another provider.
 
-        Args:
-            issuer: the `iss`; None if the response has none, which is right for a provider that does not send it.
-
         Raises:
             OAuthError: the response is another provider's.
         """
-        if issuer is None:
-            is_sent = self.api.metadata().get("authorization_response_iss_parameter_supported") is True
-            if not is_sent:
-                return
+        if issuer is None and self.api.metadata().get("authorization_response_iss_parameter_supported") is not True:
+            return  # this provider does not send it
         if issuer != self.api.issuer:
             raise OAuthError(errors.INVALID_GRANT, "the response is of another issuer")
 

@@ -83,10 +83,7 @@ class ProviderApi:
         return metadata
 
     def keys(self, max_age: float) -> dict[str, Any]:
-        """Return the provider's JWK set.
-
-        Args:
-            max_age: the seconds after which a set in memory is too old, and is read again.
+        """Return the provider's JWK set; a set in memory must be younger than `max_age` seconds.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: as `metadata`.
@@ -126,8 +123,7 @@ class ProviderApi:
             raise _unavailable()
         code = str(_json(response).get("error"))
         if code in REFUSALS:
-            client_code, description = REFUSALS[code]
-            raise OAuthError(client_code, description)
+            raise OAuthError(*REFUSALS[code])
         if code == "invalid_client":
             self._secret.reset()  # the secret may have been rotated: the next request reads it again
         # A code that is no constant of OAuth could be any text, even a secret, so it is not logged.
@@ -153,10 +149,9 @@ class ProviderApi:
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider; one in memory must be younger than `max_age` seconds."""
         _check_url(url)
-        if url in self._documents:
-            read_at, document = self._documents[url]
-            if self._now() < read_at + max_age:
-                return document
+        read_at, document = self._documents.get(url, (0.0, {}))
+        if document and self._now() < read_at + max_age:  # an empty document is useless, and is read again
+            return document
         response = _request(url, {}, None)
         if response.status != OK:
             raise _unavailable()
@@ -197,7 +192,6 @@ def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Respon
 
 
 def _json(response: Response) -> dict[str, Any]:
-    """Read the JSON object in a response of the provider."""
     try:
         return https.read_json(response)
     except NoAnswer:

@@ -53,8 +53,7 @@ def may_be_registered(uri: str) -> bool:
     """Check whether a URI has one of the three forms, and no parameter that this server will add."""
     if len(uri) > MAX_CHARS or _has_answer_parameter(uri):
         return False
-    is_loopback = re.fullmatch(LOOPBACK, uri) is not None
-    return is_web(uri) or is_loopback or _has_own_scheme(uri)
+    return is_web(uri) or _has_own_scheme(uri) or re.fullmatch(LOOPBACK, uri) is not None
 
 
 def matches(uri: str, registered: Collection[str]) -> bool:
@@ -83,8 +82,7 @@ def destination(uri: str) -> str:
     loopback = re.fullmatch(LOOPBACK, uri)
     if loopback:
         return loopback["origin"].removeprefix("http://")
-    scheme = uri.partition(":")[0]
-    return f"{scheme}://"
+    return uri.partition(":")[0] + "://"
 
 
 def with_answer(uri: str, answer: Mapping[str, str]) -> str:

@@ -71,8 +71,7 @@ def read_parameters(text: str) -> dict[str, str]:
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
         pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_PARAMETERS)
-    except ValueError:
-        # `from None`, because the text of the cause quotes the parameters
+    except ValueError:  # `from None` hides its text, which quotes the parameters
         raise OAuthError(errors.INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
     parameters = dict(pairs)
     if len(parameters) != len(pairs):
@@ -81,10 +80,7 @@ def read_parameters(text: str) -> dict[str, str]:
 
 
 def _cookies(received: object) -> dict[str, str]:
-    """Read the cookies of an event: a list of "name=value".
-
-    Another host of the domain may have set a cookie with the same name. So if a name occurs twice, neither counts.
-    """
+    """Read cookies. If a name occurs twice, neither counts: another host of the domain may have set one of them."""
     lines = received if isinstance(received, list) else []
     pairs = [_cookie(str(line)) for line in lines]
     names = [name for name, _value in pairs]

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 # The parameter in which a provider takes the resource that a token is for.
-RESOURCE_PARAMETERS = (
-    "",  # the provider takes none
-    "resource",  # RFC 8707, and Cognito
-    "audience",  # Auth0
-)
+RESOURCE_PARAMETERS = ("", "resource", "audience")  # no parameter; RFC 8707 and Cognito; Auth0
 CLIENT_ID = r"[A-Za-z0-9._-]{1,64}"  # the id of a pre-registered client
 
 

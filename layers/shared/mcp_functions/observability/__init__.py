@@ -87,11 +87,10 @@ class Notes:
 
         A request has several outcomes if a client of the revision 2025-03-26 sends a batch of messages.
         """
-        if SEVERITY.get(outcome, 0) < SEVERITY.get(self.outcome, 0):
-            return
-        self.outcome = outcome
-        if reason:
-            self.reason = reason
+        if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
+            self.outcome = outcome
+            if reason:
+                self.reason = reason
 
     def add_error(self, error: BaseException) -> None:
         """Set the outcome to an error: one of this package (McpError), or an unexpected exception."""

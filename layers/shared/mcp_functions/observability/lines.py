@@ -29,7 +29,7 @@ NAME = "mcp_functions"  # the name of the logger
 
 XRAY_VARIABLE = "_X_AMZN_TRACE_ID"  # Lambda sets it for each invocation: "Root=1-5759e988-bd862e3fe1be46a994272793;…"
 XRAY_TRACE_ID = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
-REQUEST_ID = r"[A-Za-z0-9_=+/.-]{1,64}"  # an id of API Gateway or Lambda
+REQUEST_ID = re.compile(r"[A-Za-z0-9_=+/.-]{1,64}")  # an id of API Gateway or Lambda
 DIGEST_BYTES = 12  # enough to tell conversations apart in a log
 # Attributes of the notes that are fields of the line, with the same name and value.
 UNCHANGED_FIELDS = (
@@ -173,7 +173,7 @@ def _xray_trace_id() -> str | None:
 
 def checked_id(value: object) -> str | None:
     """Return an id of a request; None for any other value, because a client could have put a secret there."""
-    if isinstance(value, str) and re.fullmatch(REQUEST_ID, value):
+    if isinstance(value, str) and REQUEST_ID.fullmatch(value):
         return value
     return None
 

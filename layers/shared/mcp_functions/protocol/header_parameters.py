@@ -88,12 +88,8 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
 
 def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the `Mcp-Param-*` headers of a call, as a client sends them."""
-    headers = {}
-    for name, parameter in parameters.items():
-        value = value_at(arguments, *parameter.path)
-        if value is not None:
-            headers[name] = encode(_to_text(value))
-    return headers
+    values = {name: value_at(arguments, *parameter.path) for name, parameter in parameters.items()}
+    return {name: encode(_to_text(value)) for name, value in values.items() if value is not None}
 
 
 def _to_text(value: JSONValue) -> str:

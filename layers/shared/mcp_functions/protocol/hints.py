@@ -52,12 +52,6 @@ def _list_of(item: Member) -> Member:
     return Member(f"a list of {item.allowed}", is_valid)
 
 
-def _is_priority(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):  # Python counts True as an integer
-        return False
-    return 0 <= value <= 1
-
-
 TEXT = Member("text", lambda value: isinstance(value, str))
 FLAG = Member("True or False", lambda value: isinstance(value, bool))
 TOOL_ANNOTATIONS: Members = {
@@ -69,7 +63,8 @@ TOOL_ANNOTATIONS: Members = {
 }
 CONTENT_ANNOTATIONS: Members = {
     "audience": _list_of(_text('"user" and "assistant"', "user|assistant")),
-    "priority": Member("a number from 0 to 1", _is_priority),
+    # The exact type counts, because True is an `int` to `isinstance`.
+    "priority": Member("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1),
     "lastModified": _text("a date in ISO 8601, as in 2026-07-28T12:00:00Z", DATE),
 }
 ICON: Members = {

@@ -118,11 +118,7 @@ AnyResult: TypeAlias = Result | ForwardedResponse
 
 
 def shows_forms(declared: Mapping[str, Any]) -> bool:
-    """Tell whether a client shows forms: "an empty capabilities object is equivalent to … form mode only".
-
-    Args:
-        declared: the client's capabilities.
-    """
+    """Tell whether a client shows forms: "an empty capabilities object is equivalent to … form mode only"."""
     if declared.get("elicitation") == {}:
         return True
     return isinstance(value_at(declared, "elicitation", "form"), dict)

@@ -85,11 +85,11 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     """
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
-    items = value if isinstance(value, list | tuple) else [value]
     whole: dict[str, Any] = {}
     if content_kind(value) == WHOLE_RESULT and hasattr(value, "messages"):
-        items = value.messages
         whole = content_blocks.to_wire(value)
+        value = value.messages
+    items = value if isinstance(value, list | tuple) else [value]
     result: dict[str, Any] = {}
     if "_meta" in whole:
         result["_meta"] = whole["_meta"]

@@ -142,10 +142,6 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
 def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any]) -> RawArguments:
     """Read the one parameter that takes all arguments under an author's schema.
 
-    Args:
-        parameters: the parameters before `*`.
-        schema: the `inputSchema` that the author wrote.
-
     Raises:
         TypeError: there is not exactly one parameter, or the schema may not be published.
     """
@@ -198,10 +194,9 @@ def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:
     for wire_name, argument in arguments.items():
         property_ = dict(argument.type.schema)
         for name, definition in property_.pop("$defs", {}).items():
-            if definitions.get(name, definition) != definition:
+            if definitions.setdefault(name, definition) != definition:
                 message = f"parameter {wire_name!r}: another parameter has a different type named {name!r}: rename one"
                 raise TypeError(message)
-            definitions[name] = definition
         properties[wire_name] = property_
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     required = [name for name, argument in arguments.items() if argument.parameter.required]

@@ -59,10 +59,6 @@ RULES = {"__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pyda
 def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
     """Read an Enum, `date`, `datetime`, a dataclass or a TypedDict.
 
-    Args:
-        cls: the class.
-        read_type: reads the type of each member.
-
     Raises:
         NeedsPydantic: it is another class, or pydantic must read the class or one of its members.
     """
@@ -195,11 +191,7 @@ def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) ->
             if name not in sent:
                 message = f"{name} is missing"
                 raise ValueError(message)
-        members = {}
-        for name, type_ in types.items():
-            if name in sent:
-                members[name] = json_types.read_part(name, type_, sent[name])
-        return members
+        return {name: json_types.read_part(name, type_, sent[name]) for name, type_ in types.items() if name in sent}
 
     schema: dict[str, Any] = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
     if required:

@@ -65,13 +65,19 @@ class Form:
         properties = type_.schema["properties"]
         # The name of each property on the wire, by the name of the type's member.
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
+        self._requested: dict[str, Any] = {}  # the `requestedSchema`; empty until the first call of `schema`
 
     def schema(self) -> dict[str, Any]:
-        """Return the `requestedSchema`.
+        """Return the `requestedSchema`. It is written once, because every round sends the same one.
 
         Raises:
             DeveloperError: the restricted schema cannot express a member.
         """
+        if not self._requested:
+            self._requested = self._write_schema()
+        return self._requested
+
+    def _write_schema(self) -> dict[str, Any]:
         schema = self._type.schema
         definitions = schema.get("$defs", {})
         properties = {}
@@ -94,10 +100,7 @@ class Form:
         if not isinstance(content, dict):
             message = "the form came back without content"
             raise InvalidAnswer(message)
-        members = {}
-        for name, wire_name in self.wire_names.items():
-            if wire_name in content:
-                members[name] = content[wire_name]
+        members = {name: content[wire_name] for name, wire_name in self.wire_names.items() if wire_name in content}
         try:
             return self._type.read(members)
         except ValueError as error:
@@ -163,14 +166,7 @@ def _with_one_property(key: str, type_: JsonType) -> JsonType:
 
 
 def _property(path: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Write one property of a form.
-
-    Args:
-        path: the field in errors, as in "City.zip".
-        name: the name of the field.
-        field: the schema of the field.
-        definitions: the schemas to which a `$ref` in the field refers, by name.
-    """
+    """Write one property of a form; errors name the field by its path, as in "City.zip"."""
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model.
     plain_name = name.lower().replace("_", "").replace("-", "")
     if plain_name in SECRET_NAMES:

@@ -100,11 +100,8 @@ def _type_of(field: FieldInfo) -> object:
     if field.description:
         metadata.append(field.description)  # `type_reader` reads a string in `Annotated` as the description
     metadata += field.metadata
-    options: dict[str, Any] = {}
-    for name in TYPE_OPTIONS:
-        value = getattr(field, name)
-        if value is not None:
-            options[name] = value
+    options: dict[str, Any] = {name: getattr(field, name) for name in TYPE_OPTIONS}
+    options = {name: value for name, value in options.items() if value is not None}
     # `json_schema_extra` may be a function that changes the schema, to which no member can be added.
     if field.deprecated and not callable(field.json_schema_extra):
         options["json_schema_extra"] = {**(field.json_schema_extra or {}), "deprecated": True}

@@ -61,11 +61,7 @@ def read_type(annotation: object) -> JsonType:
 
 
 def _has_iterable(core_schema: object) -> bool:
-    """Tell whether a type, or a part of it, is an `Iterable`, which pydantic calls a generator.
-
-    Args:
-        core_schema: pydantic's description of the type: nested dicts and lists.
-    """
+    """Tell whether pydantic's description of a type, nested dicts and lists, has an `Iterable` (a "generator")."""
     parts = [container for _level, container in walk(core_schema) if isinstance(container, dict)]
     return any(part.get("type") == "generator" for part in parts)
 

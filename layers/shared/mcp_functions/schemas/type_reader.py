@@ -69,7 +69,8 @@ def _read_without_pydantic(annotation: object) -> JsonType:
 
 def _read_generic(annotation: object) -> JsonType:
     """Read a type that has arguments in brackets, or that may have some: `list` and `dict`."""
-    origin = get_origin(annotation) or annotation
+    # `list` and `dict` have no origin. Neither has a bare `Literal` or `Union`, which pydantic refuses.
+    origin = annotation if annotation in (list, dict) else get_origin(annotation)
     args = get_args(annotation)
     if origin is Literal:
         return json_types.read_choice(args)

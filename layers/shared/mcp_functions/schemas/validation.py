@@ -77,12 +77,8 @@ def _pattern(_validator: object, pattern: str, value: object, _schema: object) -
 
 def _to_python_pattern(pattern: str) -> str:
     r"""Replace `$` with `\Z`: in ECMA-262, `$` is the end of the text; in Python, a line break may follow it."""
-
-    def replace(match: re.Match[str]) -> str:
-        part = match.group()
-        return r"\Z" if part == "$" else part
-
-    return re.sub(rf"{ESCAPE}|{CLASS}|\$", replace, pattern, flags=re.DOTALL)
+    parts = rf"{ESCAPE}|{CLASS}|\$"
+    return re.sub(parts, lambda part: r"\Z" if part.group() == "$" else part.group(), pattern, flags=re.DOTALL)
 
 
 def _check_bounds(schema: Mapping[str, Any]) -> None:

@@ -61,9 +61,7 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
 
 def principal_digest(principal: Principal | None) -> str | None:
     """Return the digest of a principal for claims and logs; None without authentication."""
-    if principal is None:
-        return None
-    return _digest(b"ks1/principal\0", principal.iss, principal.sub, principal.client)
+    return None if principal is None else _digest(b"ks1/principal\0", principal.iss, principal.sub, principal.client)
 
 
 def caller_id(principal: Principal | None, address: str) -> str:
@@ -75,9 +73,7 @@ def caller_id(principal: Principal | None, address: str) -> str:
         principal: the authenticated caller; None without authentication.
         address: the IP address of the caller, which is the id without authentication.
     """
-    if principal is None:
-        return address
-    return _digest(b"ks1/payer\0", principal.iss, principal.sub)
+    return address if principal is None else _digest(b"ks1/payer\0", principal.iss, principal.sub)
 
 
 def _digest(label: bytes, *parts: str) -> str:

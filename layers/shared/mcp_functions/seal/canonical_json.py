@@ -20,14 +20,10 @@ if TYPE_CHECKING:
 
 
 def canonical_digest(label: bytes, value: object) -> bytes:
-    """Return the SHA-256 of a label and a value's canonical form.
+    """Return the SHA-256 of a label, which names the kind of the value, and of the value's canonical form.
 
     The digest gets the form piece by piece, because a short value may have a long form: `1e308` becomes 309 digits, so
     arguments of 4 MiB could take 217 MB.
-
-    Args:
-        label: the kind of the value, so that equal values of two kinds have different digests.
-        value: the JSON value.
 
     Raises:
         TypeError, ValueError: the value is not JSON, or is nested deeper than `MAX_DEPTH`.

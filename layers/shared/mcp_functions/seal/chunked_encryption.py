@@ -80,6 +80,12 @@ def split(message: bytes) -> tuple[bytes, bytes, bytes]:
     return message[:SALT_BYTES], message[SALT_BYTES:start], message[start:]
 
 
+def message_size(payload_size: int) -> int:
+    """Return the size in bytes of the message that holds a payload of `payload_size` bytes."""
+    chunks = payload_size // CHUNK_BYTES + 1  # the last chunk is never full
+    return SALT_BYTES + COMMITMENT_BYTES + payload_size + chunks * TAG_BYTES
+
+
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return a salt that depends on the payload, too, and not only on `entropy` (§4.2).
 

@@ -50,6 +50,4 @@ class CodecAdapter:
 
     def _digest(self, about: bytes) -> bytes:
         """Return the digest that precedes the payload (§12.2): no bytes if there is no `about`."""
-        if not about:
-            return b""
-        return hashlib.sha256(self._label + b"\0" + about).digest()
+        return hashlib.sha256(self._label + b"\0" + about).digest() if about else b""

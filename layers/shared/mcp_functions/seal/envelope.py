@@ -95,17 +95,18 @@ class Envelope:
         """
         key = self._keys.key_to_seal()
         head = token_format.write_head(key.header)
-        entropy = self._rand(chunked_encryption.ENTROPY_BYTES)
-        message = chunked_encryption.encrypt(key.plaintext, self._context + about + head, payload, entropy)
-        token = token_format.write(head, message)
-        if len(token) > self.max_chars:  # `unseal` would refuse the token
+        # Counted before the encryption, which takes six times the memory of the payload.
+        chars = token_format.count_chars(head, payload)
+        if chars > self.max_chars:  # `unseal` would refuse the token
             error = (
-                f"the state is {len(payload)} bytes, its token would have {len(token)} of at most {self.max_chars}"
+                f"the state is {len(payload)} bytes, its token would have {chars} of at most {self.max_chars}"
                 " characters: keep references in the state instead of documents, or raise MCP_MAX_STATE_CHARS"
                 f" (up to {MAX_TOKEN_CHARS})"
             )
             raise StateTooLarge(error)
-        return token
+        entropy = self._rand(chunked_encryption.ENTROPY_BYTES)
+        message = chunked_encryption.encrypt(key.plaintext, self._context + about + head, payload, entropy)
+        return token_format.write(head, message)
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
         """Open a token.

@@ -72,13 +72,12 @@ class KmsKey:
             Misconfigured: the ARN names an alias, or no key.
         """
         self.arn = arn
-        self.id = _key_id(arn)
-        if not self.id:
-            raise Misconfigured(
-                reason="MCP_KMS_KEYS holds an ARN without an id: give key ARNs (arn:aws:kms:...:key/...)"
-            )
+        self.id = arn.rpartition("/")[2]  # of "arn:aws:kms:<region>:<account>:key/<id>"
         if "alias/" in arn:
             message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
+            raise Misconfigured(message)
+        if not self.id:
+            message = "MCP_KMS_KEYS holds an ARN without an id: give key ARNs (arn:aws:kms:...:key/...)"
             raise Misconfigured(message)
         self._client = PerProcess(client)
 
@@ -115,7 +114,7 @@ class KmsKey:
 
     def _plaintext(self, answer: dict[str, Any]) -> bytes:
         """Return the plaintext key of an answer, after a check that our own KMS key made it (§5)."""
-        if _key_id(str(answer.get("KeyId", ""))) != self.id:
+        if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id:
             raise Misconfigured(reason="kms:UnexpectedAnswer")
         return bytes(answer.get("Plaintext", b""))
 
@@ -158,7 +157,7 @@ class WrappingKeys:
             except (TemporarilyUnavailable, Misconfigured):
                 raise
             except OSError as error:
-                raise _outage(error) from None
+                raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
             return _check_length(DataKey(Header(born, self.first_hint, wrapped), plaintext))
@@ -172,7 +171,7 @@ class WrappingKeys:
             except (TemporarilyUnavailable, InvalidRequestState):
                 raise
             except OSError as error:
-                raise _outage(error) from None
+                raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Misconfigured:
                 if header.kek_hint == self.first_hint:
                     raise
@@ -185,16 +184,6 @@ class WrappingKeys:
     def _context(self, born: int) -> dict[str, str]:
         """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
         return {"purpose": PURPOSE, **self._scope._asdict(), "born": str(born)}
-
-
-def _key_id(arn: str) -> str:
-    """Return the id in the ARN of a key: "arn:aws:kms:<region>:<account>:key/<id>"."""
-    return arn.rpartition("/")[2]
-
-
-def _outage(error: OSError) -> TemporarilyUnavailable:
-    """Return the error for an OSError: the connection to the wrapping key is broken, for example."""
-    return TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}")
 
 
 def _check_length(key: DataKey) -> DataKey:

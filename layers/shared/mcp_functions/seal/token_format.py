@@ -20,7 +20,7 @@ import struct
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, split
+from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_size, split
 from mcp_functions.seal.keys import MAX_WRAPPED, Header, TokenReason
 from mcp_functions.tuples import NamedTuple
 
@@ -57,6 +57,12 @@ def write_head(header: Header) -> bytes:
 def write(head: bytes, message: bytes) -> str:
     """Return the text of a token."""
     return PREFIX + base64url(head + message)
+
+
+def count_chars(head: bytes, payload: bytes) -> int:
+    """Return how many characters the token of a payload will have."""
+    size = len(head) + message_size(len(payload))
+    return len(PREFIX) + (size * 4 + 2) // 3  # base64 without padding: 4 characters for 3 bytes, rounded up
 
 
 def parse(text: str, max_chars: int) -> Token:

@@ -219,5 +219,4 @@ def _encode(payload: object) -> bytes:
 
 
 def _decode(plaintext: bytes) -> JSONValue:
-    """Read the JSON of a payload. ValueError if it is not JSON."""
     return json.loads(plaintext.decode("utf-8", "surrogatepass"))
