@@ -6,14 +6,18 @@ import ast
 import json
 import shlex
 import sys
+import tracemalloc
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from mcp_functions.attack import CHECKS, Bounds, Report, Severity, attack, cli
+from mcp_functions.attack.client import Response
+from mcp_functions.attack.findings import SkipCheck
 from mcp_functions.local import Harness
 from tests.support import weak_server
 from tests.support.attacker import Site, site
@@ -82,6 +86,25 @@ def test_every_finding_is_a_hole_of_the_server(holes: list[str]) -> None:
         report = attack(url, **PEOPLE, lifetime=lifetime)
     company = {other for hole in holes for other in COMPANY.get(hole, ())}
     assert set(holes) <= found(report) <= set(holes) | company
+
+
+def test_a_large_state_is_damaged_without_a_copy_for_each_character() -> None:
+    state = "aB3-" * 2000
+    exchange = SimpleNamespace(response=Response(400, {}, b"{}"))
+    scan: Any = SimpleNamespace(
+        canary="canary",
+        require_victim_needing_state=lambda: None,
+        reach_last_round=lambda _victim: (state, {}),
+        call=lambda _victim, **_params: exchange,
+    )
+    check = BY_NAME["state-damaged"].run
+    assert check
+    tracemalloc.start()
+    with pytest.raises(SkipCheck):  # the server refuses the valid state too
+        list(check(scan))
+    _size, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100 * len(state)
 
 
 def test_every_check_has_its_hole_among_those_that_are_tried_together() -> None:

@@ -298,7 +298,4 @@ def result_of(body: dict[str, Any]) -> dict[str, Any]:
     """Return the result or the error of a response, without the members that the server adds."""
     if "error" in body:
         return {"error": body["error"]["message"]}
-    result = dict(body["result"])
-    result.pop("resultType", None)
-    result.pop("_meta", None)
-    return {"result": result}
+    return {"result": {name: value for name, value in body["result"].items() if name not in ("resultType", "_meta")}}

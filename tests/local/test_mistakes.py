@@ -117,6 +117,14 @@ def test_a_block_that_was_copied_in_part_is_one_complaint_with_its_line(made: Pa
     )
 
 
+def test_a_partial_copy_of_a_block_does_not_hide_the_whole_one(made: Path) -> None:
+    project = checks.read(made)
+    copy = {"Type": "AWS::Serverless::Function", "Properties": {"CodeUri": "functions/book_flight/"}}
+    project.template["Resources"]["Copy"] = copy
+    assert project.functions["book_flight"].logical_id == "BookFlight"
+    assert project.partial["book_flight"].logical_id == "Copy"
+
+
 def test_broken_yaml_is_told_with_its_line(made: Path) -> None:
     path = made / template.FILE
     path.write_text(f"A: b\nC: d: e\n{path.read_text(encoding='utf-8')}", encoding="utf-8")

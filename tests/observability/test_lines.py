@@ -775,3 +775,8 @@ def test_errors_of_the_server_trigger_an_alarm(counts: Counts) -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
     assert filters.paging() & told.keys() == {"Misconfigured", "Outages"}
+
+
+def test_a_term_that_is_not_understood_is_an_error_also_where_another_term_decides() -> None:
+    with pytest.raises(AssertionError, match="not in the subset"):
+        filters.matches("{ $.count > 5 && $.handler LIKE a }", {"count": 1})

@@ -26,12 +26,9 @@ def matches(pattern: str, line: Mapping[str, Any]) -> bool:
     body = pattern.strip()
     assert body.startswith("{"), pattern
     assert body.endswith("}"), pattern
-    alternatives = body[1:-1].split("||")
-    return any(_all_hold(alternative.split("&&"), line) for alternative in alternatives)
-
-
-def _all_hold(terms: list[str], line: Mapping[str, Any]) -> bool:
-    return all(_holds(term.strip(), line) for term in terms)
+    # Lists, so that each term is read, also where an earlier one decides.
+    alternatives = [[_holds(term.strip(), line) for term in part.split("&&")] for part in body[1:-1].split("||")]
+    return any(all(terms) for terms in alternatives)
 
 
 def _holds(term: str, line: Mapping[str, Any]) -> bool:

@@ -66,6 +66,8 @@ def resolver() -> Resolver:
         ({"Fn::If": ["Prod", "yes", {"Ref": "Nothing"}]}, "yes"),
         ({"Fn::If": ["None", {"Ref": "Nothing"}, "no"]}, "no"),
         ({"Fn::If": ["Both", 1, 2]}, 1),
+        ({"Fn::Not": [False, "a value too many"]}, True),
+        ({"Fn::Equals": ["a", "a", "a value too many"]}, True),
         ({"Fn::Join": [",", ["a", {"Ref": "Stage"}]]}, "a,prod"),
         ({"Fn::Join": ["+", {"Ref": "Zones"}]}, "a+b"),
         ({"Fn::Select": ["1", {"Ref": "Zones"}]}, "b"),

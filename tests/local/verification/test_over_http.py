@@ -46,6 +46,18 @@ def test_an_open_server_answers_and_nobody_is_refused(harness: Harness, verify: 
     }
 
 
+def test_every_request_of_a_run_has_an_id_of_its_own(harness: Harness, verify: Verify, gate: Gate) -> None:
+    ids: list[int] = []
+
+    def note_id(request: HttpRequest) -> HttpRequest:
+        if request.body:
+            ids.append(json.loads(request.body)["id"])
+        return request
+
+    assert verify(gate(harness.url, note_id)).code == 0
+    assert ids == list(range(1, len(ids) + 1))
+
+
 def test_a_tool_is_called_only_by_its_name(harness: Harness, verify: Verify) -> None:
     before = len(harness.invocations)
     verify(harness.url)

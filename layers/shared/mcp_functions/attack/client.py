@@ -212,8 +212,8 @@ class Client:
             if not line:
                 break
             body += line
-            data = line.removeprefix(b"data:") if line.startswith(b"data:") else b"{}"
-            if _is_response(parse_message(data.decode(errors="replace"))):
+            text = line.decode(errors="replace")
+            if text.startswith("data:") and _is_response(parse_message(text.removeprefix("data:"))):
                 break
         return body
 

@@ -168,11 +168,7 @@ def _without_event_loop(answer: Callable[[], Event]) -> Event:
 
 
 def _find_variable(handler: LambdaFunction) -> dict[str, str]:
-    """Return the module, the file and the variable of what `serve` returned, by the modules of its tools.
-
-    Raises:
-        ValueError: there is no such variable.
-    """
+    """Return the module, the file and the variable of what `serve` returned, by the modules of its tools."""
     for tool in handler.handlers:
         module = sys.modules.get(tool.function.__module__)
         if module is None or module.__file__ is None:

@@ -18,7 +18,7 @@ import json
 import re
 import secrets
 from itertools import islice
-from string import ascii_letters, digits
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.attack import schema_values
@@ -38,7 +38,7 @@ REJECT = "servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject
 MAX_CHANGES = 16  # how many characters of a state are changed, one at a time
 # A changed character is of the same class, so that the state still looks right.
 CLASSES = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "-_", "+/")
-BASE64URL = ascii_letters + digits + "-_"
+BASE64URL = ascii_uppercase + ascii_lowercase + digits + "-_"  # in the order of their values
 SIGNED_PARTS = 3  # header, payload and signature, as in a JWT
 SIZES = (100_000, 1_000_000)  # characters that are added to a state
 
@@ -84,9 +84,10 @@ def _invalid(valid: str, canary: str) -> Iterator[tuple[str, str]]:
 
 def _damaged(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
     """Yield the state with one change each, which no decoder can ignore."""
-    changed = list(_states_with_one_change(valid))
-    step = max(1, len(changed) // MAX_CHANGES)
-    yield from changed[::step]
+    places = [at for at in range(len(valid) - 2) if _may_change(valid, at)]
+    step = max(1, len(places) // MAX_CHANGES)
+    for at in places[::step]:
+        yield f"character {at} of {len(valid)} changed", f"{valid[:at]}{_neighbour(valid[at])}{valid[at + 1 :]}"
     for cut in (4, len(valid) // 4, len(valid) // 2, len(valid) - 8):
         if 0 < cut < len(valid):
             yield f"{cut} characters cut off", valid[:-cut]
@@ -103,14 +104,10 @@ def _damaged(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
             yield "its last part gone, with what divides it", separator.join(parts[:-1])
 
 
-def _states_with_one_change(valid: str) -> Iterator[tuple[str, str]]:
-    """Yield the state with one other character, at each place."""
-    for at in range(len(valid) - 2):
-        replacement = _neighbour(valid[at])
-        # The last character of a base64 text may have bits that decoders ignore, so that one stays.
-        is_last_of_part = valid[at + 1] in ".=:"
-        if replacement and not is_last_of_part:
-            yield f"character {at} of {len(valid)} changed", valid[:at] + replacement + valid[at + 1 :]
+def _may_change(valid: str, at: int) -> bool:
+    # The last character of a base64 text may have bits that decoders ignore, so that one stays.
+    is_last_of_part = valid[at + 1] in ".=:"
+    return _neighbour(valid[at]) is not None and not is_last_of_part
 
 
 def _respelled(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
@@ -227,17 +224,11 @@ def _equal_last_characters(valid: str) -> list[str]:
     A base64 character has 6 bits. The last one may have bits that belong to no byte, which lenient decoders ignore.
     """
     part = re.split(r"[.:]", valid)[-1]
-    if part[-1:] not in BASE64URL or not part:
+    unused_bits = {2: 4, 3: 2}.get(len(part) % 4)
+    if unused_bits is None or part[-1] not in BASE64URL:
         return []
-    return [last for last in BASE64URL if last != part[-1] and _bytes_of(part[:-1] + last) == _bytes_of(part)]
-
-
-def _bytes_of(text: str) -> bytes:
-    """Return the bytes of a base64 text; of a text that is none, the text itself, which equals no other."""
-    try:
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except ValueError:
-        return text.encode(errors="replace")
+    used = BASE64URL.index(part[-1]) >> unused_bits
+    return [last for value, last in enumerate(BASE64URL) if value >> unused_bits == used and last != part[-1]]
 
 
 def _from_base64(text: str) -> str:

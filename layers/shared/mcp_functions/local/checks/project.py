@@ -76,14 +76,12 @@ class Project:
     @property
     def functions(self) -> dict[str, Block]:
         """The blocks of functions, by folder; without workers and partial blocks."""
-        blocks = self._blocks_without_workers()
-        return {folder: block for folder, block in blocks.items() if not self._is_partial(folder, block)}
+        return {folder: block for folder, block in self._without_workers() if not self._is_partial(folder, block)}
 
     @property
     def partial(self) -> dict[str, Block]:
         """The blocks that were copied only in part. Each gets one complaint, so the other checks leave it out."""
-        blocks = self._blocks_without_workers()
-        return {folder: block for folder, block in blocks.items() if self._is_partial(folder, block)}
+        return {folder: block for folder, block in self._without_workers() if self._is_partial(folder, block)}
 
     def missing_properties(self, folder: str, block: Block) -> list[str]:
         """List the properties that a block lacks and needs, because its folder has handlers."""
@@ -133,8 +131,9 @@ class Project:
             statements += iam.own_statements({"Policies": document})
         return statements
 
-    def _blocks_without_workers(self) -> dict[str, Block]:
-        return {folder: block for folder, block in self._deployed() if not block.is_worker}
+    def _without_workers(self) -> list[tuple[str, Block]]:
+        """Return the blocks of functions; a folder may have two by mistake, one of them partial."""
+        return [(folder, block) for folder, block in self._deployed() if not block.is_worker]
 
     def _deployed(self) -> Iterator[tuple[str, Block]]:
         """Yield each block whose code is in functions/, with its folder."""

@@ -113,12 +113,10 @@ class Resolver:
         return any(self.value(condition) for condition in conditions)
 
     def _not(self, conditions: list[Any]) -> bool:
-        (condition,) = conditions
-        return not self.value(condition)
+        return not self.value(conditions[0])
 
     def _equals(self, arguments: list[Any]) -> bool:
-        left, right = arguments
-        return text(self.value(left)) == text(self.value(right))
+        return text(self.value(arguments[0])) == text(self.value(arguments[1]))
 
     def _if(self, arguments: list[Any]) -> JSONValue:
         condition, yes, no = arguments
@@ -166,11 +164,7 @@ class Resolver:
         return resource
 
     def _sub(self, expression: str | list[Any]) -> str:
-        variables: Mapping[str, Any] = {}
-        if isinstance(expression, str):
-            template = expression
-        else:
-            template, variables = expression
+        template, variables = (expression, {}) if isinstance(expression, str) else expression
 
         def value_of(placeholder: re.Match[str]) -> str:
             name = placeholder[1].strip()

@@ -180,10 +180,11 @@ class TemplateEditor:
             return None  # an earlier edit has not fitted; `blocks.with_template` refuses the text
         first = 0
         for level, key in enumerate(keys):
-            member = _member(node, key)
-            if member is None:
+            members = node.value if isinstance(node, yaml.MappingNode) else []
+            found = [(name, value) for name, value in members if name.value == key]
+            if not found:
                 return None
-            name, node = member
+            name, node = found[0]
             if name.start_mark.column != level * INDENT:
                 return None
             first = name.start_mark.line
@@ -205,15 +206,6 @@ def _edited_items(old_lines: list[str], needed: list[str], removable: re.Pattern
         elif "#" in line:
             new_lines.append(f"{indent}#{line.partition('#')[2]}")
     return new_lines
-
-
-def _member(node: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node] | None:
-    """Return the nodes of a key and its value in a mapping; None if there is no such key."""
-    if isinstance(node, yaml.MappingNode):
-        for name, value in node.value:
-            if name.value == key:
-                return name, value
-    return None
 
 
 def _line_after(node: yaml.Node) -> int:

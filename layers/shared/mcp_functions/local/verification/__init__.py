@@ -82,9 +82,7 @@ def _lines(url: str, stack: Stack | None, session: boto3.Session, options: Optio
     folders = lists.folders(project)
     yield report.run("closed routes", partial(routes.check_closed, endpoint, mode, options["auth"], folders))
     yield report.run("open routes", partial(_check_open, endpoint, mode, stack, options))
-    reason = "the endpoint refuses your credentials"
-    if endpoint_line.outcome == "skipped":
-        reason = endpoint_line.text
+    reason = endpoint_line.text if endpoint_line.outcome == "skipped" else "the endpoint refuses your credentials"
     for name, check in _conversations(endpoint, project, options).items():
         if endpoint_line.outcome == "ok":
             yield report.run(name, check)
@@ -112,9 +110,8 @@ def _check_open(endpoint: server.Server, mode: AuthMode, stack: Stack | None, op
 
 def _allowed_origins(stack: Stack) -> list[str]:
     """Return the origins that the functions of a stack allow."""
-    origins: set[str] = set()
-    for comma_separated in stack.variables("MCP_ALLOWED_ORIGINS"):
-        origins |= {origin.strip() for origin in comma_separated.split(",")}
+    lists = stack.variables("MCP_ALLOWED_ORIGINS")
+    origins = {origin.strip() for comma_separated in lists for origin in comma_separated.split(",")}
     return sorted(origins - {""})
 
 

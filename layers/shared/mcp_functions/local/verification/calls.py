@@ -59,7 +59,8 @@ class Calls:
             Failed: a call was refused, or the state of a round was not accepted.
             Skipped: no call asked.
         """
-        texts = [self._run_conversation(call) for call in self._named_calls()]
+        calls = candidates.named_calls(self._lists, self.named_tools) if self.named_tools else []
+        texts = [self._run_conversation(call) for call in calls]
         asked = [text for text in texts if text]
         if asked:
             return "; ".join(asked)
@@ -166,12 +167,8 @@ class Calls:
             raise Failed(message=f"{method} of {call}: {response}")
         return response.result
 
-    def _named_calls(self) -> list[Call]:
-        """Return the calls of the tools that the user named. Without any, the server's lists are not read."""
-        return candidates.named_calls(self._lists, self.named_tools) if self.named_tools else []
-
     def _read_calls(self) -> list[Call]:
-        """Return the calls that change nothing, without the tools of `_named_calls`."""
+        """Return the calls that change nothing, without tools that the user named: those were called."""
         names = {name for name, _arguments in self.named_tools}
         calls = candidates.read_calls(self._lists)
         return [call for call in calls if call.method != "tools/call" or str(call) not in names]

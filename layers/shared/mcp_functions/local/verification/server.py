@@ -33,8 +33,7 @@ SECONDS = 30  # longest wait for a response; API Gateway has given up then
 # the HTTP status that a caller without credentials gets in each mode
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")  # the Region in a URL of API Gateway
-EMPTY_OBJECT: dict[str, Any] = {}
-CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: EMPTY_OBJECT}}
+CAPABILITIES: dict[str, Any] = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 
 
 @dataclass
@@ -128,14 +127,14 @@ def connect(url: str, token: str | None, session: boto3.Session) -> tuple[Server
     Raises:
         Failed: the endpoint does not answer as an MCP server of this toolkit.
     """
-    mode = _find_mode(Server(url))
-    if mode == "none":
-        return Server(url), mode
+    server = Server(url)
+    mode = _find_mode(server)
+    if mode in {"jwt", "oauth"}:
+        server.add_credentials = _bearer(token)
     if mode == "iam":
         region_in_url = REGION.search(urlsplit(url).hostname or "")
-        region = region_in_url[1] if region_in_url else session.region_name
-        return Server(url, _signature(session, region)), mode
-    return Server(url, _bearer(token)), mode
+        server.add_credentials = _signature(session, region_in_url[1] if region_in_url else session.region_name)
+    return server, mode
 
 
 def _find_mode(server: Server) -> AuthMode:
