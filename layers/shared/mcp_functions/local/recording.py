@@ -74,8 +74,8 @@ def round_of(function: str, number: int, method: str, params: Mapping[str, Any])
 def _write(folder: Path, texts: Mapping[Path, str]) -> None:
     for path in _left_over(folder, texts):
         path.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
+        folder.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
 

@@ -142,11 +142,7 @@ class _Server(ThreadingHTTPServer):
                 self._connections.pop(current_thread(), None)
 
     def drain(self, seconds: float) -> None:
-        """Let pending responses be sent, then close every connection.
-
-        Args:
-            seconds: the longest wait for responses.
-        """
+        """Let pending responses be sent, for so many seconds at most, then close every connection."""
         deadline = time.monotonic() + seconds
         with self._lock:
             connections = dict(self._connections)
