@@ -90,7 +90,6 @@ class Answers:
         return {"action": questions.ACCEPT, "content": self._read_form(key, params.get("requestedSchema", {}))}
 
     def _read_form(self, key: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the fields of a form from the options of its key."""
         content: dict[str, Any] = {}
         for name, text in self.options.items():
             option_key, _, field_name = name.partition(".")

@@ -120,7 +120,6 @@ def _read_arguments(target: str, words: Sequence[str], schema: Mapping[str, Any]
 
 
 def _read_argument(word: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Read `name=value`, or a JSON object with several arguments."""
     if word.lstrip().startswith("{"):
         return dict(json.loads(word))
     name, equals, text = word.partition("=")

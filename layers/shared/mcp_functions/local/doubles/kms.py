@@ -91,7 +91,6 @@ class KmsApi:
         return PROTOCOL.response(status, body)
 
     def _ask_moto(self, operation: str, params: dict[str, Any]) -> tuple[int, str]:
-        """Return the status and the body of moto's answer."""
         try:
             return PROTOCOL.ask(self._response, operation, _for_moto(params))
         except NotImplementedError:

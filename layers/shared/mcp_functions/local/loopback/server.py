@@ -99,7 +99,6 @@ def started(stack: contextlib.ExitStack, answer: Callable[[HttpRequest], HttpRes
 
 
 def _why_not(error: OSError | OverflowError, address: str, port: int) -> str:
-    """Return why the server cannot listen."""
     if isinstance(error, OverflowError):
         reason = "ports are 0 to 65535"
     elif error.errno == errno.EADDRNOTAVAIL:
