@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -20,6 +21,8 @@ from tests.local.conftest import write_functions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from mcp_functions.local.loopback import HttpRequest
 
 MODULES = {
     "book": '''
@@ -213,6 +216,11 @@ def test_the_user_stands_for_the_model_and_names_folders(
     assert call("sum_up", typed="\n/decline\n").code in {1, 2}
 
 
+def test_an_empty_option_says_nothing_for_the_model(call: Callable[..., Ran]) -> None:
+    ran = call("sum_up", "--answer", "words=", typed="one\nOne folder.\n")
+    assert ran.out.endswith("  what the model says: \nOne folder.\n")
+
+
 def test_a_task_is_followed_and_its_question_answered(call: Callable[..., Ran]) -> None:
     ran = call("count", "most=3", typed="yes\n")
     assert ran.code == 0, ran.err
@@ -306,26 +314,53 @@ def test_a_server_that_wants_a_token_says_so(
         assert call("--url", url, "plan", "day=Monday", "--token", token).out == "user: Plan Monday.\n"
 
 
-def test_a_hostile_server_cannot_write_to_the_terminal(call: Callable[..., Ran]) -> None:
-    """Its words are shown without control characters, and what is no JSON is one line."""
-    results = iter(
-        [
-            {"resultType": "complete"},
-            {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]},
-            {"content": [{"type": "text", "text": "a\x1b[2Jb"}]},
-        ]
-    )
+@contextlib.contextmanager
+def hostile(*results: dict[str, Any]) -> Iterator[str]:
+    """Serve results that a server of the toolkit would not send, after a list with two tools of one name."""
+    first = {"name": "t", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+    second = {"name": "t", "inputSchema": {"type": "object"}}
+    left = iter([{"resultType": "complete"}, {"tools": [first, second]}, *results])
+
+    def answer(_request: HttpRequest) -> HttpResponse:
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": next(left)}).encode()
+        return HttpResponse(200, (("content-type", "application/json"),), body)
 
     with Loopback(max_body=10_000) as server:
-        server.start(
-            lambda _request: HttpResponse(
-                200,
-                (("content-type", "application/json"),),
-                json.dumps({"jsonrpc": "2.0", "id": 1, "result": next(results)}).encode(),
-            )
-        )
-        assert call("--url", f"{server.url}/mcp", "t").out == "a?[2Jb\n"
-        server.stop()
+        server.start(answer)
+        yield f"{server.url}/mcp"
+
+
+def test_a_hostile_server_cannot_write_to_the_terminal(call: Callable[..., Ran]) -> None:
+    """Its words are shown without control characters."""
+    with hostile({"content": [{"type": "text", "text": "a\x1b[2Jb"}]}) as url:
+        assert call("--url", url, "t").out == "a?[2Jb\n"
+
+
+def test_the_first_of_two_tools_with_one_name_is_called(call: Callable[..., Ran]) -> None:
+    with hostile({"content": []}) as url:
+        assert call("--url", url, "t", "n=1").code == 0
+
+
+def test_a_content_block_without_a_type_is_data(call: Callable[..., Ran]) -> None:
+    with hostile({"content": [{"type": None}, {"type": "", "mimeType": "a/b"}]}) as url:
+        assert call("--url", url, "t").out == "[data]\n[data a/b]\n"
+
+
+def test_sampling_messages_that_break_the_protocol_are_shown_as_far_as_they_go(call: Callable[..., Ran]) -> None:
+    messages = [{"role": "user", "content": "text"}, {"content": ["text", {"text": "shown"}]}, {}]
+    question = {"method": "sampling/createMessage", "params": {"messages": messages}}
+    asks = {"resultType": "input_required", "inputRequests": {"words": question}}
+    with hostile(asks, {"content": []}) as url:
+        ran = call("--url", url, "t", typed="said\n")
+    assert ran.code == 0
+    assert "  user: \n  None: shown\n  None: \n" in ran.out
+
+
+def test_an_answer_to_a_form_that_breaks_the_protocol_is_one_line(call: Callable[..., Ran]) -> None:
+    form = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
+    question = {"method": "elicitation/create", "params": {"requestedSchema": form}}
+    with hostile({"resultType": "input_required", "inputRequests": {"who": question}}) as url:
+        assert "the answer to who does not fit: " in one_line(call("--url", url, "t", "--answer", "who=Ann"))
 
 
 def test_ctrl_c_at_a_question_is_quiet(functions: Path) -> None:

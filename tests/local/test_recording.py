@@ -20,3 +20,8 @@ def test_an_update_deletes_the_rounds_that_a_conversation_no_longer_has(tmp_path
     assert recording.check(tmp_path, "add", [first], ["call"]) == [left]
     assert recording.check(tmp_path, "add", [first], ["call"], update=True) == []
     assert sorted(path.name for path in (tmp_path / "add").iterdir()) == ["1-call.json", "notes.json"]
+
+
+def test_an_update_without_a_round_makes_no_folder(tmp_path: Path) -> None:
+    assert recording.check(tmp_path, "add", [], [], update=True) == []
+    assert list(tmp_path.iterdir()) == []

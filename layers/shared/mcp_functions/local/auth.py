@@ -45,11 +45,7 @@ CALLERS: dict[AuthMode, str] = {
 
 
 def write(path: Path, mode: AuthMode) -> str:
-    """Rewrite who may call in a file. With `oauth`, also write the sign-in front, if it is missing.
-
-    Args:
-        path: the file, template.yaml.
-        mode: who may call; see CALLERS.
+    """Rewrite who may call in template.yaml. With `oauth`, also write the sign-in front, if it is missing.
 
     Returns:
         The text for the terminal.
@@ -65,11 +61,7 @@ def write(path: Path, mode: AuthMode) -> str:
 
 
 def set_auth(text: str, mode: AuthMode) -> str:
-    """Rewrite who may call in the text of template.yaml.
-
-    Args:
-        text: the text.
-        mode: who may call; see CALLERS.
+    """Rewrite who may call in the text of template.yaml; for the modes, see CALLERS.
 
     Raises:
         Problem: the text lacks one of the places.

@@ -57,15 +57,7 @@ def start(starting: ExitStack, mode: LocalAuthMode, api_url: str, resource: str,
 
 
 def make_token(local_issuer: Issuer | None, directory: Path) -> dict[str, object] | None:
-    """Make an access token for the harness's page, with all scopes.
-
-    Args:
-        local_issuer: the issuer; None if calls need no token.
-        directory: contains a folder for each function.
-
-    Returns:
-        The members `token`, `subject` and `scopes`; None without an issuer.
-    """
+    """Make an access token for the harness's page, with all scopes; None without an issuer."""
     if local_issuer is None:
         return None
     granted = scopes(directory)

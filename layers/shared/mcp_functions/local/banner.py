@@ -110,7 +110,6 @@ def _auth_text(url: str, issuer: Issuer | None, functions: Mapping[str, Function
 
 
 def _function_lines(function: Function) -> list[str]:
-    """Return one line for each tool, prompt or resource of a function."""
     if not function.handlers:
         return [f"  function   {function.folder}"]
     lines = []

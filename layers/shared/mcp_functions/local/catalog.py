@@ -99,12 +99,9 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def _entries_by_name(catalog_: Mapping[str, Any], list_name: str) -> dict[str, Any]:
     """Return the folder and the entry of each name in one list; {} if the file of the catalog was damaged."""
-    entries: dict[str, Any] = {}
     try:
         folders = catalog_["functions"][list_name]
-        for entry in catalog_[list_name]:
-            name = catalog.key_of(entry)
-            entries[name] = (folders.get(name), entry)
+        entries = {catalog.key_of(entry): entry for entry in catalog_[list_name]}
+        return {name: (folders.get(name), entry) for name, entry in entries.items()}
     except (KeyError, TypeError, AttributeError):  # a part is missing, or has another type
         return {}
-    return entries

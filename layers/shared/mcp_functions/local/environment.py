@@ -120,14 +120,7 @@ def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> Variables
 
 
 def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | None = None) -> Variables:
-    """Return the variables that send AWS clients to these URLs, without a proxy.
-
-    Args:
-        kms: the URL of KMS.
-        invoke: the URL of Lambda's Invoke API.
-        dynamodb: the URL of DynamoDB, if it runs.
-        s3: the URL of S3, if it runs.
-    """
+    """Return the variables that send AWS clients to these URLs, without a proxy; None: the service does not run."""
     without_proxy = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or LOOPBACK
     if LOOPBACK not in without_proxy:
         without_proxy = f"{without_proxy},{LOOPBACK}"

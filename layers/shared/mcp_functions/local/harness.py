@@ -156,9 +156,6 @@ class Harness:
 
         Args:
             folder: the function's folder; with WORKER_SUFFIX, the worker that continues its tasks.
-
-        Returns:
-            Whether a process was killed.
         """
         return self._fleet is not None and self._fleet.kill_only_process(folder)
 

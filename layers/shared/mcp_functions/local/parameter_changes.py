@@ -89,13 +89,7 @@ def _read_changes(directory: Path, words: Sequence[str]) -> Parameters:
 
 
 def _check_value(name: str, value: str, rules: Mapping[str, Any]) -> None:
-    """Refuse what CloudFormation would refuse.
-
-    Args:
-        name: the parameter.
-        value: its new value.
-        rules: its declaration in the template.
-    """
+    """Refuse what CloudFormation would refuse by the parameter's declaration, its `rules`."""
     allowed = rules.get("AllowedValues")
     if allowed and value not in map(str, allowed):
         stop(f"{name} must be one of {', '.join(map(str, allowed))}")

@@ -74,8 +74,8 @@ def round_of(function: str, number: int, method: str, params: Mapping[str, Any])
 def _write(folder: Path, texts: Mapping[Path, str]) -> None:
     for path in _left_over(folder, texts):
         path.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
+        folder.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
 
@@ -96,7 +96,6 @@ def _left_over(folder: Path, texts: Mapping[Path, str]) -> list[Path]:
 
 
 def _short(path: Path) -> str:
-    """Return a path from events/ on."""
     return "/".join(path.parts[-3:])
 
 
@@ -112,7 +111,6 @@ def _with_placeholder(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_fixed_moment(event: dict[str, Any]) -> dict[str, Any]:
-    """Copy an event, with the time and the ids of MOMENT."""
     headers = {**event["headers"], "x-amzn-trace-id": MOMENT.trace_id}
     context = {
         **event["requestContext"],

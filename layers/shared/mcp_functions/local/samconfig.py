@@ -86,7 +86,6 @@ class Environment:
         self._path.write_text(tomlkit.dumps(self._document), encoding="utf-8", newline="\n")
 
     def _read_parameters(self) -> dict[str, Parameters]:
-        """Return the template's parameters of each table that has them, by command."""
         return {command: _read_pairs(table[KEY]) for command, table in self._tables.items() if KEY in table}
 
 

@@ -55,13 +55,7 @@ def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str
 
 
 def stored_tables(starting: ExitStack, state_dir: Path, more_tables: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
-    """Return DynamoDB with the toolkit's table and more tables.
-
-    Args:
-        starting: closes the file of the toolkit's table when it is closed.
-        state_dir: has the file, which keeps the items of the toolkit's table between runs.
-        more_tables: the parameters of CreateTable for each; their items are in memory only.
-    """
+    """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and more tables in memory."""
     file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
     tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *more_tables)
     return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))

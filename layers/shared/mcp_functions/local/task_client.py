@@ -96,9 +96,6 @@ class TaskClient:
             answer: answers a question; without it the server may not ask.
             header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
 
-        Returns:
-            The result.
-
         Raises:
             Refused: the call, or its task, ended with an error, or was cancelled.
         """
@@ -113,14 +110,7 @@ class TaskClient:
         return result
 
     def follow(self, task: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
-        """Poll a task at the server's interval, and answer its questions, until it ends.
-
-        Args:
-            task: the task, as a response named it.
-            answer: answers a question; without it the task may not ask.
-
-        Returns:
-            The result of the call.
+        """Poll a task at the server's interval, and answer its questions, until it ends; return the call's result.
 
         Raises:
             Refused: the task failed, or was cancelled.

@@ -79,7 +79,6 @@ class Api:
         return self._invoke(request, route, claims)
 
     def _invoke(self, request: HttpRequest, route: Route, claims: Mapping[str, Any] | None) -> HttpResponse:
-        """Call the function of a route, and return its response."""
         moment = Moment.at(self.now())
         event_json = json.dumps(event(request, route.path, moment, claims, method=route.method), ensure_ascii=False)
         payload = event_json.encode()

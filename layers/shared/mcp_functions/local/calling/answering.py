@@ -57,10 +57,10 @@ class Answers:
         params: Mapping[str, Any] = request.get("params", {})
         if key in self._used_keys:
             stop(f"the server refused the answer to {key}, and asks: {params.get('message', '')}")
-        if key in self._option_keys():
-            self._used_keys.add(key)
-            return self._answer_by_option(key, method, params)
         try:
+            if key in self._option_keys():
+                self._used_keys.add(key)
+                return self._answer_by_option(key, method, params)
             return questions.ask(self.terminal, method, params)
         except QuestionRefused as refused:
             return questions.refusal(method, refused.action)
@@ -77,11 +77,12 @@ class Answers:
 
     def _answer_by_option(self, key: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         if key in self.keys_to_cancel:
-            return questions.refusal(method, CANCEL)
+            raise QuestionRefused(CANCEL)
         if key in self.keys_to_decline:
-            return questions.refusal(method, DECLINE)
+            raise QuestionRefused(DECLINE)
         if method == "sampling/createMessage":
-            return questions.completion(self.options.get(key, ""))
+            text = self.options.get(key)  # if it is empty, the user says what the model says
+            return questions.completion(text) if text else questions.ask(self.terminal, method, params)
         if method == "roots/list":
             return questions.roots(self.options.get(key, ""))
         if params.get("mode") == "url":
@@ -89,7 +90,6 @@ class Answers:
         return {"action": questions.ACCEPT, "content": self._read_form(key, params.get("requestedSchema", {}))}
 
     def _read_form(self, key: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the fields of a form from the options of its key."""
         content: dict[str, Any] = {}
         for name, text in self.options.items():
             option_key, _, field_name = name.partition(".")
@@ -111,7 +111,7 @@ def _read_fields(key: str, field_name: str, text: str, properties: Mapping[str, 
         stop(f"the form has no {field_name}; it has: {', '.join(properties)}")
     try:
         return {field_name: values.read(text, properties[field_name])}
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # a TypeError for a schema that is not one of MCP
         stop(f"the answer to {key} does not fit: {error}")
 
 

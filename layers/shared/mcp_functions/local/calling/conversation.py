@@ -79,10 +79,10 @@ def _find_entry(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
     """Find the entry of a tool or a prompt; return "tools" or "prompts", and the entry."""
     known_names: list[str] = []
     for list_name in METHODS:
-        entries = {entry["name"]: entry for entry in server.entries(list_name)}
-        if name in entries:
-            return list_name, entries[name]
-        known_names += entries
+        for entry in server.entries(list_name):
+            if entry["name"] == name:
+                return list_name, entry
+            known_names.append(str(entry["name"]))
     raise Problem(message=f"there is no tool or prompt {name}; {_suggestion(name, known_names, 'there are')}")
 
 
@@ -120,7 +120,6 @@ def _read_arguments(target: str, words: Sequence[str], schema: Mapping[str, Any]
 
 
 def _read_argument(word: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Read `name=value`, or a JSON object with several arguments."""
     if word.lstrip().startswith("{"):
         return dict(json.loads(word))
     name, equals, text = word.partition("=")

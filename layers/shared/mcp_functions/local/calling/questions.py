@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local.calling.texts import block_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from mcp_functions.local.calling.terminal import Terminal
 
@@ -24,11 +24,6 @@ ACCEPT = "accept"  # the `action` of an answered elicitation
 
 def ask(terminal: Terminal, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Ask the user one question, and return the answer.
-
-    Args:
-        terminal: the user's terminal.
-        method: the question's method.
-        params: the question's params.
 
     Raises:
         QuestionRefused: the user declines or cancels.
@@ -44,12 +39,7 @@ def ask(terminal: Terminal, method: str, params: Mapping[str, Any]) -> dict[str,
 
 
 def refusal(method: str, action: str) -> dict[str, Any]:
-    """Build the answer to a question that the user refuses.
-
-    Args:
-        method: the question's method.
-        action: DECLINE or CANCEL.
-    """
+    """Build the answer to a question that the user refuses; `action` is DECLINE or CANCEL."""
     if method == "elicitation/create":
         return {"action": action}
     # In the protocol only elicitation has an action. Other questions are refused with a JSON-RPC error.
@@ -77,8 +67,7 @@ def _ask_form(terminal: Terminal, params: Mapping[str, Any]) -> dict[str, Any]:
         if "description" in field_schema:
             terminal.write(f"  {field_schema['description']}")
         label = field_schema.get("title") or name
-        required = name in schema.get("required", ())
-        value = terminal.ask_value(label, field_schema, schema, required=required)
+        value = terminal.ask_value(label, field_schema, schema, required=name in schema.get("required", ()))
         if value is not None:  # None: the user left it out
             content[name] = value
     return {"action": ACCEPT, "content": content}
@@ -94,7 +83,7 @@ def _ask_url(terminal: Terminal, params: Mapping[str, Any]) -> dict[str, Any]:
 def _ask_model(terminal: Terminal, params: Mapping[str, Any]) -> dict[str, Any]:
     terminal.write("\nThe server asks your model:", bold=True)
     for message in params.get("messages", ()):
-        terminal.write(f"  {message['role']}: {_message_text(message['content'])}")
+        terminal.write(f"  {message.get('role')}: {_message_text(message.get('content'))}")
     return completion(terminal.ask_line("  what the model says: "))
 
 
@@ -103,7 +92,7 @@ def _ask_roots(terminal: Terminal) -> dict[str, Any]:
     return roots(terminal.ask_line("  folders, with commas (Enter: none): "))
 
 
-def _message_text(content: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of a sampling message, whose content is one block or a list of blocks."""
+def _message_text(content: object) -> str:
+    """Return the text of a sampling message, whose content is one block or a list; a wrong block is left out."""
     blocks = content if isinstance(content, list) else [content]
-    return " ".join(map(block_text, blocks))
+    return " ".join(block_text(block) for block in blocks if isinstance(block, dict))

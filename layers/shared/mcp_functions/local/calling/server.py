@@ -106,11 +106,6 @@ class Server(TaskClient):
 def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator[Server]:
     """Run the functions of a folder until the end of the block. What they print goes to stderr.
 
-    Args:
-        functions: contains a folder for each function.
-        terminal: the user's terminal.
-        runtime: whether the functions run in processes of the real Lambda runtime.
-
     Raises:
         Problem: moto is not installed, or a function does not load.
     """

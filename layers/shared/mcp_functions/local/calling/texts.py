@@ -45,6 +45,5 @@ def block_text(block: Mapping[str, Any]) -> str:
     text = block.get("text") or block.get("resource", {}).get("text") or block.get("uri")
     if text:
         return str(text)
-    block_type = block.get("type", "data")
-    mime_type = block.get("mimeType", "")
-    return f"[{block_type} {mime_type}]" if mime_type else f"[{block_type}]"
+    kind = f"{block.get('type') or 'data'} {block.get('mimeType', '')}".rstrip()
+    return f"[{kind}]"

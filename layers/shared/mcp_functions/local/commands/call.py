@@ -34,7 +34,6 @@ def _complete(context: click.Context, _parameter: click.Parameter, prefix: str) 
 
 
 def _read_pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence[str]) -> dict[str, str]:
-    """Read the values of --answer."""
     pairs: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -96,7 +95,6 @@ def command(
 
 
 def _server(url: str | None, chosen: CallOptions, terminal: Terminal) -> AbstractContextManager[Server]:
-    """Return the server at the URL, or the functions of the folder, for a block."""
     if url:
         return contextlib.nullcontext(server.of_url(url, chosen, terminal))
     return server.of_folder(chosen["functions"], terminal, runtime=chosen["runtime"])

@@ -117,18 +117,14 @@ def _read_arguments(text: str) -> object:
 
 def _keys(chosen: OpenOptions) -> AbstractContextManager[KeySource]:
     """Return the keys and scopes that the options name, for a block."""
-    if chosen["key"]:
-        return nullcontext(_aws_keys(chosen))
-    return _harness_key(chosen)
-
-
-def _aws_keys(chosen: OpenOptions) -> KeySource:
+    if not chosen["key"]:
+        return _harness_key(chosen)
     service = chosen["service"]
     if not service:
         stop("--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience")
     scope = Scope(service, chosen["stage"] or AWS_STAGE, chosen["generation"])
     arns = [arn.strip() for value in chosen["key"] for arn in value.split(",")]
-    return key_source.aws_keys(arns, scope)
+    return nullcontext(key_source.aws_keys(arns, scope))
 
 
 def _harness_key(chosen: OpenOptions) -> AbstractContextManager[KeySource]:

@@ -172,7 +172,6 @@ def write_events(names: Sequence[str]) -> int:
 
 
 def _read_events() -> dict[Path, bytes]:
-    """Read the files of events/, by path."""
     return {path: path.read_bytes() for path in sorted(EVENTS.glob("*/*.json"))}
 
 

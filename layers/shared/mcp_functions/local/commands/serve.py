@@ -21,7 +21,6 @@ except ModuleNotFoundError as error:
     raise not_installed(error, "local") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from mcp_functions.local.authorization import LocalAuthMode
@@ -69,7 +68,8 @@ def command(
         catalog_lines = list(reloader.refresh_catalog())
         output.write(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
         warnings = _missing_on_lambda(functions)
-        _write_lines(output, [*catalog_lines, *warnings])
+        for line in [*catalog_lines, *warnings]:
+            output.write(line)
         while not is_stopped():
             time.sleep(LOOK_SECONDS)
             changes = list(reloader.changes())
@@ -77,12 +77,8 @@ def command(
                 old_warnings = warnings
                 warnings = _missing_on_lambda(functions)
                 new_warnings = [line for line in warnings if line not in old_warnings]
-                _write_lines(output, [*changes, *new_warnings])
-
-
-def _write_lines(output: TextOutput | JsonOutput, lines: Iterable[str]) -> None:
-    for line in lines:
-        output.write(line)
+                for line in [*changes, *new_warnings]:
+                    output.write(line)
 
 
 def _missing_on_lambda(directory: Path) -> list[str]:

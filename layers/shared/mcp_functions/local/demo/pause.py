@@ -133,7 +133,6 @@ class _Pause:
         return self._rounds.run_round(number, f"Round {number}: {client.name}", partial(clients.send, client), harness)
 
     def _ask(self, number: int, client: Client, harness: Harness) -> None:
-        """Run a round that ends with a question."""
         result = self._round(number, client, harness)
         self._rounds.show_questions(number, result)
         state = result["requestState"]

@@ -46,19 +46,13 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
             result = rounds.run_round(number, f"Round {number}", one_round.advance, harness)
             rounds.show_questions(number, result)
             transcript.state(result["requestState"])
-        last_result = rounds.run_round(COUNT, f"Round {COUNT}", one_round.advance, harness)
-        rounds.show_end(last_result)
+        rounds.show_end(rounds.run_round(COUNT, f"Round {COUNT}", one_round.advance, harness))
         _send_changed_state(rounds.read_file(), transcript)
-        what = "processes" if runtime else "invocations"
+        what = "invocations"
         if runtime:
-            _check_processes(rounds)
+            what = "processes"
+            expect(len({invocation.pid for invocation in rounds.invocations}) == COUNT, "two rounds were one process")
         transcript.write(f"{COUNT} rounds, {COUNT} {what}, and nothing kept on the server between them.")
-
-
-def _check_processes(rounds: Rounds) -> None:
-    """Check that each round ran in a separate process."""
-    processes = {invocation.pid for invocation in rounds.invocations}
-    expect(len(processes) == COUNT, "two rounds were one process")
 
 
 def _send_changed_state(conversation: dict[str, Any], transcript: Transcript) -> None:

@@ -123,17 +123,11 @@ class Transcript:
 
 @dataclass
 class Rounds:
-    """Runs the rounds of one call. Between two rounds only the client's file is kept.
+    """Runs the rounds of one call. Between two rounds only the client's file is kept."""
 
-    Attributes:
-        file: has the URL, the tool's name and its arguments; after a round also its questions and its state.
-        transcript: shows the rounds.
-        invocations: the invocation of the tool's function in each round so far.
-    """
-
-    file: Path
+    file: Path  # has the URL, the tool's name and its arguments; after a round also its questions and its state
     transcript: Transcript
-    invocations: list[Invocation] = field(default_factory=list, init=False)
+    invocations: list[Invocation] = field(default_factory=list, init=False)  # of the tool, one in each round
 
     def begin(self, functions: Path, harness: Harness) -> None:
         """Write the call into the file.

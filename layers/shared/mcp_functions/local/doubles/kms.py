@@ -91,7 +91,6 @@ class KmsApi:
         return PROTOCOL.response(status, body)
 
     def _ask_moto(self, operation: str, params: dict[str, Any]) -> tuple[int, str]:
-        """Return the status and the body of moto's answer."""
         try:
             return PROTOCOL.ask(self._response, operation, _for_moto(params))
         except NotImplementedError:
@@ -101,10 +100,8 @@ class KmsApi:
 
     def _find_unusable_key(self, operation: str, params: dict[str, Any]) -> KmsError | None:
         """Return the error of AWS for a key that the request may not use; None if it may."""
-        if operation not in CRYPTOGRAPHIC:
-            return None
-        if self._names_unknown_key(params):  # moto reports it as AWS does
-            return None
+        if operation not in CRYPTOGRAPHIC or self._names_unknown_key(params):
+            return None  # moto reports an unknown key as AWS does
         named_key = self._named_key(params)
         if operation != "Decrypt":
             return _error_of_state(named_key)
@@ -163,10 +160,7 @@ def _find_invalid(operation: str, params: dict[str, Any]) -> KmsError | None:
             return KmsError("SerializationException")
         if len(json.dumps(context)) > MAX_CONTEXT:
             return KmsError("ValidationException", "the encryption context is too long")
-    if operation != "Decrypt":
-        return None
-    size = len(_ciphertext(params))
-    if size == 0 or size > MAX_CIPHERTEXT:
+    if operation == "Decrypt" and not 1 <= len(_ciphertext(params)) <= MAX_CIPHERTEXT:
         allowed = f"have length greater than or equal to 1 and less than or equal to {MAX_CIPHERTEXT}"
         detected = "1 validation error detected: Value at 'ciphertextBlob' failed to satisfy constraint"
         return KmsError("ValidationException", f"{detected}: Member must {allowed}")

@@ -33,16 +33,7 @@ class Protocol(NamedTuple):
     version: str  # the version in the content type
 
     def ask(self, responses: type[BaseResponse], operation: str, request: Mapping[str, Any]) -> tuple[int, str]:
-        """Call one operation.
-
-        Args:
-            responses: moto's class that answers for the service.
-            operation: the name of the operation.
-            request: its parameters.
-
-        Returns:
-            The HTTP status, and the body, which is JSON.
-        """
+        """Call one operation of moto's `responses`; return the HTTP status, and the body, which is JSON."""
         from moto.core.request import Request  # noqa: PLC0415 - moto takes half a second to import
 
         headers = {"X-Amz-Target": f"{self.target}{operation}", "Content-Type": self._content_type}

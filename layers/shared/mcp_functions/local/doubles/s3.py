@@ -44,11 +44,8 @@ class S3Api:
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
-        path = unquote(urlsplit(request.target).path)
-        name, _, key = path.removeprefix("/").partition("/")
-        if not request.is_signed:
-            return _error(403, "AccessDenied")
-        if not key:  # it would list the bucket
+        name, _, key = unquote(urlsplit(request.target).path).removeprefix("/").partition("/")
+        if not request.is_signed or not key:  # without a key, it would list the bucket
             return _error(403, "AccessDenied")
         if name != self._name:
             return _error(404, "NoSuchBucket")

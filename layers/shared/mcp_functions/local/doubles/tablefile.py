@@ -62,11 +62,7 @@ class TableFile:
             yield json.loads(item)
 
     def write(self, key: str, item: Mapping[str, Any] | None) -> None:
-        """Write one item.
-
-        Args:
-            key: the item's key.
-            item: the item in DynamoDB's JSON; None deletes it.
+        """Write one item in DynamoDB's JSON; None deletes it.
 
         Raises:
             DynamoDbError: the file cannot be written.
@@ -91,13 +87,7 @@ class StoredTable:
     """DynamoDB with one table that is kept in a file."""
 
     def __init__(self, file: TableFile, name: str, tables: Call) -> None:
-        """Fill a table with the items of the file.
-
-        Args:
-            file: the file.
-            name: the name of the table.
-            tables: runs DynamoDB's operations, e.g. `Moto`; the table exists there, and is empty.
-        """
+        """Fill the table of this name with the items of the file; `tables` runs operations, and has it empty."""
         self._file = file
         self._name = name
         self._tables = tables

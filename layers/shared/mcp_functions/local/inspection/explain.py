@@ -58,12 +58,7 @@ class _Opened(NamedTuple):
 
 
 def explain_public_part(token: str, *, now: float) -> Explanation:
-    """Describe the public part of a token, for which no key is needed; if it is malformed, the reason.
-
-    Args:
-        token: the token as a client sent it.
-        now: the time in unix seconds.
-    """
+    """Describe the public part of a token, for which no key is needed; if it is malformed, the reason."""
     try:
         public = describe(token)
     except InvalidRequestState as refusal:
@@ -132,14 +127,7 @@ def explain(
 
 
 def _open(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> _Opened:
-    """Open a token with the first scope that KMS accepts.
-
-    Args:
-        token: the token.
-        wrapping: the KMS key that wraps its data key.
-        scopes: the scopes to try.
-        born: when its data key was made, in unix seconds. With this as the clock, the token is not too old.
-    """
+    """Open a token with the first scope that KMS accepts. The clock is `born`, so the token is not too old."""
     for scope in scopes:
         payload, reason = _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)
         if reason != TokenReason.WRAPPED_KEY:  # KMS has accepted the scope, even if the token does not open
@@ -148,11 +136,7 @@ def _open(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int)
 
 
 def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
-    """Return the content of the sealed part and "", or None and the reason why it does not open.
-
-    Raises:
-        Problem: KMS does not answer, or does not allow this user to open it.
-    """
+    """Return the content of the sealed part and "", or None and the reason why it does not open."""
     try:
         return envelope.unseal(token), ""
     except InvalidRequestState as refusal:

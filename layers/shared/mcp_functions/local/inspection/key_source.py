@@ -55,11 +55,6 @@ def unlimited_envelope(wrapping: Wrapping, scope: Scope, *, now: Callable[[], fl
 def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) -> Iterator[KeySource]:
     """Provide the harness's key until the end of the block, through a KMS on loopback.
 
-    Args:
-        state_dir: the harness's folder, with the file of the key.
-        scopes: the scopes to try.
-        expected: the scope of the refused request, if it is known.
-
     Raises:
         Problem: the key is missing in `state_dir`, or damaged.
     """

@@ -247,11 +247,7 @@ def _read_json(request: HttpRequest) -> object:
 
 
 def _basic_credentials(request: HttpRequest) -> dict[str, str]:
-    """Return the client's id and secret from the header Authorization; {} if they are not there.
-
-    Raises:
-        ValueError: the header cannot be read.
-    """
+    """Return the client's id and secret from the header Authorization; {} if they are not there."""
     scheme, _, encoded = request.header("authorization").partition(" ")
     if scheme.lower() != "basic":
         return {}

@@ -113,7 +113,6 @@ class Functions(AbstractContextManager["Functions", None]):
 
 
 def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], Any]:
-    """Import an app.py and return its `handler`."""
     path = _short_path(app)
     token = running_function.set(app.parent.name)  # so that the module sees the function's environment variables
     try:

@@ -102,8 +102,7 @@ class InProcess:
         began = time.monotonic()
         error_type = None
         try:
-            result = self.functions[name].handler(json.loads(event), context)
-            payload = _to_json(result)
+            payload = _to_json(self.functions[name].handler(json.loads(event), context))
         except BaseException as error:  # noqa: BLE001 - a function may raise anything, and Lambda goes on
             error_type = ERROR_TYPES.get(type(error), type(error).__name__)
             payload = _error_object(error, error_type, context.aws_request_id)
@@ -144,12 +143,7 @@ def _error_object(error: BaseException, error_type: str, request_id: str) -> byt
 
 
 def _make_context(name: str, timeout: float) -> Context:
-    """Make the context of one invocation.
-
-    Args:
-        name: the function's name in AWS.
-        timeout: seconds from now.
-    """
+    """Make the context of one invocation, from the function's name in AWS and its timeout in seconds."""
     return Context(
         function_name=name,
         aws_request_id=str(uuid.uuid4()),

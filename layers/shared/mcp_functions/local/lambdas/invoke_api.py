@@ -73,7 +73,6 @@ class InvokeApi:
         return _error(400, "InvalidParameterValueException", "Unknown invocation type", Type="User")
 
     def _wait_for(self, folder: str, event: bytes) -> HttpResponse:
-        """Call a function, and return its result."""
         try:
             outcome = self._lambdas.invoke(folder, event)
         except Throttled:
@@ -89,7 +88,6 @@ class InvokeApi:
         return HttpResponse(200, tuple(headers.items()), outcome.payload)
 
     def _run_later(self, folder: str, event: bytes) -> None:
-        """Call a function in a thread of its own."""
         thread = Thread(target=self._run, args=(folder, event), daemon=True)
         with self._lock:
             self._running = [running for running in self._running if running.is_alive()]

@@ -97,13 +97,6 @@ class Folder(MetaPathFinder):
     ) -> object:
         """Import for a module of this folder; see `__import__` in Python's documentation.
 
-        Args:
-            name: the module, as the import statement has it.
-            namespace: the globals of the importing module.
-            local: not used, as by `__import__`.
-            fromlist: the names in `from name import …`; empty for `import name`.
-            level: the number of dots before the name; 0 for an absolute import.
-
         Raises:
             ImportError: Lambda would not find the module.
         """
@@ -121,9 +114,7 @@ class Folder(MetaPathFinder):
         return sys.modules[f"{self._package}.{top}"]  # `import a.b` binds a
 
     def _has(self, top: str) -> bool:
-        if has_module(self._path, top):
-            return True
-        return self._has_own_common and has_module(self._common, top)
+        return has_module(self._path, top) or (self._has_own_common and has_module(self._common, top))
 
     def _check_relative(self, importing_package: str, level: int) -> None:
         """Refuse a relative import that leaves the packages inside the folder."""

@@ -95,11 +95,7 @@ class OwnVariables:
         self._process_variables = ExitStack()  # restores the process's variables
 
     def set(self, variables: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the variables of all functions.
-
-        Args:
-            variables: the variables of each function, by folder.
-        """
+        """Replace the variables of all functions, by folder."""
         of_all_functions: dict[str, str] = {}
         for own in variables.values():
             of_all_functions |= own

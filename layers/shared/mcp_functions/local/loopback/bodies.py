@@ -56,12 +56,9 @@ def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | N
         return _join(_read_chunks(stream), limit)
     if not lengths:
         return None
-    length = lengths[0]
-    if any(other != length for other in lengths):
+    if len(set(lengths)) > 1 or not (lengths[0].isascii() and lengths[0].isdigit()):
         raise BadBody
-    if not (length.isascii() and length.isdigit()):
-        raise BadBody
-    return _join(_read_bytes(stream, int(length)), limit) or None
+    return _join(_read_bytes(stream, int(lengths[0])), limit) or None
 
 
 def _join(pieces: Iterator[bytes], limit: int) -> bytes:

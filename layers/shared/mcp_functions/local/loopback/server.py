@@ -99,7 +99,6 @@ def started(stack: contextlib.ExitStack, answer: Callable[[HttpRequest], HttpRes
 
 
 def _why_not(error: OSError | OverflowError, address: str, port: int) -> str:
-    """Return why the server cannot listen."""
     if isinstance(error, OverflowError):
         reason = "ports are 0 to 65535"
     elif error.errno == errno.EADDRNOTAVAIL:
@@ -142,11 +141,7 @@ class _Server(ThreadingHTTPServer):
                 self._connections.pop(current_thread(), None)
 
     def drain(self, seconds: float) -> None:
-        """Let pending responses be sent, then close every connection.
-
-        Args:
-            seconds: the longest wait for responses.
-        """
+        """Let pending responses be sent, for so many seconds at most, then close every connection."""
         deadline = time.monotonic() + seconds
         with self._lock:
             connections = dict(self._connections)

@@ -19,7 +19,7 @@ from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.seal.kms import KmsKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.local.lambdas.service import Lambdas
 
@@ -84,31 +84,19 @@ class Controls:
             message = f"method must be one of {', '.join(CALL_METHODS)}"
             raise BadRequest(message)
         sent: Any = {name: request[name] for name in ("method", "target", "arguments") if name in request}
-        scopes = [local_scope(folder) for folder in self._folders_to_try(request.get("function"))]
-        keys = KeySource([KmsKey(self.key_arn)], scopes, None)
+        # Each function seals its own states, so all are tried; first the function that the request names.
+        function = request.get("function")
+        folders = sorted(self.lambdas.folders, key=lambda folder: (folder != function, folder))
+        keys = KeySource([KmsKey(self.key_arn)], [local_scope(folder) for folder in folders], None)
         explanation = explain(_read_string(request, "state"), keys, sent, now=self.now())
-        record = explanation.record
+        steps = (explanation.record or {}).get("steps", {})
         return {
             # Without the lines that only name what `record` shows.
             "lines": [line for line in explanation.lines if ON_REQUEST not in line],
             "reasons": [{"reason": reason, "why": WHY.get(reason, "")} for reason in explanation.reasons],
-            "steps": _step_times(record or {}),
-            "record": record if request.get("values") is True else None,
+            "steps": [{"key": key, "milliseconds": RecordedStep(*step).milliseconds} for key, step in steps.items()],
+            "record": explanation.record if request.get("values") is True else None,
         }
-
-    def _folders_to_try(self, function: object) -> Sequence[str]:
-        """Return all folders, because each function seals its own states; first the function that the request names."""
-        folders = sorted(self.lambdas.folders)
-        if function in folders:
-            folders.remove(function)
-            folders.insert(0, function)
-        return folders
-
-
-def _step_times(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the key and the duration of each step in the record of a call."""
-    steps = {key: RecordedStep(*step) for key, step in record.get("steps", {}).items()}
-    return [{"key": key, "milliseconds": step.milliseconds} for key, step in steps.items()]
 
 
 def _read_string(request: Mapping[str, Any], name: str) -> str:

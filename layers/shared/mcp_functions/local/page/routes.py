@@ -92,11 +92,7 @@ class Page:
 
 
 def _read_object(body: bytes | None) -> dict[str, Any]:
-    """Read a JSON object as the server reads it, because its arguments are compared with those in a state.
-
-    Raises:
-        BadRequest: the body is no JSON object.
-    """
+    """Read a JSON object as the server reads it, because its arguments are compared with those in a state."""
     try:
         value = json_reader.loads(body or b"")
     except ParseError:

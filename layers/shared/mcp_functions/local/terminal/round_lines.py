@@ -85,7 +85,6 @@ class RoundLines:
         return Line(SEPARATOR.join(filter(None, parts)), ending.is_failure)
 
     def _request_parts(self, folder: str, request: dict[str, Any]) -> Iterator[str]:
-        """Yield the name that the client calls, and its user's answers."""
         params = _object(request.get("params"))
         name = params.get("name")
         yield printable(name) if isinstance(name, str) and name else folder
@@ -125,13 +124,11 @@ def without_controls(text: str) -> str:
 
 
 def _question_parts(response: dict[str, Any]) -> list[str]:
-    """Return which questions the response asks, if it asks any."""
     questions = _object(_object(response.get("result")).get("inputRequests"))
     return [f"asks {', '.join(map(printable, questions))}"] if questions else []
 
 
 def _figure_parts(response: dict[str, Any], outcome: Outcome) -> Iterator[str]:
-    """Yield the durations and the size of the state."""
     yield f"{outcome.milliseconds:.0f} ms"
     if outcome.init_milliseconds:
         yield f"started in {outcome.init_milliseconds:.0f} ms"
