@@ -443,7 +443,7 @@ def test_another_origin_reads_nothing_and_controls_nothing(
     harness: Harness, tools: DevTools, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[object] = []
-    monkeypatch.setattr("mcp_functions.local.page.routes.explain", lambda *given, **_: opened.append(given))
+    monkeypatch.setattr("mcp_functions.local.page.controls.explain", lambda *given, **_: opened.append(given))
     home = harness.url.removesuffix("/mcp")
     with Loopback(max_body=1 << 20) as other:
         other.start(hostile_page)
