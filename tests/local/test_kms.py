@@ -197,6 +197,7 @@ def test_an_unsigned_request_is_refused(kms: Kms, connect: Callable[[str], HTTPC
     ("target", "body", "kind"),
     [
         ("ListKeys", b"[]", "SerializationException"),
+        ("Decrypt", '{"CiphertextBlob": "é"}'.encode(), "ValidationException"),
         ("ListKeys", b"{", "SerializationException"),
         ("Decrypt", b"{}", "ValidationException"),
         ("Decrypt", b'{"CiphertextBlob": 7}', "ValidationException"),

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -182,7 +181,7 @@ def _ciphertext(params: dict[str, Any]) -> bytes:
     """Return the ciphertext of a request; b"" if it is missing, or not base64."""
     try:
         return base64.b64decode(params.get("CiphertextBlob") or "")
-    except (TypeError, binascii.Error):
+    except (TypeError, ValueError):
         return b""
 
 
