@@ -178,21 +178,23 @@ def test_a_poll_during_an_outage_of_kms_leaves_the_client_at_its_event(client: C
 # ---- The function
 
 
-def test_a_death_behind_the_front_door_is_an_error_at_once() -> None:
-    deployment = Deployment(*ALL, placement="behind the front door")
+def die_after_the_answer(placement: str) -> tuple[Deployment, Client]:
+    """Answer a question; the function's process dies before its response."""
+    deployment = Deployment(*ALL, placement=placement)
     client = deployment.initialized_client()
     id_ = start_resolving(client)
     deployment.on_round = Once(lambda: True)
     client.accept(id_, why="Fixed")
+    return deployment, client
+
+
+def test_a_death_behind_the_front_door_is_an_error_at_once() -> None:
+    _, client = die_after_the_answer("behind the front door")
     assert error_message(client.resume()) == TIMEOUT_MESSAGE
 
 
 def test_a_death_of_a_function_without_a_front_door_is_an_error_after_its_timeout() -> None:
-    deployment = Deployment(*ALL, placement="direct")
-    client = deployment.initialized_client()
-    id_ = start_resolving(client)
-    deployment.on_round = Once(lambda: True)
-    client.accept(id_, why="Fixed")
+    deployment, client = die_after_the_answer("direct")
     assert read_retry(client.resume()) == 500
     deployment.clock.advance(60)
     assert error_message(client.resume()) == TIMEOUT_MESSAGE
