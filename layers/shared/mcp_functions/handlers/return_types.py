@@ -12,12 +12,11 @@ Content inside another value, as in `dict[str, Image]`, is an error: no client w
 from __future__ import annotations
 
 import sys
-import types
 from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
 from mcp_functions.protocol.plain_values import content_kind_of_type
-from mcp_functions.schemas.type_reader import read_type
+from mcp_functions.schemas.type_reader import UNIONS, read_type
 
 if TYPE_CHECKING:
     from mcp_functions.rounds.low_level import InputRequiredResult
@@ -94,7 +93,7 @@ def _without_annotated(annotation: object) -> object:
 
 def union_members(annotation: object) -> tuple[Any, ...]:
     """Return the members of a union; of any other annotation, the annotation."""
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    return get_args(annotation) if get_origin(annotation) in UNIONS else (annotation,)
 
 
 def make_union(members: tuple[Any, ...]) -> object:
