@@ -30,7 +30,7 @@ from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import APP_FORM_URI, CALL_METHODS, TASK_METHODS
+from mcp_functions.protocol.constants import CALL_METHODS, TASK_METHODS
 from mcp_functions.protocol.errors import FunctionStopped
 from mcp_functions.settings import read as read_settings
 
@@ -145,7 +145,7 @@ class FrontDoor:
         catalog = self._catalog
         method = request.method
         params = request.params
-        if method == "resources/read" and params.get("uri") == APP_FORM_URI and catalog.get("asks"):
+        if lookup.asks_for_form(catalog, method, params):
             # The page of the toolkit's form, an app that shows questions to the user, is the same for all tools.
             return lookup.form_result(self._settings.server_info)
         if method in TASK_METHODS and catalog.get("tasks"):

@@ -23,7 +23,7 @@ from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.handlers.lookup import form_result
 from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import APP_FORM_URI, CALL_METHODS, LOG_LEVELS, META_LOG_LEVEL, TASK_METHODS
+from mcp_functions.protocol.constants import CALL_METHODS, LOG_LEVELS, META_LOG_LEVEL, TASK_METHODS
 from mcp_functions.protocol.errors import Crash, InvalidParams
 from mcp_functions.protocol.messages import MAX_ID_CHARS, Result, complete, is_dict_of, is_id, value_at
 
@@ -83,8 +83,7 @@ class Dispatcher:
         """Find the handler that a call names, check the call, and run the handler."""
         method = request.method
         params = request.params
-        asks_for_form = method == "resources/read" and params.get("uri") == APP_FORM_URI
-        if asks_for_form and self.catalog.get("asks"):  # `asks`: the tools of this function that ask their user
+        if lookup.asks_for_form(self.catalog, method, params):
             return form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
         handler = self._handler_of(target)

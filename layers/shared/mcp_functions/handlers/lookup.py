@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import CAPABILITIES, COMPANION_SUFFIXES, LIST_NAMES, UNLISTED_KEY
 from mcp_functions.protocol import header_parameters
-from mcp_functions.protocol.constants import TASK_METHODS
+from mcp_functions.protocol.constants import APP_FORM_URI, TASK_METHODS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.tuples import NamedTuple
@@ -142,6 +142,11 @@ def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, 
     if function not in functions:
         raise UnknownTask
     return function
+
+
+def asks_for_form(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> bool:
+    """Tell whether a request reads the toolkit's form, which every function has whose tools ask their user."""
+    return method == "resources/read" and params.get("uri") == APP_FORM_URI and bool(catalog.get("asks"))
 
 
 def form_result(server: Mapping[str, str]) -> Result:
