@@ -31,7 +31,7 @@ from mcp_functions.protocol.plain_values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# What a function may return, for the error text if it returns something else.
+# The end of an error text: the types that a function may return.
 TOOL_RETURNS = (
     "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 )
@@ -46,11 +46,11 @@ def call_tool_result(
 
     Args:
         value: the return value: text, content, a list with content in it, or any value that JSON can carry.
-        promises_structured: True if the signature promises structured content. Then text and None are such content.
+        promises_structured: True if the signature promises structured content. Then text and None are structured too.
         promises_list: True if the signature promises a list of content. Then an empty list is a list of content.
 
     Raises:
-        DeveloperError: the function may not return such a value.
+        DeveloperError: a tool may not return a value of this type.
     """
     if not promises_structured:
         if isinstance(value, str):
@@ -81,7 +81,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
         description: the description of the prompt, for a value without one.
 
     Raises:
-        DeveloperError: a prompt may not return such a value.
+        DeveloperError: a prompt may not return a value of this type.
     """
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
@@ -109,7 +109,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         mime_type: the MIME type of the resource, for a value without one.
 
     Raises:
-        DeveloperError: a resource may not return such a value.
+        DeveloperError: a resource may not return a value of this type.
     """
     items = value if isinstance(value, list | tuple) else [value]
     if content_kind(value) == WHOLE_RESULT and hasattr(value, "contents"):
