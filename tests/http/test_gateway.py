@@ -119,6 +119,16 @@ def test_a_notification_reaches_no_handler() -> None:
     assert send(wire.event(notification), handle)["statusCode"] == 202
 
 
+def test_a_notification_is_checked_like_a_request() -> None:
+    """Its media type and its caller are checked, so a stopped or unknown caller learns it from every message."""
+    notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}}
+    assert error(send(wire.event(notification, headers={"content-type": "text/plain"}))) == (415, -32600)
+    claims = {"iss": "https://another.example", "sub": "ann"}
+    event = wire.event(notification, context={"authorizer": {"jwt": {"claims": claims}}})
+    settings = SETTINGS._replace(auth_mode="jwt", jwt_issuer="https://id.example", jwt_audiences=("shop",))
+    assert send(event, settings=settings)["statusCode"] == 401
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

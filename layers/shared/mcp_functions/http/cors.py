@@ -2,9 +2,10 @@
 
 A browser sends the origin of its page as `Origin`, for example "https://host.example". Before a request that a plain
 form could not send, the browser asks with a preflight (an OPTIONS request) whether the page may send the request.
-Clients that are no browsers send neither.
+Clients that are no browsers send no preflight, and no `Origin`.
 
-A page sends its own access token, and never a cookie. So no response has `Access-Control-Allow-Credentials`.
+A page sends its access token itself, and no cookie. So no response has `Access-Control-Allow-Credentials`, which
+lets a browser add cookies.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ REQUEST_HEADERS = (
 )  # fmt: skip
 SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # AWS Signature Version 4
 RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"  # the headers that a page may read
-PREFLIGHT_HEADERS = {"origin", "access-control-request-method"}  # each preflight has these two
+REQUIRED_IN_PREFLIGHT = {"origin", "access-control-request-method"}
 MAX_AGE_SECONDS = 600  # a browser may cache the response of a preflight for so long
 
 
@@ -36,7 +37,7 @@ def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, 
         origin: the Origin of the request; None if no web page sent it.
         allowed: the origins of the pages that may call this server.
     """
-    headers = {"vary": "Origin"}
+    headers = {"vary": "Origin"}  # a cache keeps one response for each origin
     if origin is not None and origin in allowed:
         headers["access-control-allow-origin"] = origin
         headers["access-control-expose-headers"] = RESPONSE_HEADERS
@@ -45,18 +46,18 @@ def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, 
 
 def is_preflight(request: HttpRequest) -> bool:
     """Check whether a request is a preflight. A preflight never has a token, so it is answered without one."""
-    return request.method == "OPTIONS" and PREFLIGHT_HEADERS.issubset(request.headers)
+    return request.method == "OPTIONS" and REQUIRED_IN_PREFLIGHT.issubset(request.headers)
 
 
-def preflight(methods: str, auth_mode: AuthMode, parameters: Iterable[str]) -> dict[str, str]:
+def preflight_headers(methods: str, auth_mode: AuthMode, parameter_headers: Iterable[str]) -> dict[str, str]:
     """Return the headers of a preflight response, in addition to `response_headers`.
 
     Args:
         methods: the HTTP methods of the path, separated by commas.
         auth_mode: how callers authenticate.
-        parameters: the `Mcp-Param-*` headers that the tools read.
+        parameter_headers: the `Mcp-Param-*` headers that the tools read.
     """
-    headers = [*REQUEST_HEADERS, *parameters]
+    headers = [*REQUEST_HEADERS, *parameter_headers]
     if auth_mode == "iam":
         headers += SIGNATURE_HEADERS
     return {

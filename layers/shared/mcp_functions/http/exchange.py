@@ -1,7 +1,7 @@
 """One HTTP exchange: the checks from the HTTP request to the handlers, in the order of the specification.
 
     step                                                   the response, if the exchange ends here
-    1. Origin, well-known paths, preflight, metadata       403, 404, 204 or 200 (`_without_message`)
+    1. Origin, well-known paths, preflight, metadata       403, 404, 204 or 200
     2. did the operator stop this function?                503
     3. is it a client of the revisions of 2025?            that of `mcp_functions.legacy`
     4. HTTP method, size, JSON, the message, media type    405, 413, 400 or 415
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.observability import Notes
-    from mcp_functions.protocol.messages import AnyResult
+    from mcp_functions.protocol.messages import AnyResult, Identity
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
 
-Message: TypeAlias = "tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]"  # a message, and its HTTP request
-Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # the same for a message that a dialect translated
+# A request that a dialect translated, and the HTTP request with the headers for it.
+Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"
 
 WELL_KNOWN = "/.well-known/"  # the paths of documents begin with it (RFC 8615)
 
@@ -77,20 +77,17 @@ class HttpExchange:
 
     def respond(self, endpoint: Endpoint, now: float) -> Response:
         """Respond to the request at the time `now`, unix seconds."""
-        http = self._http
-        response = self._without_message(endpoint)
+        response = self._respond_before_reading(endpoint)
         if response is not None:
             return response
         if endpoint.is_stopped:
             raise FunctionStopped
-        if endpoint.handle_legacy and http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
-            response = endpoint.handle_legacy(http, self._event, self._context)
-            # None: a message of this revision whose version header is missing or wrong. The checks below refuse it.
-            if response is not None:
-                return response
-        if http.method != "POST":
+        response = self._respond_to_legacy(endpoint)
+        if response is not None:
+            return response
+        if self._http.method != "POST":
             return self._method_not_allowed("POST")
-        return self._answer(endpoint, now)
+        return self._respond_to_message(endpoint, now)
 
     def error_response(self, raised: BaseException) -> Response:
         """Respond with an error, which repeats the id of the request if the id could be read."""
@@ -100,8 +97,8 @@ class HttpExchange:
             request_id = error.id  # the reader of an invalid message may have found the id in it
         return responses.failure(error, request_id)
 
-    def _without_message(self, endpoint: Endpoint) -> Response | None:
-        """Respond where HTTP alone decides, before the caller is known; None if the body may hold a message."""
+    def _respond_before_reading(self, endpoint: Endpoint) -> Response | None:
+        """Respond where the path and the headers decide; None if the body may hold a message."""
         http = self._http
         origin = http.headers.get("origin")
         # Basic/transports: "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
@@ -118,10 +115,20 @@ class HttpExchange:
             return self._document(endpoint, document)
         return None
 
+    def _respond_to_legacy(self, endpoint: Endpoint) -> Response | None:
+        """Respond to a client of 2025; None for a message of this revision, or where no such client is served.
+
+        A message of this revision may lack its version header, or have a wrong one. A later step refuses it.
+        """
+        is_of_this_revision = self._http.headers.get("mcp-protocol-version") == PROTOCOL_VERSION
+        if endpoint.handle_legacy is None or is_of_this_revision:
+            return None
+        return endpoint.handle_legacy(self._http, self._event, self._context)
+
     def _preflight(self, endpoint: Endpoint, methods: str) -> Response:
         """Tell a browser which requests its page may send."""
         self._notes.method = "preflight"
-        headers = cors.preflight(methods, endpoint.settings.auth_mode, endpoint.header_parameters)
+        headers = cors.preflight_headers(methods, endpoint.settings.auth_mode, endpoint.header_parameters)
         return responses.empty(204, headers)
 
     def _document(self, endpoint: Endpoint, document: Mapping[str, Any]) -> Response:
@@ -137,33 +144,32 @@ class HttpExchange:
         self._notes.reason = "http_method"
         return responses.empty(405, {"allow": allowed})
 
-    def _answer(self, endpoint: Endpoint, now: float) -> Response:
-        """Answer the message in the body, in the order of the specification's checks."""
+    def _respond_to_message(self, endpoint: Endpoint, now: float) -> Response:
+        """Respond to the message in the body, in the order of the specification's checks."""
         http, message = _read_message(self._http, endpoint)
         self._note_message(message)
         if is_request(message):
             self._id = message["id"]
-            events.check_media_type(http)  # not earlier, so that the error has the id
-            request = self._checked_request(http, message, endpoint.settings, now)
-            result = endpoint.handle_request(request)
-            self._note_result(result)
-            return responses.success(http, result, message["id"])
-        headers.check_no_contradiction(message, http.headers)
-        return responses.empty(202)  # for a notification, "the server MUST return HTTP status code 202"
-
-    def _checked_request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
-        """Return the request for the handlers, if its caller and its headers pass the checks."""
-        lambda_deadline = events.lambda_deadline(self._context, now)
-        gateway_deadline = events.gateway_deadline(http, lambda_deadline, now)
+        events.check_media_type(http)  # not earlier, so that the error has the id
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
-        caller = identity.admit(http, settings, now)
+        caller = identity.admit(http, endpoint.settings, now)
+        if not is_request(message):
+            headers.check_no_contradiction(message, http.headers)
+            return responses.empty(202)  # for a notification, "the server MUST return HTTP status code 202"
         headers.check_request(message, http.headers)
+        result = endpoint.handle_request(self._make_request(http, message, caller, now))
+        self._note_result(result)
+        return responses.success(http, result, message["id"])
+
+    def _make_request(self, http: HttpRequest, message: JSONRPCRequest, caller: Identity, now: float) -> Request:
+        """Make the request for the handlers, of a message that passed the checks."""
+        lambda_deadline = events.lambda_deadline(self._context, now)
         return Request(
             message=message,
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            gateway_deadline=gateway_deadline,
+            gateway_deadline=events.gateway_deadline(http, lambda_deadline, now),
             event=self._event,
             scopes=caller.scopes,
             lambda_deadline=lambda_deadline,
@@ -196,7 +202,7 @@ def note_method(notes: Notes, method: str) -> None:
         notes.handler = observability.UNKNOWN
 
 
-def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
+def _read_message(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
     """Return the message in the body, and the HTTP request with the headers for it.
 
     These are the headers of `http`, unless a dialect has translated the message and changed the headers with it.

@@ -29,12 +29,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.errors import McpError
 
-RESERVED_SECONDS = 0.25  # the wait ends so long before the gateway's deadline: the client still gets an error
+RESERVED_SECONDS = 0.25  # from the end of the wait to the gateway's deadline: the time to send the client an error
 MIN_WAIT_SECONDS = 1.0  # the shortest wait, even after the deadline: the function may have acted, and can still answer
-LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)  # API Gateway stops waiting after 30 s
-# Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
-# environment does not learn that the other side closed the connection.
-IDLE_SECONDS = 30.0
 # Errors of the Invoke API, and of a connection that could not be made: the function did not run.
 DID_NOT_RUN = {
     "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
@@ -48,12 +44,12 @@ T = TypeVar("T")
 
 
 def forward(
-    client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
+    get_client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
     """Invoke a function with an event, and return its HTTP response.
 
     Args:
-        client: returns the client of the Invoke API.
+        get_client: returns the client of the Invoke API.
         function: the name of the Lambda function.
         event: the event of the request.
         seconds: the time until the gateway stops waiting.
@@ -66,7 +62,7 @@ def forward(
 
     def invoke() -> bytes:
         try:
-            invoked = client().invoke(FunctionName=function, Payload=event_json)
+            invoked = get_client().invoke(FunctionName=function, Payload=event_json)
             payload: bytes = invoked["Payload"].read()
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             raise _invoke_error(error) from None  # the text of the cause may quote the event
@@ -114,14 +110,14 @@ def _invoke_error(error: Exception) -> McpError:
     code = read_failure(error).code
     reason = f"invoke_{code}"
     if code == "TooManyRequestsException":
-        return errors.Busy(reason)
+        return errors.Busy(reason=reason)
     if code in DID_NOT_RUN:
-        return errors.TemporarilyUnavailable(reason)
+        return errors.TemporarilyUnavailable(reason=reason)
     if code == "RequestTooLargeException":
         return errors.ContentTooLarge(reason=reason)
     if any(word in code for word in BROKEN_CONNECTION_WORDS):
         return errors.OutcomeUnknown(reason=reason)
-    return errors.Misconfigured(reason)  # every other error, such as a missing permission, needs the operator
+    return errors.Misconfigured(reason=reason)  # every other error, such as a missing permission, needs the operator
 
 
 def _function_error(payload: bytes) -> McpError:
@@ -160,6 +156,12 @@ def _read_object(payload: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)  # API Gateway stops waiting after 30 s
+# Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
+# environment does not learn that the other side closed the connection.
+IDLE_SECONDS = 30.0
 
 
 class LambdaClient(Protocol):

@@ -18,7 +18,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.protocol.messages import Identity, Principal, value_at
+from mcp_functions.protocol.messages import Identity, Principal
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
@@ -53,10 +53,10 @@ def admit(request: HttpRequest, settings: Settings, now: float) -> Identity:
         from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments have this key
         from mcp_functions.seal.binding import caller_id  # noqa: PLC0415
 
-        names = pseudonyms(settings.caller_key_arn)
+        callers = pseudonyms(settings.caller_key_arn)
         id_ = caller_id(caller.principal, request.address)
-        names.log_caller(id_, now)  # first, so that the log line of a refused caller has the pseudonym, too
-        names.refuse_stopped_caller(id_, settings.stopped_callers, now)
+        callers.log_caller(id_, now)  # first, so that the log line of a refused caller has the pseudonym, too
+        callers.refuse_stopped_caller(id_, settings.stopped_callers, now)
     return caller
 
 
@@ -69,30 +69,32 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     """
     if settings.auth_mode == "none":
         return Identity()
+    authorizer = request.context.get("authorizer")
     if settings.auth_mode == "iam":
-        return Identity(_iam_principal(value_at(request.context, "authorizer", "iam")))
-    claims = value_at(request.context, "authorizer", "jwt", "claims")
-    if not isinstance(claims, dict):
-        raise _no_caller(settings.auth_mode)
-    from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
+        return Identity(_iam_principal(authorizer))
+    match authorizer:
+        case {"jwt": {"claims": dict(claims)}}:
+            from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
-    return access_tokens.check_claims(claims, request.context, settings, now)
+            return access_tokens.check_claims(claims, request.context, settings, now)
+    raise _missing_caller(settings.auth_mode)
 
 
-def _iam_principal(iam: object) -> Principal:
+def _iam_principal(authorizer: object) -> Principal:
     """Return the principal that signed a request with IAM."""
-    account = value_at(iam, "accountId")
-    user = value_at(iam, "userId")  # and not userArn: a user or role that is created again has another userId
-    if not (account and isinstance(account, str) and user and isinstance(user, str)):
-        raise _no_caller(auth_mode="iam")
-    subject = f"{account}/{user}"
+    match authorizer:
+        # `userId` and not `userArn`: a user or role that is created again has another userId.
+        case {"iam": {"accountId": str(account), "userId": str(user), **iam}} if account and user:
+            subject = f"{account}/{user}"
+        case _:
+            raise _missing_caller(auth_mode="iam")
     # All users of a Cognito identity pool share one role and one session name. Only the identity tells them apart.
-    identity = value_at(iam, "cognitoIdentity", "identityId")
-    if identity:
-        subject += f"/{identity}"
+    match iam.get("cognitoIdentity"):
+        case {"identityId": identity} if identity:
+            subject += f"/{identity}"
     return Principal(iss="aws:iam", sub=subject, client="")
 
 
-def _no_caller(auth_mode: str) -> Misconfigured:
-    message = f"AuthMode is {auth_mode}, but the event carries no such caller: the route has no authorizer"
-    return Misconfigured(message)
+def _missing_caller(auth_mode: str) -> Misconfigured:
+    """Return the error for an event whose authorizer names no caller of this mode."""
+    return Misconfigured(f"AuthMode is {auth_mode}, but the event carries no such caller: the route has no authorizer")
