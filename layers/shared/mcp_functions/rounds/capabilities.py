@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mcp_functions.protocol.messages import Principal
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -98,9 +97,9 @@ class Caller(Capability):
     def __init__(self, round_: Round) -> None:
         """Read the principal of the round's request."""
         super().__init__(round_)
-        self.known = round_.request.principal is not None
-        principal = round_.request.principal or Principal("", "", "")
-        self.issuer = principal.iss
-        self.subject = principal.sub
-        self.client = principal.client
+        principal = round_.request.principal
+        self.known = principal is not None
+        self.issuer = principal.iss if principal else ""
+        self.subject = principal.sub if principal else ""
+        self.client = principal.client if principal else ""
         self.scopes = round_.request.scopes

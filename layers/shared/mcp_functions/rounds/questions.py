@@ -6,9 +6,9 @@ round, so it asks the same questions again:
     round 1    elicit("seat", "Which seat?", Seat)    no answer yet: the round ends, and the client gets the question
     round 2    elicit("seat", "Which seat?", Seat)    the request brought the answer, and the function gets it
 
-A question is known by its key and its fingerprint, a digest of the JSON that the client gets. The sealed state, which no
-client can change, has the fingerprints of the questions that a round asked. So a response counts only if the previous
-round asked this question. `Record.answers` keeps the response for all later rounds.
+A question is known by its key and its fingerprint, a digest of the JSON that the client gets. The sealed state, which
+no client can change, has the fingerprints of the questions that a round asked. So a response counts only if the
+previous round asked this question. `Record.answers` keeps the response for all later rounds.
 """
 
 from __future__ import annotations

@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 # difference between the clock of this machine and the clock of the gateway, which sets the deadline.
 MARGIN_SECONDS = 2.0
 
-# The rules for authors. `Round.fail` raises the error of a rule, with a value for each `{name}` in it.
-ASKED_IN_STEP = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
-NO_PROGRESS = "a round that ends without a question must have recorded a step, or it would only repeat itself"
-
 # The step that runs the calling code. Tasks and threads that a step started keep this value after the step has ended.
 step_of_context: ContextVar[StepCall | None] = ContextVar("step_of_context", default=None)
 
@@ -168,7 +164,8 @@ class Round:
         self.raise_kept_error()
         step = self.current_step()
         if questions and step:
-            self.fail(ASKED_IN_STEP, question=questions[0].key, step=step.step_key)
+            rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
+            self.fail(rule, question=questions[0].key, step=step.step_key)
         with self.lock:
             if self.handler_returned:
                 raise InputRequired
@@ -194,7 +191,7 @@ class Round:
         """
         self.raise_kept_error()
         if not self.has_recorded_step:
-            self.fail(NO_PROGRESS)
+            self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
             error = ToolError(
                 f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "
