@@ -22,7 +22,6 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
-    from typing import Self
 
     from mcp_functions.rounds.round import Round
 
@@ -36,7 +35,7 @@ class Capability:
     logs: ClassVar[bool] = False  # True if it sends log messages, which the server then advertises
 
     def __init__(self, round_: Round) -> None:
-        """Keep the round in which the function runs."""
+        """Keep the round in which the function runs. A subclass with types in brackets gets these as well."""
         self._round = round_
 
     @classmethod
@@ -50,11 +49,6 @@ class Capability:
         Raises:
             TypeError: they are wrong.
         """
-
-    @classmethod
-    def for_round(cls, round_: Round, _type_args: tuple[Any, ...]) -> Self:
-        """Make the capability for one round. A capability that takes types overrides this, too."""
-        return cls(round_)
 
 
 class Ask(NamedTuple):

@@ -5,7 +5,8 @@
 
 A call that asks takes several requests. At a question without an answer, an exception ends the author's function, and
 the client gets the question. The client repeats its request with a response, and the function runs again from its first
-line. Now it gets past the question (`Round.ask`). The response has the user's action, and what the user filled in:
+line. Now the same call returns the answer (`Round.ask`). The response has the user's action, and what the user filled
+in:
 
     {"action": "accept", "content": {"row": 7}}     `elicit` returns Seat(row=7); `elicit.url` returns None
     {"action": "accept", "content": {"row": "x"}}   the user is asked again (`InvalidAnswer`)
@@ -50,72 +51,10 @@ class Cancelled(NotAnswered):
     text = "The user dismissed without answering"
 
 
-class ElicitRequest(InputRequest):
-    """Asks the user to fill in a form (client/elicitation, "Form Mode")."""
-
-    def __init__(self, message: str, form: TypeForm[Any]) -> None:
-        """Take the text for the user, and the type of the answer, as `Elicit.__call__` does."""
-        self.message = message
-        self.form = form
-
-    @staticmethod
-    def url(message: str, url: str) -> ElicitUrlRequest:
-        """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
-        return ElicitUrlRequest(message, url)
-
-    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
-        """Return an ElicitRequest as JSON, with the function that reads its ElicitResult."""
-        form = forms.read_form(self.form, key, camel_case=camel_case)
-
-        def read(response: JSONObject) -> object:
-            _check_accepted(key, self.message, response)
-            return form.accept(response.get("content"))
-
-        params = {"mode": "form", "message": self.message, "requestedSchema": form.schema()}
-        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
-
-
-class ElicitUrlRequest(InputRequest):
-    """Asks the user to open a page (client/elicitation, "URL Mode"). Its answer is None: a page has no content."""
-
-    def __init__(self, message: str, url: str) -> None:
-        """Take the reason why the user should open the page, and its address."""
-        self.message = message
-        self.url = url
-
-    def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
-        """Return an ElicitRequest as JSON, with the function that reads its ElicitResult.
-
-        A user who agrees to open the page may not finish there. So a function asks in a loop, `while not
-        connected(user): elicit.url(…)`, and its second call must ask the user again (`read_once`).
-        """
-        _check_url(self.url)
-
-        def read(response: JSONObject) -> None:
-            _check_accepted(key, self.message, response)
-
-        params = {"mode": "url", "message": self.message, "url": self.url}
-        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read, read_once=True)
-
-
-class Question(AnyQuestion[Answer]):
-    """A form, asked with other questions: `elicit.together(Question("where", "Where to?", City), …)`."""
-
-    request: ElicitRequest
-
-    def __init__(self, key: str, message: str, form: TypeForm[Answer]) -> None:
-        """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
-        super().__init__(key, ElicitRequest(message, form))
-
-    def formatted(self, arguments: Mapping[str, Any]) -> Question[Answer]:
-        """Return the question with arguments in place of `{name}` in its message."""
-        return Question(self.key, self.request.message.format(**arguments), self.request.form)
-
-
 class Elicit(Capability):
     """Asks the user: `seat = elicit("seat", "Where would you like to sit?", Literal["window", "aisle"])`."""
 
-    needs_state = True
+    needs_state = True  # an unanswered question ends the round
     asks = True
 
     def __call__(self, key: str, message: str, form: TypeForm[Answer]) -> Answer:
@@ -184,6 +123,68 @@ class Elicit(Capability):
     def url_possible(self) -> bool:
         """Whether this user can be asked to open pages."""
         return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation", "url")
+
+
+class Question(AnyQuestion[Answer]):
+    """A form, asked with other questions: `elicit.together(Question("where", "Where to?", City), …)`."""
+
+    request: ElicitRequest
+
+    def __init__(self, key: str, message: str, form: TypeForm[Answer]) -> None:
+        """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
+        super().__init__(key, ElicitRequest(message, form))
+
+    def formatted(self, arguments: Mapping[str, Any]) -> Question[Answer]:
+        """Return the question with arguments in place of `{name}` in its message."""
+        return Question(self.key, self.request.message.format(**arguments), self.request.form)
+
+
+class ElicitRequest(InputRequest):
+    """Asks the user to fill in a form (client/elicitation, "Form Mode")."""
+
+    def __init__(self, message: str, form: TypeForm[Any]) -> None:
+        """Take the text for the user, and the type of the answer, as `Elicit.__call__` does."""
+        self.message = message
+        self.form = form
+
+    @staticmethod
+    def url(message: str, url: str) -> ElicitUrlRequest:
+        """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
+        return ElicitUrlRequest(message, url)
+
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
+        """Return an ElicitRequest as JSON, with the function that reads its ElicitResult."""
+        form = forms.read_form(self.form, key, camel_case=camel_case)
+
+        def read(response: JSONObject) -> object:
+            _check_accepted(key, self.message, response)
+            return form.accept(response.get("content"))
+
+        params = {"mode": "form", "message": self.message, "requestedSchema": form.schema()}
+        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
+
+
+class ElicitUrlRequest(InputRequest):
+    """Asks the user to open a page (client/elicitation, "URL Mode"). Its answer is None: a page has no content."""
+
+    def __init__(self, message: str, url: str) -> None:
+        """Take the reason why the user should open the page, and its address."""
+        self.message = message
+        self.url = url
+
+    def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
+        """Return an ElicitRequest as JSON, with the function that reads its ElicitResult.
+
+        A user who agrees to open the page may not finish there. So a function asks in a loop, `while not
+        connected(user): elicit.url(…)`, and its second call must ask the user again (`read_once`).
+        """
+        _check_url(self.url)
+
+        def read(response: JSONObject) -> None:
+            _check_accepted(key, self.message, response)
+
+        params = {"mode": "url", "message": self.message, "url": self.url}
+        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read, read_once=True)
 
 
 def _check_url(url: str) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.record import Record
 
 ACTIONS = ("accept", "decline", "cancel")
-MAX_TIMES_ASKED = 10_000  # of one question in one round
+MAX_TIMES_ASKED = 10_000  # in one round; a loop that waits for another answer would never end: an answer never changes
 # A new version of a function may change a question between two rounds. If a question changes more often, its key or its
 # message comes from a clock or from chance, and the function would never get an answer.
 MAX_MESSAGE_CHANGES = 2
@@ -37,7 +37,7 @@ MAX_KEY_CHANGES = 1
 
 
 class Outcome(NamedTuple):
-    """What the author's function gets for a question, if the client need not answer it first."""
+    """What the author's function gets for a question: an answer, an exception, or nothing yet."""
 
     answer: object = None
     error: Exception | None = None  # raised in place of the answer: the user declined, for example
@@ -45,14 +45,14 @@ class Outcome(NamedTuple):
 
 
 class AskedQuestion:
-    """A question of this round."""
+    """A question of this round, which the function may ask more than once."""
 
     def __init__(self, fingerprint: str, open_request: JSONObject | None = None) -> None:
-        """Begin with a question that `Questions.ask` has not counted yet."""
+        """Take the fingerprint of the question, which the function has not asked yet, and the request if it is open."""
         self.fingerprint = fingerprint
         self.open_request = open_request  # what the client has to answer; None if nothing
         self.times_asked = 0  # it stays 0 for a low-level function, which returns its questions
-        self.was_answered = False  # True once the function has read a response, also an invalid one
+        self.was_answered = False  # True if the client sent a response, also an invalid one
 
 
 class Questions:

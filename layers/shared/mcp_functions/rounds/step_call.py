@@ -47,12 +47,7 @@ class StepCall:
     """
 
     def __init__(
-        self,
-        round_: Round,
-        key: str,
-        function: Callable[..., Any],
-        args: Sequence[object],
-        kwargs: Mapping[str, object],
+        self, round_: Round, key: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
         """Prepare the call `function(*args, **kwargs)`; the function does not run yet.
 

@@ -37,7 +37,7 @@ R = TypeVar("R")
 class Step(Capability):
     """Runs a function once in a conversation: `flight = step("reserve", reserve, city)`."""
 
-    needs_state = True
+    needs_state = True  # the record of the steps is in the sealed state
 
     def __init__(self, round_: Round, max_seconds: float | None = None) -> None:
         """Record when the conversation began; `max_seconds` is the longest duration of a step (`within`)."""
