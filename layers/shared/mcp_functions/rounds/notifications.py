@@ -32,7 +32,7 @@ class Progress(Capability):
         numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"  # "3 of 0" would say nothing
         self._round.progress_message = message or numbers
         show_progress = progress_listener.get()
-        if show_progress:  # only on the author's machine
+        if show_progress:  # set only where the author runs the function locally
             show_progress(progress, total)
         self._notify(progress, total, message)
 
@@ -63,7 +63,8 @@ class Log(Capability):
         """Send one message, if this request asked for its level.
 
         Args:
-            level: the severity: debug, info, notice, warning, error, critical, alert or emergency.
+            level: the severity: debug, info, notice, warning, error, critical, alert or emergency. The first five are
+                methods, too.
             data: the message, any JSON value.
             logger: the name of the source.
 
@@ -83,9 +84,8 @@ class Log(Capability):
                 params["logger"] = logger
             dumps(params)  # NaN, for example, must fail at the author's line, and not when the response is written
         except (TypeError, ValueError):
-            self._round.fail(
-                "JSON cannot carry what log.{level} was given ({type})", level=level, type=type(data).__name__
-            )
+            rule = "JSON cannot carry what log.{level} was given ({type})"
+            self._round.fail(rule, level=level, type=type(data).__name__)
         self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
 
     def debug(self, data: object, *, logger: str | None = None) -> None:

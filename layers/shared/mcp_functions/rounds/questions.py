@@ -37,7 +37,7 @@ MAX_KEY_CHANGES = 1
 
 
 class Outcome(NamedTuple):
-    """What the author's function gets for a question: an answer, an exception, or nothing yet."""
+    """The outcome of a question: an answer, an exception, or nothing until the client answers."""
 
     answer: object = None
     error: Exception | None = None  # raised in place of the answer: the user declined, for example
@@ -155,10 +155,12 @@ class Questions:
         self._record.answers.pop(key, None)
 
     def count_lost_answer(self) -> None:
-        """At the end of a round, count that its function asked an answered question again, under another key.
+        """Count this round if its function asked an answered question again, under another key.
+
+        The round calls this at its end, when it knows which answers the function has read.
 
         Raises:
-            DeveloperError: that happened in too many rounds in a row, so the function changes a key in every round.
+            DeveloperError: too many rounds in a row did this, so the function changes the key in every round.
         """
         renamed = self._find_renamed_key()
         self._record.lost_answers = self._record.lost_answers + 1 if renamed else 0

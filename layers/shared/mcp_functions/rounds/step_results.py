@@ -50,7 +50,7 @@ def read_return_type(function: Callable[..., Any]) -> JsonType | None:
 
 
 def _return_annotation(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - an annotation may be anything
-    """Return what the caller of a function gets, as its annotation says; None if it says nothing."""
+    """Return what the caller of a function gets, as its annotation says; None without an annotation."""
     if isinstance(function, type):
         return function  # the caller of a class gets an instance of it
     if not inspect.isroutine(function):
