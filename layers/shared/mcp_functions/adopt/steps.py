@@ -54,7 +54,7 @@ class AdoptedStep:
     def _step_of_round() -> Step | None:
         """Return the capability `Step` of the round; None if the call does not ask, so that nothing replays."""
         round_ = current_round.get()
-        return Step.for_round(round_, ()) if round_ else None
+        return Step(round_) if round_ else None
 
 
 step = AdoptedStep()

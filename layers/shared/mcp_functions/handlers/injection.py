@@ -102,7 +102,7 @@ class Injection(NamedTuple):
         values: dict[str, Any] = copy_json(arguments)
         values |= self.ask_questions(arguments, round_)
         for name, declared in self.capabilities.items():
-            values[name] = declared.capability.for_round(round_, declared.types)
+            values[name] = declared.capability(round_, *declared.types)
         for name, get_value in self.shared_values.items():
             values[name] = get_value()
         return values

@@ -292,11 +292,11 @@ class ToolError(Exception):
 class NotAnswered(Exception):
     """The user gave no answer: `Declined` or `Cancelled`. If a tool does not catch it, the model reads its text."""
 
-    user_action = "did not answer"  # the verb of the text; each subclass has its own
+    text = "The user did not answer"  # of the exception, before the message of the question
 
     def __init__(self, key: str, message: str) -> None:
         """Keep the question's key, and the message that the user saw."""
-        super().__init__(f"The user {self.user_action}: {message}")
+        super().__init__(f"{self.text}: {message}")
         self.key = key
 
 

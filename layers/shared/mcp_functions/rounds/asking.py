@@ -1,12 +1,13 @@
-"""How a question of an author becomes a message for the client.
+"""How a question of an author reaches the client.
 
     1. elicit("seat", "Which seat?", Seat)          the author's function asks
     2. Question("seat", "Which seat?", Seat)        a key, and an `InputRequest` with the message and the type
     3. WireQuestion("seat", {"method": …}, read)    the JSON for the client, and a function that reads its response
-    4. round_.ask(wire_question)                    returns the answer, or ends the round with the question
+    4. round_.ask(wire_question)                    returns the answer if the client has sent it, or ends the round
 
-A call that asks takes several requests, and a round is one of them. The author's function runs from its first line in
-every round, so it asks the same questions again. A question keeps its key in all rounds, by which its answer is found.
+A call that asks takes several requests, and a round is one of them. If an answer is missing, the exception
+InputRequired ends the author's function. The next round runs the function from its first line, so it asks the same
+question again, and finds the answer by the question's key.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class WireQuestion(NamedTuple):
     # Returns the answer. It raises InvalidAnswer if the response does not fit the question, and any other exception if
     # the author's function should get that exception in place of an answer.
     read: Callable[[JSONObject], object]
-    # True if an answer counts once. A user may have to visit a page twice, for example to pay twice: if the function
-    # asks the question again in the same round, the user is asked again. See `elicit.url`.
+    # True if an answer counts once: when the function asks again in the same round, the user is asked again. A user may
+    # have to open a page a second time, because the first visit failed (`elicit.url`).
     read_once: bool = False
 
 
@@ -64,10 +65,10 @@ class InputRequest:
 
 
 class AnyQuestion(Generic[Answer_co]):
-    """The base class of questions that `elicit.together` can ask; the answer to an `AnyQuestion[Seat]` is a Seat."""
+    """A key and a request, which `elicit.together` can ask. The answer to an `AnyQuestion[Seat]` is a Seat."""
 
     def __init__(self, key: str, request: InputRequest) -> None:
-        """Take the key in `inputRequests`, and the request."""
+        """Take the key in `inputRequests`, by which the next rounds find the answer, and the request."""
         self.key = key
         self.request = request
 
@@ -77,13 +78,13 @@ class AnyQuestion(Generic[Answer_co]):
 
 
 def ask(round_: Round, question: AnyQuestion[Answer_co]) -> Answer_co:
-    """Return the answer to an author's question; if the question has none yet, end the round with it."""
+    """Return the answer to an author's question, or end the round with the question (`Round.ask`)."""
     answer: Answer_co = ask_together(round_, question)[0]
     return answer
 
 
 def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
-    """Return the answers to an author's questions; if some have none yet, end the round with these (`Round.ask`)."""
+    """Return the answers to an author's questions, or end the round with those that have no answer (`Round.ask`)."""
     camel_case = round_.request.camel_case
     try:
         wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]

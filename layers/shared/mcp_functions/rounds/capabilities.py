@@ -17,13 +17,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mcp_functions.protocol.messages import Principal
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
-    from typing import Self
 
     from mcp_functions.rounds.round import Round
 
@@ -37,7 +35,7 @@ class Capability:
     logs: ClassVar[bool] = False  # True if it sends log messages, which the server then advertises
 
     def __init__(self, round_: Round) -> None:
-        """Keep the round in which the function runs."""
+        """Keep the round in which the function runs. A subclass with types in brackets gets these as well."""
         self._round = round_
 
     @classmethod
@@ -51,11 +49,6 @@ class Capability:
         Raises:
             TypeError: they are wrong.
         """
-
-    @classmethod
-    def for_round(cls, round_: Round, _type_args: tuple[Any, ...]) -> Self:
-        """Make the capability for one round. A capability that takes types overrides this, too."""
-        return cls(round_)
 
 
 class Ask(NamedTuple):
@@ -98,9 +91,9 @@ class Caller(Capability):
     def __init__(self, round_: Round) -> None:
         """Read the principal of the round's request."""
         super().__init__(round_)
-        self.known = round_.request.principal is not None
-        principal = round_.request.principal or Principal("", "", "")
-        self.issuer = principal.iss
-        self.subject = principal.sub
-        self.client = principal.client
+        principal = round_.request.principal
+        self.known = principal is not None
+        self.issuer = principal.iss if principal else ""
+        self.subject = principal.sub if principal else ""
+        self.client = principal.client if principal else ""
         self.scopes = round_.request.scopes

@@ -3,8 +3,9 @@
     message = sample("summary", "Summarise …", max_tokens=200)    its model writes a message (client/sampling)
     folders = list_roots()                                        the folders in which it works, as URIs (client/roots)
 
-Each call makes a request for the client. `asking.ask` returns the answer, if the client has sent it by now. Otherwise
-`ask` ends the author's function, the client gets the request, and the function runs again when the answer comes.
+A call that asks takes several requests. If the client has not answered a question yet, an exception ends the author's
+function, and the client gets the question. When the answer comes, the function runs again from its first line, and gets
+the answer from the same call.
 """
 
 from __future__ import annotations
@@ -37,13 +38,12 @@ class Sample(Capability):
 
         Args:
             key: the request's key in `inputRequests`.
-            messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one
-                message of the user.
+            messages: the messages, as dicts or as SamplingMessage objects of the official SDK; a string is one message
+                of the user.
             max_tokens: the limit for the answer.
             options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
         """
-        request = CreateMessageRequest(messages, max_tokens, options)
-        return ask(self._round, SampleQuestion(key, request))
+        return ask(self._round, SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options)))
 
     @property
     def possible(self) -> bool:
@@ -52,14 +52,7 @@ class Sample(Capability):
 
 
 class CreateMessageRequest(InputRequest):
-    """Asks the client's model.
-
-    Args:
-        messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one message
-            of the user.
-        max_tokens: the limit for the answer.
-        options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
-    """
+    """Asks the client's model. Its arguments are those of `Sample.__call__`."""
 
     def __init__(
         self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] | None = None
@@ -69,10 +62,11 @@ class CreateMessageRequest(InputRequest):
         self.max_tokens = max_tokens
         self.options = options or {}
 
-    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - for forms only
+    def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
         """Return a CreateMessageRequest as JSON, with the function that reads its CreateMessageResult."""
         if self.max_tokens < 1:
-            raise DeveloperError(rule="max_tokens must be 1 or more")
+            rule = "max_tokens must be 1 or more"
+            raise DeveloperError(rule)
         messages = self.messages
         if isinstance(messages, str):
             messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
@@ -81,17 +75,14 @@ class CreateMessageRequest(InputRequest):
         try:
             options = to_json(dict(self.options))
         except NotJson as error:
-            raise DeveloperError(rule=f"JSON cannot carry the options of the question to the model ({error})") from None
+            rule = f"JSON cannot carry the options of the question to the model ({error})"
+            raise DeveloperError(rule) from None
         params: Any = {**options, "messages": wire_messages, "maxTokens": self.max_tokens}
         return WireQuestion(key, {"method": "sampling/createMessage", "params": params}, _read_message)
 
 
 class SampleQuestion(AnyQuestion["dict[str, Any]"]):
-    """A question to the client's model, asked with others: `elicit.together(SampleQuestion(…), Question(…))`."""
-
-    def __init__(self, key: str, request: CreateMessageRequest) -> None:
-        """Take the key in `inputRequests`, and the request."""
-        super().__init__(key, request)
+    """A CreateMessageRequest, asked with other questions: `elicit.together(SampleQuestion(…), Question(…))`."""
 
 
 def _to_wire_message(message: object) -> JSONObject:
@@ -100,8 +91,8 @@ def _to_wire_message(message: object) -> JSONObject:
         message = content_blocks.to_wire(message)
     if isinstance(message, dict) and message.get("role") in ("user", "assistant") and "content" in message:
         return message
-    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
-    raise DeveloperError(text)
+    rule = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
+    raise DeveloperError(rule)
 
 
 def _check_tool_results(messages: Sequence[JSONObject]) -> None:
@@ -112,14 +103,16 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
         results = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
         # "user messages that contain tool results MUST contain ONLY tool results"
         if results and len(results) != len(blocks):
-            raise DeveloperError(rule="a message with a tool_result holds tool_results alone")
+            rule = "a message with a tool_result holds tool_results alone"
+            raise DeveloperError(rule)
         # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
         if results != open_uses:
-            text = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
-            raise DeveloperError(text)
+            rule = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
+            raise DeveloperError(rule)
         open_uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
     if open_uses:
-        raise DeveloperError(rule="a tool_use at the end has no tool_result")
+        rule = "a tool_use at the end has no tool_result"
+        raise DeveloperError(rule)
 
 
 def _read_message(response: JSONObject) -> JSONObject:
@@ -149,13 +142,13 @@ class ListRoots(Capability):
 class ListRootsRequest(InputRequest):
     """Asks the client which folders it works in."""
 
-    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - for forms only
+    def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
         """Return a ListRootsRequest as JSON, with the function that reads its ListRootsResult."""
         return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)
 
 
 class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
-    """The question for the client's roots, asked with others: `elicit.together(RootsQuestion(), Question(…))`."""
+    """A ListRootsRequest, asked with other questions: `elicit.together(RootsQuestion(), Question(…))`."""
 
     def __init__(self, key: str = "roots") -> None:
         """Take the key in `inputRequests`."""

@@ -3,8 +3,10 @@
     seat = elicit("seat", "Which seat?", Seat)      a form with the fields of a dataclass `Seat`
     elicit.url("login", "Sign in", "https://…")     a page
 
-The function ends at the question, and runs again from its first line when the client sends a response (`asking`). The
-response has the user's action, and what the user filled in:
+A call that asks takes several requests. At a question without an answer, an exception ends the author's function, and
+the client gets the question. The client repeats its request with a response, and the function runs again from its first
+line. Now the same call returns the answer (`Round.ask`). The response has the user's action, and what the user filled
+in:
 
     {"action": "accept", "content": {"row": 7}}     `elicit` returns Seat(row=7); `elicit.url` returns None
     {"action": "accept", "content": {"row": "x"}}   the user is asked again (`InvalidAnswer`)
@@ -14,7 +16,6 @@ response has the user's action, and what the user filled in:
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
@@ -23,13 +24,13 @@ from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import is_declared
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from typing_extensions import TypeForm
 
+    from mcp_functions.protocol.wire_types import JSONObject
 
 Answer = TypeVar("Answer")
 A = TypeVar("A")
@@ -41,78 +42,20 @@ D = TypeVar("D")
 class Declined(NotAnswered):
     """The user declined a question."""
 
-    user_action = "declined to answer"  # the exception's text is "The user declined to answer: <message>"
+    text = "The user declined to answer"
 
 
 class Cancelled(NotAnswered):
     """The user closed a question without an answer."""
 
-    user_action = "dismissed without answering"
-
-
-class Page(NamedTuple):
-    """A page that the user should open. An ElicitRequest has it in place of a form."""
-
-    url: str
-
-
-class ElicitRequest(InputRequest):
-    """Asks the user to fill in a form, or to open a page (client/elicitation)."""
-
-    def __init__(self, message: str, form: TypeForm[Any] | Page) -> None:
-        """Take the text for the user, and the type of the answer (as `Elicit.__call__` does) or a page."""
-        self.message = message
-        self.form = form
-
-    @staticmethod
-    def url(message: str, url: str) -> ElicitRequest:
-        """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
-        return ElicitRequest(message, Page(url))
-
-    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
-        """Return an ElicitRequest as JSON, with the function that reads its ElicitResult."""
-        if isinstance(self.form, Page):
-            return self._page_question(key, self.form.url)
-        form = forms.read_form(self.form, key, camel_case=camel_case)
-
-        def read(response: Mapping[str, Any]) -> object:
-            _check_accepted(key, self.message, response)
-            return form.accept(response.get("content"))
-
-        params = {"mode": "form", "message": self.message, "requestedSchema": form.schema()}
-        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
-
-    def _page_question(self, key: str, url: str) -> WireQuestion:
-        """Return the question for a page. Its answer is None, because an accepted page has no content.
-
-        The user agrees to open the page, and may not have finished there. So a function asks in a loop, `while not
-        connected(user): elicit.url(…)`, and its second call must ask the user again: `read_once`.
-        """
-        _check_url(url)
-        params = {"mode": "url", "message": self.message, "url": url}
-        read = partial(_check_accepted, key, self.message)
-        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read, read_once=True)
-
-
-class Question(AnyQuestion[Answer]):
-    """A form, asked with other questions: `elicit.together(Question("where", "Where to?", City), …)`."""
-
-    def __init__(self, key: str, message: str, form: TypeForm[Answer]) -> None:
-        """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
-        super().__init__(key, ElicitRequest(message, form))
-        self.message = message
-        self.form = form
-
-    def formatted(self, arguments: Mapping[str, Any]) -> Question[Answer]:
-        """Return the question with arguments in place of `{name}` in its message."""
-        return Question(self.key, self.message.format(**arguments), self.form)
+    text = "The user dismissed without answering"
 
 
 class Elicit(Capability):
     """Asks the user: `seat = elicit("seat", "Where would you like to sit?", Literal["window", "aisle"])`."""
 
-    needs_state = True
-    asks = True  # the catalog lists a tool with this capability as one that asks its user
+    needs_state = True  # an unanswered question ends the round
+    asks = True
 
     def __call__(self, key: str, message: str, form: TypeForm[Answer]) -> Answer:
         """Return the user's answer as a value of the form's type, in this round or a later one.
@@ -169,7 +112,7 @@ class Elicit(Capability):
         Raises:
             NotAnswered: the user declined, or closed the question.
         """
-        ask(self._round, AnyQuestion(key, ElicitRequest.url(message, url)))
+        ask(self._round, AnyQuestion(key, ElicitUrlRequest(message, url)))
 
     @property
     def possible(self) -> bool:
@@ -182,6 +125,68 @@ class Elicit(Capability):
         return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation", "url")
 
 
+class Question(AnyQuestion[Answer]):
+    """A form, asked with other questions: `elicit.together(Question("where", "Where to?", City), …)`."""
+
+    request: ElicitRequest
+
+    def __init__(self, key: str, message: str, form: TypeForm[Answer]) -> None:
+        """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
+        super().__init__(key, ElicitRequest(message, form))
+
+    def formatted(self, arguments: Mapping[str, Any]) -> Question[Answer]:
+        """Return the question with arguments in place of `{name}` in its message."""
+        return Question(self.key, self.request.message.format(**arguments), self.request.form)
+
+
+class ElicitRequest(InputRequest):
+    """Asks the user to fill in a form (client/elicitation, "Form Mode")."""
+
+    def __init__(self, message: str, form: TypeForm[Any]) -> None:
+        """Take the text for the user, and the type of the answer, as `Elicit.__call__` does."""
+        self.message = message
+        self.form = form
+
+    @staticmethod
+    def url(message: str, url: str) -> ElicitUrlRequest:
+        """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
+        return ElicitUrlRequest(message, url)
+
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
+        """Return an ElicitRequest as JSON, with the function that reads its ElicitResult."""
+        form = forms.read_form(self.form, key, camel_case=camel_case)
+
+        def read(response: JSONObject) -> object:
+            _check_accepted(key, self.message, response)
+            return form.accept(response.get("content"))
+
+        params = {"mode": "form", "message": self.message, "requestedSchema": form.schema()}
+        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
+
+
+class ElicitUrlRequest(InputRequest):
+    """Asks the user to open a page (client/elicitation, "URL Mode"). Its answer is None: a page has no content."""
+
+    def __init__(self, message: str, url: str) -> None:
+        """Take the reason why the user should open the page, and its address."""
+        self.message = message
+        self.url = url
+
+    def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
+        """Return an ElicitRequest as JSON, with the function that reads its ElicitResult.
+
+        A user who agrees to open the page may not finish there. So a function asks in a loop, `while not
+        connected(user): elicit.url(…)`, and its second call must ask the user again (`read_once`).
+        """
+        _check_url(self.url)
+
+        def read(response: JSONObject) -> None:
+            _check_accepted(key, self.message, response)
+
+        params = {"mode": "url", "message": self.message, "url": self.url}
+        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read, read_once=True)
+
+
 def _check_url(url: str) -> None:
     """Refuse an address that a client should not open: it could be relative, or readable on the network."""
     from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
@@ -190,11 +195,11 @@ def _check_url(url: str) -> None:
     is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
     has_blank = any(character.isspace() for character in url)
     if not parts.hostname or has_blank or not (parts.scheme == "https" or is_local):
-        text = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
-        raise DeveloperError(text)
+        rule = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
+        raise DeveloperError(rule)
 
 
-def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None:
+def _check_accepted(key: str, message: str, response: JSONObject) -> None:
     """Check that the user accepted.
 
     Raises:

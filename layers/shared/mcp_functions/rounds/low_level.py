@@ -29,8 +29,6 @@ from mcp_functions.schemas.forms import InvalidAnswer
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from pydantic import BaseModel
     from typing_extensions import TypeForm
 
@@ -153,12 +151,6 @@ class RequestState(Capability, Generic[State]):
                 f"{parameter}: the first round begins with an empty {model.__name__}, so every field needs a default"
             )
             raise TypeError(message) from None
-
-    @classmethod
-    def for_round(cls, round_: Round, type_args: tuple[Any, ...]) -> Self:
-        """Read the state as the model in brackets."""
-        (model,) = type_args
-        return cls(round_, model)
 
 
 def _write_state(state: BaseModel) -> str:

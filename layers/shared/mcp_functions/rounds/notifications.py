@@ -10,22 +10,17 @@ from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.rounds.capabilities import Capability
 
-# The rules for authors. `Round.fail` raises the error of a rule, with a value for each `{name}` in it.
-MESSAGE_NOT_TEXT = "the message of progress is text, and not of type {type}"
-UNKNOWN_LEVEL = "there is no log level {level!r}: it is one of {levels}"
-DATA_NOT_JSON = "JSON cannot carry what log.{level} was given ({type})"
-
 
 class Progress(Capability):
     """Reports how far the work is: `progress(50, total=100)`."""
 
-    _last_sent = -inf  # the last value that the client got; the first one is higher than this
+    _last_sent = -inf  # the last value that the client got
 
     def __call__(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
         """Notify the client, if it sent a progress token (basic/patterns/progress). A task shows it as `statusMessage`.
 
         Args:
-            progress: the work done so far. It "MUST increase with each notification", so a lower value is not sent.
+            progress: the work done so far. The client gets it only if it is higher than the last one.
             total: the final value of `progress`, if known.
             message: a description of the current work.
 
@@ -33,17 +28,18 @@ class Progress(Capability):
             DeveloperError: the message is not text.
         """
         if not isinstance(message, str | None):
-            self._round.fail(MESSAGE_NOT_TEXT, type=type(message).__name__)
+            self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
         numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"  # "3 of 0" would say nothing
         self._round.progress_message = message or numbers
         show_progress = progress_listener.get()
-        if show_progress:  # only on the author's machine
+        if show_progress:  # set only where the author runs the function locally
             show_progress(progress, total)
         self._notify(progress, total, message)
 
     def _notify(self, progress: float, total: float | None, message: str | None) -> None:
         """Add the notification for the client, if it sent a progress token and the progress has increased."""
         token = self._round.request.meta.get("progressToken")
+        # Progress "MUST increase with each notification" (basic/patterns/progress).
         if token is None or not isfinite(progress) or progress <= self._last_sent:
             return
         self._last_sent = progress
@@ -61,13 +57,14 @@ class Log(Capability):
     "Log messages MUST NOT contain credentials or secrets"; they go to the client, not to CloudWatch.
     """
 
-    logs = True
+    logs = True  # the server then advertises logging
 
     def __call__(self, level: str, data: object, *, logger: str | None = None) -> None:
         """Send one message, if this request asked for its level.
 
         Args:
-            level: the severity: debug, info, notice, warning, error, critical, alert or emergency.
+            level: the severity: debug, info, notice, warning, error, critical, alert or emergency. The first five are
+                methods, too.
             data: the message, any JSON value.
             logger: the name of the source.
 
@@ -75,7 +72,8 @@ class Log(Capability):
             DeveloperError: the level is unknown, or `data` is not JSON.
         """
         if level not in LOG_LEVELS:
-            self._round.fail(UNKNOWN_LEVEL, level=level, levels=", ".join(LOG_LEVELS))
+            rule = "there is no log level {level!r}: it is one of {levels}"
+            self._round.fail(rule, level=level, levels=", ".join(LOG_LEVELS))
         lowest = self._round.request.meta.get(META_LOG_LEVEL)
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
         if lowest is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(lowest):
@@ -86,7 +84,8 @@ class Log(Capability):
                 params["logger"] = logger
             dumps(params)  # NaN, for example, must fail at the author's line, and not when the response is written
         except (TypeError, ValueError):
-            self._round.fail(DATA_NOT_JSON, level=level, type=type(data).__name__)
+            rule = "JSON cannot carry what log.{level} was given ({type})"
+            self._round.fail(rule, level=level, type=type(data).__name__)
         self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
 
     def debug(self, data: object, *, logger: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The questions that an author's function asks in one round: which ones have an answer, and which ones the client gets.
+"""The questions that an author's function asks in one round: each gets its answer, or goes to the client.
 
 A call that asks takes several requests, and a round is one of them. The function runs from its first line in every
 round, so it asks the same questions again:
@@ -6,17 +6,13 @@ round, so it asks the same questions again:
     round 1    elicit("seat", "Which seat?", Seat)    no answer yet: the round ends, and the client gets the question
     round 2    elicit("seat", "Which seat?", Seat)    the request brought the answer, and the function gets it
 
-A question is known by its key and its fingerprint, a digest of the JSON that the client gets. A response counts only if
-the previous round asked this question. The sealed state shows that, because no client can change it:
-
-    in the sealed state      {"seat": "f1"}                             the question of round 1, by its fingerprint
-    from the client          {"seat": {"action": "accept", …}}          its response
-    then in the record       {"seat": {"f1": {"action": "accept", …}}}  the response, for this and all later rounds
+A question is known by its key and its fingerprint, a digest of the JSON that the client gets. The sealed state, which
+no client can change, has the fingerprints of the questions that a round asked. So a response counts only if the
+previous round asked this question. `Record.answers` keeps the response for all later rounds.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import DeveloperError
@@ -32,36 +28,31 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.record import Record
 
-# A new version of a function may change a question between two rounds. If it changes more often, its key or its message
-# comes from a clock or from chance, and the function would never get an answer.
+ACTIONS = ("accept", "decline", "cancel")
+MAX_TIMES_ASKED = 10_000  # in one round; a loop that waits for another answer would never end: an answer never changes
+# A new version of a function may change a question between two rounds. If a question changes more often, its key or its
+# message comes from a clock or from chance, and the function would never get an answer.
 MAX_MESSAGE_CHANGES = 2
 MAX_KEY_CHANGES = 1
-MAX_TIMES_ASKED = 10_000  # in one round, where an answer never changes: so a loop that waits for another one never ends
-ACTIONS = ("accept", "decline", "cancel")
-
-# The rules for authors.
-NOT_TEXT = "a question's {part} is text, and not of type {type}"
-SHARED_KEY = "two different questions under the key {key!r}: give each question a key of its own"
-ENDLESS_LOOP = (
-    "the question {key!r} is asked over and over in one round, but an answer stays as it is: "
-    "give it a key of its own each time round a loop"
-)
-CHANGING_MESSAGE = (
-    "the question {key!r} says something else in every round, so no answer ever belongs to it: "
-    "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
-)
-CHANGING_KEY = (
-    "a question's key must be the same in every round: the answer to {old!r} was never read, and {new!r} "
-    "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), "
-    "not at random or from a clock"
-)
 
 
 class Outcome(NamedTuple):
-    """What the author's function gets for a question: the answer, or an exception in its place."""
+    """The outcome of a question: an answer, an exception, or nothing until the client answers."""
 
     answer: object = None
-    error: Exception | None = None  # the user declined, for example
+    error: Exception | None = None  # raised in place of the answer: the user declined, for example
+    is_open: bool = False  # True if the client has to answer first
+
+
+class AskedQuestion:
+    """A question of this round, which the function may ask more than once."""
+
+    def __init__(self, fingerprint: str, open_request: JSONObject | None = None) -> None:
+        """Take the fingerprint of the question, which the function has not asked yet, and the request if it is open."""
+        self.fingerprint = fingerprint
+        self.open_request = open_request  # what the client has to answer; None if nothing
+        self.times_asked = 0  # it stays 0 for a low-level function, which returns its questions
+        self.was_answered = False  # True if the client sent a response, also an invalid one
 
 
 class Questions:
@@ -70,18 +61,14 @@ class Questions:
     Attributes:
         asked_before: the fingerprints of the previous round's questions by key, from the sealed state.
         actions: the user's actions in this request by key, as AuditRecord has them.
-        open_requests: the questions that the client has to answer, by key.
     """
 
     def __init__(self, record: Record, asked_before: Mapping[str, str], responses: Mapping[str, JSONObject]) -> None:
         """Record all responses at once, for the next round: this one may end before the function asks for them."""
         self.asked_before = asked_before
         self.actions: dict[str, str] = {}
-        self.open_requests: dict[str, JSONObject] = {}
         self._record = record
-        self._fingerprints: dict[str, str] = {}  # of this round's questions, by key
-        self._times_asked: Counter[str] = Counter()  # by key
-        self._answered: set[str] = set()  # the fingerprints of the questions whose response the function has read
+        self._asked: dict[str, AskedQuestion] = {}  # by key
         self._record_responses(responses)
 
     def _record_responses(self, responses: Mapping[str, JSONObject]) -> None:
@@ -93,95 +80,113 @@ class Questions:
                 action = responses[key].get("action")
                 self.actions[key] = action if action in ACTIONS else "answer"
 
-    def find_outcome(self, question: WireQuestion) -> Outcome | None:
-        """Return what the author's function gets for a question; None if the client has to answer it first.
+    def open_requests(self) -> dict[str, JSONObject]:
+        """Return the questions that the client has to answer, by key."""
+        asked = self._asked.items()
+        return {key: question.open_request for key, question in asked if question.open_request is not None}
+
+    def open_fingerprints(self) -> dict[str, str]:
+        """Return the fingerprints of the open questions, by key, for the sealed state."""
+        return {key: self._asked[key].fingerprint for key in self.open_requests()}
+
+    def ask(self, question: WireQuestion) -> Outcome:
+        """Return what the author's function gets for a question, or open the question for the client.
 
         Raises:
             DeveloperError: the question breaks a rule.
         """
         key = question.key
-        _check_text(key, question.request)
-        fingerprint = input_requests.fingerprint(question.request)
-        self._check_question(key, fingerprint)
-        if question.read_once and self._times_asked[key] > 1:
-            self._record.drop_answer(key, fingerprint)  # the first call of this round has used the answer
+        asked = self._count(key, question.request)
+        if question.read_once and asked.times_asked > 1:
+            self._record.drop_answer(key, asked.fingerprint)  # the first call of this round has used the answer
         recorded = self._record.answers.get(key, {})
-        if fingerprint in recorded:
-            return self._read_response(question, fingerprint)
+        if asked.fingerprint in recorded:
+            return self._read_response(question, asked)
         # Responses to other texts stay in the record, because two deployed versions may take turns.
         if len(recorded) > MAX_MESSAGE_CHANGES:
-            raise DeveloperError(CHANGING_MESSAGE, key=key)
-        self.open_requests.setdefault(key, question.request)
-        return None
+            rule = (
+                "the question {key!r} says something else in every round, so no answer ever belongs to it: "
+                "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
+            )
+            raise DeveloperError(rule, key=key)
+        if asked.open_request is None:
+            asked.open_request = question.request
+        return Outcome(is_open=True)
+
+    def _count(self, key: str, request: JSONObject) -> AskedQuestion:
+        """Count a question, and return it. Refuse it if its key has another question, or if it is asked without end."""
+        _check_text(key, request)
+        fingerprint = input_requests.fingerprint(request)
+        asked = self._asked.setdefault(key, AskedQuestion(fingerprint))
+        if asked.fingerprint != fingerprint:
+            rule = "two different questions under the key {key!r}: give each question a key of its own"
+            raise DeveloperError(rule, key=key)
+        asked.times_asked += 1
+        if asked.times_asked > MAX_TIMES_ASKED:
+            rule = (
+                "the question {key!r} is asked over and over in one round, but an answer stays as it is: "
+                "give it a key of its own each time round a loop"
+            )
+            raise DeveloperError(rule, key=key)
+        return asked
+
+    def _read_response(self, question: WireQuestion, asked: AskedQuestion) -> Outcome:
+        """Read the response in the record. If it does not fit the question, drop it and ask again."""
+        key = question.key
+        response = self._record.answers[key][asked.fingerprint]
+        asked.was_answered = True
+        try:
+            answer = question.read(copy_json(response))  # a copy: the author's code may change what it reads
+        except InvalidAnswer as invalid:
+            self._record.drop_answer(key, asked.fingerprint)
+            if key in self.actions:
+                self.actions[key] = "invalid"
+            asked.open_request = input_requests.repeat_request(question.request, str(invalid))
+            return Outcome(is_open=True)
+        except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
+            return Outcome(error=error)
+        self._record.answers[key][asked.fingerprint] = input_requests.without_extra_fields(question.request, response)
+        return Outcome(answer)
 
     def open_low_level(self, key: str, request: JSONObject) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
         _check_text(key, request)
-        self._fingerprints[key] = input_requests.fingerprint(request)
-        self.open_requests[key] = request
+        self._asked[key] = AskedQuestion(input_requests.fingerprint(request), request)
         self._record.answers.pop(key, None)
 
-    def open_fingerprints(self) -> dict[str, str]:
-        """Return the fingerprints of the open questions, by key, for the sealed state."""
-        return {key: self._fingerprints[key] for key in self.open_requests}
+    def count_lost_answer(self) -> None:
+        """Count this round if its function asked an answered question again, under another key.
 
-    def check_keys(self) -> None:
-        """Check, at the end of a round, that the function does not change a key in every round.
+        The round calls this at its end, when it knows which answers the function has read.
 
         Raises:
-            DeveloperError: in too many rounds in a row, it left an answer unread and asked the same under a new key.
+            DeveloperError: too many rounds in a row did this, so the function changes the key in every round.
         """
         renamed = self._find_renamed_key()
-        if renamed is None:
-            self._record.lost_answers = 0
-            return
-        self._record.lost_answers += 1
-        if self._record.lost_answers > MAX_KEY_CHANGES:
-            old, new = renamed
-            raise DeveloperError(CHANGING_KEY, old=old, new=new)
+        self._record.lost_answers = self._record.lost_answers + 1 if renamed else 0
+        if renamed and self._record.lost_answers > MAX_KEY_CHANGES:
+            rule = (
+                "a question's key must be the same in every round: the answer to {old!r} was never read, and {new!r} "
+                "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), "
+                "not at random or from a clock"
+            )
+            raise DeveloperError(rule, old=renamed[0], new=renamed[1])
 
     def _find_renamed_key(self) -> tuple[str, str] | None:
         """Return the old and the new key of a question that was answered under the old one; None if there is none."""
-        for old in self.actions:
-            fingerprint = self.asked_before[old]
-            if fingerprint in self._answered:
-                continue
-            for new in self.open_requests:
-                is_new = new not in self.asked_before and new not in self._record.answers
-                is_low_level = self._times_asked[new] == 0  # a low-level function may rename its keys
-                if is_new and not is_low_level and self._fingerprints[new] == fingerprint:
-                    return old, new
+        read = {asked.fingerprint for asked in self._asked.values() if asked.was_answered}
+        unread = {self.asked_before[key]: key for key in self.actions if self.asked_before[key] not in read}
+        for key, asked in self._asked.items():
+            is_new = key not in self.asked_before and key not in self._record.answers
+            is_low_level = asked.times_asked == 0  # a low-level function may rename its keys
+            if asked.open_request and is_new and not is_low_level and asked.fingerprint in unread:
+                return unread[asked.fingerprint], key
         return None
-
-    def _check_question(self, key: str, fingerprint: str) -> None:
-        """Count a question; refuse another question under the same key, and one that is asked without end."""
-        if self._fingerprints.setdefault(key, fingerprint) != fingerprint:
-            raise DeveloperError(SHARED_KEY, key=key)
-        self._times_asked[key] += 1
-        if self._times_asked[key] > MAX_TIMES_ASKED:
-            raise DeveloperError(ENDLESS_LOOP, key=key)
-
-    def _read_response(self, question: WireQuestion, fingerprint: str) -> Outcome | None:
-        """Read the response in the record. If it does not fit the question, drop it and ask again."""
-        key = question.key
-        response = self._record.answers[key][fingerprint]
-        self._answered.add(fingerprint)
-        try:
-            answer = question.read(copy_json(response))  # a copy: the author's code may change what it reads
-        except InvalidAnswer as invalid:
-            self._record.drop_answer(key, fingerprint)
-            if key in self.actions:
-                self.actions[key] = "invalid"
-            self.open_requests[key] = input_requests.repeat_request(question.request, str(invalid))
-            return None
-        except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
-            return Outcome(error=error)
-        self._record.answers[key][fingerprint] = input_requests.without_extra_fields(question.request, response)
-        return Outcome(answer)
 
 
 def _check_text(key: object, request: JSONObject) -> None:
     """Refuse a key or message that is not text: JSON would write 3 as "3", which the next round cannot find."""
     for part, value in (("key", key), ("message", input_requests.message_of(request))):
         if not isinstance(value, str):
-            raise DeveloperError(NOT_TEXT, part=part, type=type(value).__name__)
+            rule = "a question's {part} is text, and not of type {type}"
+            raise DeveloperError(rule, part=part, type=type(value).__name__)

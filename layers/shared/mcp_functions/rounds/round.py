@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 # difference between the clock of this machine and the clock of the gateway, which sets the deadline.
 MARGIN_SECONDS = 2.0
 
-# The rules for authors. `Round.fail` raises the error of a rule, with a value for each `{name}` in it.
-ASKED_IN_STEP = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
-NO_PROGRESS = "a round that ends without a question must have recorded a step, or it would only repeat itself"
-
 # The step that runs the calling code. Tasks and threads that a step started keep this value after the step has ended.
 step_of_context: ContextVar[StepCall | None] = ContextVar("step_of_context", default=None)
 
@@ -110,7 +106,6 @@ class Round:
         self.request = request
         self.record = Record(record)
         self.questions = Questions(self.record, asked, request.responses)
-        self.requests = self.questions.open_requests  # the questions that the client has to answer, by key
         self.lease = lease
         self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
         self._has_state = bool(record or asked)
@@ -129,6 +124,11 @@ class Round:
         self.has_ended = False  # True once InputRequired was raised: no step begins, but other threads may still ask
         self.handler_returned = False  # True once the function is done: no step begins, and no question is asked
         self.error: DeveloperError | ToolError | None = None  # the first error, with which the call ends
+
+    @property
+    def requests(self) -> dict[str, JSONObject]:
+        """The questions that the client has to answer, by key."""
+        return self.questions.open_requests()
 
     @property
     def began(self) -> int:
@@ -164,22 +164,22 @@ class Round:
         self.raise_kept_error()
         step = self.current_step()
         if questions and step:
-            self.fail(ASKED_IN_STEP, question=questions[0].key, step=step.step_key)
+            rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
+            self.fail(rule, question=questions[0].key, step=step.step_key)
         with self.lock:
             if self.handler_returned:
                 raise InputRequired
             try:
-                outcomes = [self.questions.find_outcome(question) for question in questions]
+                outcomes = [self.questions.ask(question) for question in questions]
             except DeveloperError as error:
                 self.keep_error(error)
                 raise
-        answered = [outcome for outcome in outcomes if outcome is not None]
-        if len(answered) < len(questions):
+        if any(outcome.is_open for outcome in outcomes):
             self.end()
-        for outcome in answered:
+        for outcome in outcomes:
             if outcome.error is not None:  # an exception of the author's code may be false (`__bool__`)
                 raise outcome.error
-        return [outcome.answer for outcome in answered]
+        return [outcome.answer for outcome in outcomes]
 
     def end_without_question(self) -> NoReturn:
         """End the round: the client repeats the request, and the next round continues after the recorded steps.
@@ -191,7 +191,7 @@ class Round:
         """
         self.raise_kept_error()
         if not self.has_recorded_step:
-            self.fail(NO_PROGRESS)
+            self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
             error = ToolError(
                 f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "
@@ -271,7 +271,7 @@ class Round:
                 self.lock.wait_for(lambda: not self.running_steps, min(seconds, TIMEOUT_MAX))
             self.handler_returned = True
         try:
-            self.questions.check_keys()
+            self.questions.count_lost_answer()
         except DeveloperError as error:
             self.keep_error(error)
 

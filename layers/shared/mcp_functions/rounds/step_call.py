@@ -4,12 +4,12 @@ A conversation takes several requests, and a round is one of them. The author's 
 every round, but a step runs in one round only: its result is in the record, the JSON that each round leaves for the
 next. A call of a step does this:
 
-    reserve    no other task or thread of this round may run the step; if the record has its result, go on with `read`
-    check      if too little time is left for the step, end the round; the next round runs it
-    run        call `reserve(city)`
-    record     write the result into the record, as JSON
-    release    other tasks and threads may call the step again
-    read       return the recorded JSON as the type in the return annotation of `reserve`
+    begin     no other task or thread of this round may run the step; if the record has its result, go on with `read`
+    check     if too little time is left for the step, end the round; the next round runs it
+    run       call `reserve(city)`
+    record    write the result into the record, as JSON
+    end       other tasks and threads may call the step again
+    read      return the recorded JSON as the type in the return annotation of `reserve`
 
 The round that ran a step reads its result from the record, too. So every round gets the same value.
 """
@@ -26,7 +26,8 @@ from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.rounds.round import step_of_context
-from mcp_functions.rounds.step_values import digest_arguments, is_json, read_return_type, to_record
+from mcp_functions.rounds.step_arguments import digest_arguments
+from mcp_functions.rounds.step_results import is_json, read_return_type, to_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,30 +35,6 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
 
 MAX_BYTES = 8 * 1024  # the limit of one recorded result, because the client carries all of them in each request
-
-# The rules for authors. `_fail` puts the values for each `{name}` into the author's error; the log gets no values.
-KEY_NOT_TEXT = "a step's key is text, and not of type {type}"
-NESTED = "step {key!r} runs inside step {outer!r}: a step is recorded as a whole"
-ARGUMENTS_NOT_JSON = "step {key!r}: JSON cannot carry the arguments of {function}"
-STILL_RUNS = (
-    "step {key!r} is called again while its first call still runs, in another task or thread: "
-    "give each call a key of its own"
-)
-OTHER_ARGUMENTS = (
-    "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a deployment "
-    "calls it with something else, and make its arguments from what later rounds know as well"
-)
-ASYNC_FUNCTION = "step {key!r} calls an async function: await step.wait({key!r}, …)"
-RESULT_NOT_JSON = "step {key!r}: JSON cannot carry what {function} returned"
-RESULT_TOO_LARGE = "step {key!r} returned {size} bytes of at most {most}: keep a reference instead"
-UNKNOWN_TYPE = (
-    "step {key!r}: later rounds could not tell that {function} returned a {type}: "
-    "give it a return annotation (a def, not a lambda) whose name is imported at run time"
-)
-CHANGED_TYPE = (
-    "the recorded result of step {key!r} does not fit what {function} says it returns: "
-    "it {problem} (new fields need defaults, for conversations that are under way)"
-)
 
 
 class StepCall:
@@ -70,12 +47,7 @@ class StepCall:
     """
 
     def __init__(
-        self,
-        round_: Round,
-        key: str,
-        function: Callable[..., Any],
-        args: Sequence[object],
-        kwargs: Mapping[str, object],
+        self, round_: Round, key: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> None:
         """Prepare the call `function(*args, **kwargs)`; the function does not run yet.
 
@@ -89,67 +61,69 @@ class StepCall:
         self._returns = read_return_type(function)
         outer = round_.current_step()
         if outer:
-            self._fail(NESTED, outer=outer.step_key)
+            self._fail("step {key!r} runs inside step {outer!r}: a step is recorded as a whole", outer=outer.step_key)
         if not isinstance(key, str):
-            self._fail(KEY_NOT_TEXT, type=type(key).__name__)
+            self._fail("a step's key is text, and not of type {type}", type=type(key).__name__)
         try:
             self.arguments_digest = digest_arguments(args, kwargs)
         except (TypeError, ValueError, RecursionError):
-            self._fail(ARGUMENTS_NOT_JSON)
+            self._fail("step {key!r}: JSON cannot carry the arguments of {function}")
 
     def run(self, max_seconds: float | None) -> object:
         """Return the recorded result; run the function first if the record has none.
 
         Args:
-            max_seconds: the longest duration of the function, if `within` has set one.
+            max_seconds: the longest duration of the function, as the author set it with `step.within`; or None.
 
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the call breaks a rule.
         """
-        if self._reserve_unless_recorded():
-            try:
+        with self as must_run:
+            if must_run:
                 self.round.end_if_step_must_wait(max_seconds)
                 self._run_and_record()
-            finally:
-                self._release()
         return self._recorded_result()
 
     async def wait(self, max_seconds: float | None) -> object:
         """Return the recorded result of an async function; await the function first if the record has none."""
-        if self._reserve_unless_recorded():
-            try:
+        with self as must_run:
+            if must_run:
                 self.round.end_if_step_must_wait(max_seconds)
                 await self._run_in_task()
-            finally:
-                self._release()
         return self._recorded_result()
 
-    def _reserve_unless_recorded(self) -> bool:
-        """Add the step to the running ones, and return True; return False if the record has its result.
+    def __enter__(self) -> bool:
+        """Begin the step: add it to the running ones, and return True. If the record has its result, return False.
 
         Raises:
             InputRequired: the round has ended.
             DeveloperError: the step runs already, or its result belongs to other arguments.
         """
         round_ = self.round
-        key = self.step_key
         round_.raise_kept_error()
         with round_.lock:
             if round_.has_ended or round_.handler_returned:
                 raise InputRequired
-            if key in round_.running_steps:
-                self._fail(STILL_RUNS)
-            recorded = round_.record.steps.get(key)
+            if self.step_key in round_.running_steps:
+                self._fail(
+                    "step {key!r} is called again while its first call still runs, in another task or thread: "
+                    "give each call a key of its own"
+                )
+            recorded = round_.record.steps.get(self.step_key)
             if recorded is None:
-                round_.running_steps.add(key)
+                round_.running_steps.add(self.step_key)
                 return True
             if recorded.arguments_digest != self.arguments_digest:
-                self._fail(OTHER_ARGUMENTS)
+                self._fail(
+                    "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if "
+                    "a deployment calls it with something else, and make its arguments from what later rounds know as "
+                    "well"
+                )
             return False
 
-    def _release(self) -> None:
-        """Remove the step from the running ones. `Round.close` may wait for that."""
+    def __exit__(self, *_error: object) -> None:
+        """End the step: remove it from the running ones. `Round.close` may wait for that."""
         with self.round.lock:
             self.round.running_steps.discard(self.step_key)
             self.round.lock.notify_all()
@@ -165,7 +139,7 @@ class StepCall:
         if inspect.isawaitable(result):
             if inspect.iscoroutine(result):
                 result.close()  # otherwise Python warns that it was never awaited
-            self._fail(ASYNC_FUNCTION)
+            self._fail("step {key!r} calls an async function: await step.wait({key!r}, …)")
         self._record(result, began)
 
     async def _run_in_task(self) -> None:
@@ -200,12 +174,17 @@ class StepCall:
             text = dumps(to_record(result))
             value = json.loads(text)  # later rounds read this text, so this round must read the same value
         except (TypeError, ValueError, RecursionError):
-            self._fail(RESULT_NOT_JSON)
+            self._fail("step {key!r}: JSON cannot carry what {function} returned")
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > MAX_BYTES:
-            self._fail(RESULT_TOO_LARGE, size=size, most=MAX_BYTES)
+            rule = "step {key!r} returned {size} bytes of at most {most}: keep a reference instead"
+            self._fail(rule, size=size, most=MAX_BYTES)
         if not is_json(result) and self._returns is None:
-            self._fail(UNKNOWN_TYPE, type=type(result).__name__)
+            rule = (
+                "step {key!r}: later rounds could not tell that {function} returned a {type}: "
+                "give it a return annotation (a def, not a lambda) whose name is imported at run time"
+            )
+            self._fail(rule, type=type(result).__name__)
         round_ = self.round
         seconds = max(0.0, round_.request.now() - began)  # a wall clock may be set back
         with round_.lock:
@@ -220,9 +199,13 @@ class StepCall:
         try:
             return self._returns.read(value) if self._returns else value
         except ValueError as error:
-            self._fail(CHANGED_TYPE, problem=error)
+            rule = (
+                "the recorded result of step {key!r} does not fit what {function} says it returns: "
+                "it {problem} (new fields need defaults, for conversations that are under way)"
+            )
+            self._fail(rule, problem=error)
 
     def _fail(self, rule: str, **values: object) -> NoReturn:
-        """Raise the DeveloperError of a rule, with this step's key and function."""
+        """Raise the DeveloperError of a rule, with this step's key and function for `{key}` and `{function}` in it."""
         name = str(getattr(self._function, "__name__", type(self._function).__name__))
         self.round.fail(rule, key=self.step_key, function=name, **values)

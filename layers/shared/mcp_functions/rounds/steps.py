@@ -10,7 +10,8 @@ every round, until it returns or reaches a question without an answer:
 
 A step that raises an exception is not recorded, and the next round runs it again. A step also runs again if the client
 lost a response, and repeats its request. For a service that must not act twice, each step has an idempotency key, which
-is the same in both runs.
+is the same in both runs. It is derived from the id of the conversation, which the client gets with the first response,
+in a sealed state, and sends back in each later request.
 """
 
 from __future__ import annotations
@@ -32,18 +33,16 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-KEY_BYTES = 16  # of an idempotency key: long enough that two keys are never equal by chance
-
 
 class Step(Capability):
     """Runs a function once in a conversation: `flight = step("reserve", reserve, city)`."""
 
-    needs_state = True
+    needs_state = True  # the record of the steps is in the sealed state
 
     def __init__(self, round_: Round, max_seconds: float | None = None) -> None:
-        """Record when the conversation began, for `now`; `max_seconds` is the longest duration of a step (`within`)."""
+        """Record when the conversation began; `max_seconds` is the longest duration of a step (`within`)."""
         super().__init__(round_)
-        round_.record.began = round_.began
+        round_.record.began = round_.began  # so that `now` returns the same time in later rounds
         self._max_seconds = max_seconds
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -60,8 +59,7 @@ class Step(Capability):
             DeveloperError: the key was used with other arguments, or its first call still runs; or the result is not
                 JSON, is too large, or has no known type.
         """
-        call = StepCall(self._round, key, function, args, kwargs)
-        return cast("R", call.run(self._max_seconds))
+        return cast("R", StepCall(self._round, key, function, args, kwargs).run(self._max_seconds))
 
     async def wait(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Await an async function once in a conversation, in an async handler.
@@ -69,8 +67,7 @@ class Step(Capability):
         If another task ends the round with a question meanwhile, the function is not cancelled. It runs to its end, and
         its result is recorded before the client gets the question.
         """
-        call = StepCall(self._round, key, function, args, kwargs)
-        return cast("R", await call.wait(self._max_seconds))
+        return cast("R", await StepCall(self._round, key, function, args, kwargs).wait(self._max_seconds))
 
     def within(self, seconds: float) -> Step:
         """Set the longest duration of a step: `step.within(8)("render", render, page)`.
@@ -81,7 +78,7 @@ class Step(Capability):
 
     @property
     def keyed(self) -> KeyedStep:
-        """A step that passes its key on: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
+        """A step whose function gets its idempotency key: `step.keyed("pay", pay, price)` calls `pay(price, key="…")`.
 
         A repeated first request has no state, so it would begin another conversation, with another key. So a keyed step
         does not run in the first round: the round ends without a question, and the client repeats its request with the
@@ -104,7 +101,7 @@ class Step(Capability):
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
         # The digest is base64url, without a zero byte. So two pairs of key and digest never give the same text.
         name = f"{call.step_key}\0{call.arguments_digest}"
-        return self._derive("step", name)[:KEY_BYTES].hex()
+        return self._derive("step", name, length=16).hex()
 
     def now(self) -> datetime:
         """Return when the conversation began: the record has it, so it is the same in all rounds."""
@@ -112,11 +109,11 @@ class Step(Capability):
 
     def uuid(self, key: str) -> UUID:
         """Return a UUID for a key, the same in all rounds of this conversation."""
-        return UUID(bytes=self._derive("uuid", key)[:16], version=4)
+        return UUID(bytes=self._derive("uuid", key, length=16), version=4)
 
     def random(self, key: str) -> float:
         """Return a number in [0, 1) for a key, the same in all rounds of this conversation."""
-        number = int.from_bytes(self._derive("random", key)[:6], "big")  # 48 bits, which a float holds exactly
+        number = int.from_bytes(self._derive("random", key, length=6))  # 48 bits, which a float holds exactly
         return number / 2**48
 
     def shed(self) -> NoReturn:
@@ -129,12 +126,12 @@ class Step(Capability):
         """
         self._round.end_without_question()
 
-    def _derive(self, purpose: str, key: str) -> bytes:
-        """Return 32 bytes for a key: the same in all rounds of this conversation, and others in any other one."""
+    def _derive(self, purpose: str, key: str, *, length: int) -> bytes:
+        """Return bytes for a key: the same in all rounds of this conversation, and others in any other one."""
         flow = self._round.request.flow
         if not flow:
             self._round.fail("only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set")
-        return hashlib.sha256(f"mcp-functions\0{purpose}\0{flow}\0{key}".encode()).digest()
+        return hashlib.sha256(f"mcp-functions\0{purpose}\0{flow}\0{key}".encode()).digest()[:length]
 
 
 class KeyedStep:

@@ -1,0 +1,67 @@
+"""The result of a step: JSON in the record, which later rounds read as the type in the return annotation.
+
+def reserve(city: str) -> Flight: ...
+
+step("reserve", reserve, city)    the round that runs the step records a Flight as {"number": "MF 106"}
+                                  later rounds read this JSON as a Flight
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
+
+from mcp_functions.protocol.plain_values import NotJson, to_json
+from mcp_functions.schemas.type_reader import read_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_functions.schemas.json_types import JsonType
+
+
+def to_record(value: object) -> object:
+    """Return a value as JSON: a value that a tool may return, or any other one that pydantic can write."""
+    try:
+        return to_json(value)
+    except NotJson:
+        from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only for values that no tool may return
+
+        return to_jsonable_python(value, by_alias=True)
+
+
+def is_json(value: object) -> bool:
+    """Tell whether a value comes back from JSON unchanged, so that it needs no type; a tuple may become a list."""
+    if type(value) in (list, tuple):
+        return all(map(is_json, cast("list[Any]", value)))
+    if type(value) is dict:
+        return all(type(key) is str and is_json(member) for key, member in value.items())
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def read_return_type(function: Callable[..., Any]) -> JsonType | None:
+    """Read the return annotation of a step's function; None if it names no type that JSON can be read as."""
+    try:
+        annotation = _return_annotation(_without_wrappers(function))
+        return None if annotation in (None, Any, object) else read_type(annotation)
+    except (TypeError, NameError, AttributeError):
+        return None  # a name that only type checkers see, or a type that JSON cannot hold
+
+
+def _return_annotation(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - an annotation may be anything
+    """Return what the caller of a function gets, as its annotation says; None without an annotation."""
+    if isinstance(function, type):
+        return function  # the caller of a class gets an instance of it
+    if not inspect.isroutine(function):
+        function = type(function).__call__  # an object whose class defines `__call__`
+    return get_type_hints(function, include_extras=True).get("return")
+
+
+def _without_wrappers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function inside decorators and inside functools.partial."""
+    if isinstance(function, partial):
+        return _without_wrappers(function.func)
+    if hasattr(function, "__wrapped__"):  # a decorator with functools.wraps has set it
+        return _without_wrappers(function.__wrapped__)
+    return function
