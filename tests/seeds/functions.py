@@ -10,7 +10,6 @@ from mcp_functions import (
     CreateMessageRequest,
     Elicit,
     ElicitRequest,
-    InputRequest,
     InputRequiredResult,
     InputResponses,
     ListRootsRequest,
@@ -23,6 +22,8 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.http.gateway import LambdaFunction
+
+Asked = ElicitRequest | CreateMessageRequest | ListRootsRequest
 
 
 class Name(BaseModel):
@@ -58,7 +59,7 @@ def capital(*, preferences: bool) -> CreateMessageRequest:
 @tool
 def core_types(preferences: bool = True, *, input_responses: InputResponses) -> str | InputRequiredResult:  # noqa: FBT001, FBT002 - what the model sends stands before `*`
     """Ask the user and the client's model in one round."""
-    wanted: dict[str, InputRequest] = {"github_login": GITHUB, "capital_of_france": capital(preferences=preferences)}
+    wanted: dict[str, Asked] = {"github_login": GITHUB, "capital_of_france": capital(preferences=preferences)}
     if missing := {key: asked for key, asked in wanted.items() if key not in input_responses}:
         return InputRequiredResult(missing)
     login = input_responses.accepted("github_login", Name)
@@ -120,7 +121,7 @@ def counted(*, progress: Progress, elicit: Elicit) -> str:
 def asks_for(kind: str, *, input_responses: InputResponses) -> str | InputRequiredResult:
     """Ask for one kind of thing, whatever the client can do."""
     search = {"name": "search", "inputSchema": {"type": "object"}}
-    kinds: dict[str, InputRequest] = {
+    kinds: dict[str, Asked] = {
         "form": GITHUB,
         "url": ElicitRequest.url("Please sign in", "https://example.com/sign-in"),
         "sampling": capital(preferences=False),
@@ -241,9 +242,7 @@ def version(*wanted: str, inline: bool = False, words: str = "Please provide you
     @tool(name="link_accounts")
     def at_once(*, input_responses: InputResponses) -> str | InputRequiredResult:
         known = {key: login.name for key in asked if (login := input_responses.accepted(key, Name))}
-        missing: dict[str, InputRequest] = {
-            key: ElicitRequest(text, Name) for key, text in asked.items() if key not in known
-        }
+        missing: dict[str, Asked] = {key: ElicitRequest(text, Name) for key, text in asked.items() if key not in known}
         return InputRequiredResult(missing) if missing else " and ".join(known.values()) or "nobody was asked"
 
     @tool(name="link_accounts")

@@ -112,7 +112,7 @@ class Elicit(Capability):
         Raises:
             NotAnswered: the user declined, or closed the question.
         """
-        ask(self._round, AnyQuestion(key, ElicitUrlRequest(message, url)))
+        ask(self._round, AnyQuestion(key, ElicitPageRequest(message, url)))
 
     @property
     def possible(self) -> bool:
@@ -148,9 +148,9 @@ class ElicitRequest(InputRequest):
         self.form = form
 
     @staticmethod
-    def url(message: str, url: str) -> ElicitUrlRequest:
+    def url(message: str, url: str) -> ElicitRequest:
         """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
-        return ElicitUrlRequest(message, url)
+        return ElicitPageRequest(message, url)
 
     def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
         """Return an ElicitRequest as JSON, with the function that reads its ElicitResult."""
@@ -164,13 +164,13 @@ class ElicitRequest(InputRequest):
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
 
 
-class ElicitUrlRequest(InputRequest):
+class ElicitPageRequest(ElicitRequest):
     """Asks the user to open a page (client/elicitation, "URL Mode"). Its answer is None: a page has no content."""
 
-    def __init__(self, message: str, url: str) -> None:
+    def __init__(self, message: str, address: str) -> None:
         """Take the reason why the user should open the page, and its address."""
-        self.message = message
-        self.url = url
+        super().__init__(message, form=type(None))
+        self.address = address
 
     def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
         """Return an ElicitRequest as JSON, with the function that reads its ElicitResult.
@@ -178,12 +178,12 @@ class ElicitUrlRequest(InputRequest):
         A user who agrees to open the page may not finish there. So a function asks in a loop, `while not
         connected(user): elicit.url(…)`, and its second call must ask the user again (`read_once`).
         """
-        _check_url(self.url)
+        _check_url(self.address)
 
         def read(response: JSONObject) -> None:
             _check_accepted(key, self.message, response)
 
-        params = {"mode": "url", "message": self.message, "url": self.url}
+        params = {"mode": "url", "message": self.message, "url": self.address}
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read, read_once=True)
 
 
