@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-_NAME_BYTES = 32  # random bytes in the key of an object, so that no key is used twice
-
 
 class ObjectNotFound(Exception):
     """The object does not exist, or S3 hides whether it exists: it returns 403 to a role that may not list."""
@@ -81,7 +79,7 @@ class BlobStore:
         self._bucket = bucket
         self._seal = ItemSeal(seal)
         self._key_prefix = key_prefix
-        self._last = ("", b"")  # key and body of the last object: a worker often reads again what it wrote
+        self._last: dict[str, bytes] = {}  # the last object, key -> body: a worker often reads again what it wrote
 
     def put(self, row: Row, payload: bytes) -> BlobReference:
         """Write the payload of a row into a new object.
@@ -92,14 +90,13 @@ class BlobStore:
         try:
             body = self._seal.seal(row, payload).encode()
         except StateTooLarge:  # its text is about the state of a conversation, and this is the payload of an item
-            message = (
-                f"the payload has {len(payload)} bytes, more than an object can hold:"
-                " keep references instead of documents"
-            )
+            rule = "more than an object can hold: keep references instead of documents"
+            message = f"the payload has {len(payload)} bytes, {rule}"
             raise ItemTooLarge(message) from None
-        key = f"{self._key_prefix}/{base64url(os.urandom(_NAME_BYTES))}"
+        name = base64url(os.urandom(32))  # random, so that no key is used twice
+        key = f"{self._key_prefix}/{name}"
         self._bucket.put(key, body)
-        self._last = (key, body)
+        self._last = {key: body}
         return BlobReference(key, _digest(body))
 
     def get(self, row: Row, reference: BlobReference) -> bytes:
@@ -110,12 +107,11 @@ class BlobStore:
             UnreadableItem: the object has changed.
             InvalidRequestState: the object's seal does not open.
         """
-        last_key, last_body = self._last
-        body = last_body if reference.key == last_key else self._bucket.get(reference.key)
+        body = self._last.get(reference.key) or self._bucket.get(reference.key)
         if not hmac.compare_digest(_digest(body), reference.digest):
             log.error("an item's object has changed since it was written")
             raise UnreadableItem
-        self._last = (reference.key, body)
+        self._last = {reference.key: body}
         return self._seal.unseal(row, body.decode())
 
     def delete(self, key: str) -> None:

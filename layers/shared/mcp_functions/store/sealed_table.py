@@ -1,14 +1,16 @@
 """Stores items in DynamoDB. The payload of each item is sealed: encrypted and authenticated with a key from KMS.
 
-    the item of a caller               its row in DynamoDB
+    an item                            its row in DynamoDB
     Key("conversation", "f1")          key      "shop/pay/conversation/-/f1"
     version 3                          version  3
     payload {"round": 2}               sealed   "ks1.…"
     expires 1790000000                 expires  1790000000
 
+The key of a row begins with the function ("shop/pay"), and has the principal, or "-" if the item has none.
+
 To write an item:
 
-    1. seal the payload for this key, version and expiry time: the sealed text opens for no others
+    1. seal the payload for this key, version and expiry time: with another one, the sealed text does not open
     2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and seal a reference
        to the object into the row
     3. write the row, if DynamoDB still has the version that the caller has read; otherwise raise `Conflict`
@@ -24,7 +26,6 @@ import json
 import logging
 import os
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, StateTooLarge
@@ -44,12 +45,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-SECONDS_BEFORE_READS = (0.0, 0.0, 0.2)  # the pause before each attempt of `SealedTable.get`
-_NONCE_BYTES = 16  # random bytes that identify one write
-
 
 class SealedTable:
-    """The items of one function. Every method may also raise these errors.
+    """A table of sealed items, for one Lambda function. Every method may also raise these errors.
 
     Raises:
         TemporarilyUnavailable: the table or KMS cannot answer now. A write may have happened; read the item again.
@@ -94,11 +92,12 @@ class SealedTable:
         """
         # `_read` gets the row, and then the object that the row names. If a writer replaced both in between, this
         # object is gone, and the second attempt finds the new one. The third attempt is for items that change often.
-        for seconds in SECONDS_BEFORE_READS:
-            if seconds:
-                self._sleep(seconds)
-            with suppress(ObjectNotFound):
+        for pause_before in (0.0, 0.0, 0.2):  # in seconds
+            self._sleep(pause_before)
+            try:
                 return self._read(key)
+            except ObjectNotFound:
+                continue
         log.error("an item's object is gone, or this role may not read it")
         raise UnreadableItem
 
@@ -160,7 +159,7 @@ class SealedTable:
             raise UnreadableItem
         _mark, object_key, digest = content
         payload = _decode(self._blobs.get(row, BlobReference(object_key, digest)))
-        return Item(key, row.version, payload, row.expires, object_key)
+        return Item(key, row.version, payload, row.expires, blob=object_key)
 
     def _write(self, item: Item, *, replaced_version: int | None) -> Item:
         now = int(self._now())
@@ -168,7 +167,7 @@ class SealedTable:
         if not 0 < lifetime <= self._max_age:
             rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
             raise DeveloperError(rule, kind=item.key.kind, seconds=lifetime, most=self._max_age)
-        nonce = base64url(os.urandom(_NONCE_BYTES))
+        nonce = base64url(os.urandom(16))
         empty_row = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
         row, blob = self._seal_row(empty_row, item.payload)
         try:
@@ -186,10 +185,9 @@ class SealedTable:
         if sealed_row:
             return sealed_row, None
         if self._blobs is None:
-            message = (
-                f"a payload of {len(plaintext)} bytes: sealed, it does not fit into an item of {MAX_BYTES} bytes. Keep"
-                " references in it instead of documents, or give the deployment a bucket (BlobBucket)"
-            )
+            remedy = "Keep references in it instead of documents, or give the deployment a bucket (BlobBucket)"
+            problem = f"sealed, it does not fit into an item of {MAX_BYTES} bytes"
+            message = f"a payload of {len(plaintext)} bytes: {problem}. {remedy}"
             raise ItemTooLarge(message)
         reference = self._blobs.put(row, plaintext)
         return row._replace(sealed=self._seal.seal(row, _encode(reference.to_json()))), reference.key
