@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-WRITE_PAUSES = (0.1, 0.5, 2.0)  # seconds before each further attempt to write, while the table is unavailable
-RENEWALS = 3  # how often the thread renews in the time of one lease
-
 
 class Lease:
     """The lease of the worker that runs a round of a task, and the writes of this worker."""
@@ -53,7 +50,7 @@ class Lease:
         epoch: int,
         *,
         lease_ms: int,
-        now: Callable[[], float],
+        now_ms: Callable[[], int],
         sleep: Callable[[float], None],
     ) -> None:
         """Hold the lease of a task that the worker has just taken.
@@ -64,7 +61,7 @@ class Lease:
             owner: the digest of the task's principal; None on a server without sign-in.
             epoch: the epoch of the task since the worker took it.
             lease_ms: the length of the lease in milliseconds.
-            now: the clock, in unix seconds.
+            now_ms: the clock, in unix milliseconds.
             sleep: the function that waits some seconds.
         """
         self.epoch = epoch
@@ -72,7 +69,7 @@ class Lease:
         self._owner = owner
         self._store = store
         self._lease_ms = lease_ms
-        self._now = now
+        self._now_ms = now_ms
         self._sleep = sleep
         self._lock = Lock()  # of two writes at the same time the table would refuse one
         self._round_ended = Event()
@@ -84,7 +81,7 @@ class Lease:
             LeaseLost: another worker has the lease, or the task has ended. Nothing is written.
         """
         with self._lock:
-            for pause in WRITE_PAUSES:
+            for pause in (0.1, 0.5, 2.0):  # in seconds
                 try:
                     return self._write(transition)
                 except TemporarilyUnavailable:
@@ -140,7 +137,7 @@ class Lease:
             thread.join()
 
     def _renew_until_round_ends(self, round_: Round) -> None:
-        pause_seconds = self._lease_ms / 1000 / RENEWALS
+        pause_seconds = self._lease_ms / 1000 / 3  # three renewals in the time of one lease
         while not self._round_ended.wait(pause_seconds):
             try:
                 self.renew(round_)
@@ -152,9 +149,6 @@ class Lease:
     def _new_end(self) -> int:
         """Return when a lease ends that begins now, in unix milliseconds."""
         return self._now_ms() + self._lease_ms
-
-    def _now_ms(self) -> int:
-        return int(self._now() * 1000)
 
     def _write(self, transition: Callable[[Task], Task]) -> Task:
         try:
