@@ -19,7 +19,7 @@ A request that would run round 2 reads the item. The log has the reason in brack
     round 2, with a result            it gets this result; with `single_use="reject"` it is refused (used_again)
     round 2, before the lease ends    the client must try again later, because another invocation runs it (used_busy)
     round 2, after the lease ended    it runs round 2 again, because the other invocation died
-    an item that does not open        it is refused, because nobody knows which rounds have run (used_unreadable)
+    an item that does not open        it is refused, because it is unknown which rounds have run (used_unreadable)
 """
 
 from __future__ import annotations
