@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_functions.protocol.errors import McpError, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.store.item_seal import ItemSeal
+from mcp_functions.store.item_seal import open_payload, seal_payload
 from mcp_functions.store.table import ItemTooLarge, UnreadableItem
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class BlobStore:
             key_prefix: `<stack>/<folder of the function>`. The role of a function may only use keys with its prefix.
         """
         self._bucket = bucket
-        self._seal = ItemSeal(seal)
+        self._seal = seal
         self._key_prefix = key_prefix
         self._last: dict[str, bytes] = {}  # the last object, key -> body: a worker often reads again what it wrote
 
@@ -88,7 +88,7 @@ class BlobStore:
             ItemTooLarge: the payload is larger than a sealed text may be.
         """
         try:
-            body = self._seal.seal(row, payload).encode()
+            body = seal_payload(self._seal, row, payload).encode()
         except StateTooLarge:  # its text is about the state of a conversation, and this is the payload of an item
             rule = "more than an object can hold: keep references instead of documents"
             message = f"the payload has {len(payload)} bytes, {rule}"
@@ -112,7 +112,7 @@ class BlobStore:
             log.error("an item's object has changed since it was written")
             raise UnreadableItem
         self._last = {reference.key: body}
-        return self._seal.unseal(row, body.decode())
+        return open_payload(self._seal, row, body.decode())
 
     def delete(self, key: str) -> None:
         """Delete an object that no item names any more; after an error the bucket's lifecycle rule deletes it."""

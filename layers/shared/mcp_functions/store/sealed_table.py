@@ -32,7 +32,7 @@ from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, S
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store.blobs import BlobReference, ObjectNotFound
 from mcp_functions.store.dynamodb import MAX_BYTES, Row
-from mcp_functions.store.item_seal import ItemSeal
+from mcp_functions.store.item_seal import open_payload, seal_payload
 from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class SealedTable:
             sleep: the function that waits some seconds.
         """
         self._rows = rows
-        self._seal = ItemSeal(seal)
+        self._seal = seal
         self._key_prefix = key_prefix
         self._max_age = max_age
         self._now = now
@@ -151,7 +151,7 @@ class SealedTable:
 
     def _open(self, key: Key, row: Row) -> Item:
         """Return the item of a row; ObjectNotFound if its payload is in an object that is gone."""
-        content = _decode(self._seal.unseal(row, row.sealed))
+        content = _decode(open_payload(self._seal, row, row.sealed))
         if not isinstance(content, list):  # a list refers to an object (`BlobReference.to_json`)
             return Item(key, row.version, content, row.expires)
         if self._blobs is None:
@@ -190,12 +190,12 @@ class SealedTable:
             message = f"a payload of {len(plaintext)} bytes: {problem}. {remedy}"
             raise ItemTooLarge(message)
         reference = self._blobs.put(row, plaintext)
-        return row._replace(sealed=self._seal.seal(row, _encode(reference.to_json()))), reference.key
+        return row._replace(sealed=seal_payload(self._seal, row, _encode(reference.to_json()))), reference.key
 
     def _seal_into_row(self, row: Row, plaintext: bytes) -> Row | None:
         """Return the row with its payload sealed; None if DynamoDB would not take the row."""
         try:
-            sealed_row = row._replace(sealed=self._seal.seal(row, plaintext))
+            sealed_row = row._replace(sealed=seal_payload(self._seal, row, plaintext))
         except StateTooLarge:  # the payload does not even fit into a token
             return None
         return sealed_row if sealed_row.size <= MAX_BYTES else None
