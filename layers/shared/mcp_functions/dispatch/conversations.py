@@ -147,7 +147,8 @@ class Conversations:
         )
         record = start.claims.record if start.claims else {}
         asked = start.claims.asked if start.claims else {}
-        return _Call(request, handler, start, Round(round_request, record, asked), channel)
+        round_ = Round(round_request, record, asked)
+        return _Call(request=request, handler=handler, start=start, round=round_, channel=channel)
 
     def _run(self, call: _Call) -> Result:
         """Run the round. If the author's function raises an unexpected exception, the result says that it failed."""

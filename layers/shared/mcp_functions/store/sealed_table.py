@@ -119,9 +119,10 @@ class SealedTable:
         """
         if expires is None:
             expires = item.expires
-        new_item = self._write(Item(item.key, item.version + 1, payload, expires), replaced_version=item.version)
+        new_item = Item(item.key, version=item.version + 1, payload=payload, expires=expires)
+        written_item = self._write(new_item, replaced_version=item.version)
         self._delete_blob(item.blob)
-        return new_item
+        return written_item
 
     def delete(self, item: Item) -> None:
         """Delete an item, if it has not changed since it was read. An item that is gone already is no conflict.
@@ -153,13 +154,13 @@ class SealedTable:
         """Return the item of a row; ObjectNotFound if its payload is in an object that is gone."""
         content = _decode(open_payload(self._seal, row, row.sealed))
         if not isinstance(content, list):  # a list refers to an object (`BlobReference.to_json`)
-            return Item(key, row.version, content, row.expires)
+            return Item(key, version=row.version, payload=content, expires=row.expires)
         if self._blobs is None:
             log.error("an item has an object, and MCP_BLOBS is not set")
             raise UnreadableItem
         _mark, object_key, digest = content
         payload = _decode(self._blobs.get(row, BlobReference(object_key, digest)))
-        return Item(key, row.version, payload, row.expires, blob=object_key)
+        return Item(key, version=row.version, payload=payload, expires=row.expires, blob=object_key)
 
     def _write(self, item: Item, *, replaced_version: int | None) -> Item:
         now = int(self._now())
@@ -168,7 +169,8 @@ class SealedTable:
             rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
             raise DeveloperError(rule, kind=item.key.kind, seconds=lifetime, most=self._max_age)
         nonce = base64url(os.urandom(16))
-        empty_row = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
+        row_key = self._row_key(item.key)
+        empty_row = Row(key=row_key, version=item.version, expires=item.expires, nonce=nonce, sealed="")
         row, blob = self._seal_row(empty_row, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)

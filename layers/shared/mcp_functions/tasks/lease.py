@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
     from mcp_functions.tasks.task import Task
-    from mcp_functions.tasks.task_store import TaskStore
 
 log = logging.getLogger("mcp_functions")
 
@@ -42,11 +41,9 @@ log = logging.getLogger("mcp_functions")
 class Lease:
     """The lease of the worker that runs a round of a task, and the writes of this worker."""
 
-    def __init__(  # noqa: PLR0913 - the task's key and epoch, the time and what tests replace
+    def __init__(
         self,
-        store: TaskStore,
-        task_id: str,
-        owner: str | None,
+        change_task: Callable[[Callable[[Task], Task]], Task],
         epoch: int,
         *,
         lease_ms: int,
@@ -56,18 +53,14 @@ class Lease:
         """Hold the lease of a task that the worker has just taken.
 
         Args:
-            store: the tasks of the function.
-            task_id: the task's id.
-            owner: the digest of the task's principal; None on a server without sign-in.
+            change_task: writes the next state of this task (`TaskStore.change`).
             epoch: the epoch of the task since the worker took it.
             lease_ms: the length of the lease in milliseconds.
             now_ms: the clock, in unix milliseconds.
             sleep: the function that waits some seconds.
         """
         self.epoch = epoch
-        self._task_id = task_id
-        self._owner = owner
-        self._store = store
+        self._change_task = change_task
         self._lease_ms = lease_ms
         self._now_ms = now_ms
         self._sleep = sleep
@@ -152,7 +145,7 @@ class Lease:
 
     def _write(self, transition: Callable[[Task], Task]) -> Task:
         try:
-            return self._store.change(self._task_id, self._owner, transition)
+            return self._change_task(transition)
         except UnknownTask:
             raise LeaseLost from None  # the task was deleted, so this worker must stop as well
 

@@ -14,6 +14,7 @@ checks its lease, and whether the client has cancelled the task. If the lease is
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
@@ -84,19 +85,16 @@ class Worker:
             McpError: the table does not answer. Saved steps remain; the lease ends, and the next poll invokes another
                 worker.
         """
-        task_id = str(order["id"])
-        owner = order["owner"]
+        change_task = partial(self._store.change, str(order["id"]), order["owner"])
         deadline = lambda_deadline(context, self._now())
         try:
-            task = self._store.change(task_id, owner, self._take)
+            task = change_task(self._take)
         except (NotAvailable, UnknownTask):
             return
         _note_start(task)
         if task.ended:  # `transitions.take` has ended it
             return
-        lease = Lease(
-            self._store, task_id, owner, task.epoch, lease_ms=self._lease_ms, now_ms=self._now_ms, sleep=self._sleep
-        )
+        lease = Lease(change_task, task.epoch, lease_ms=self._lease_ms, now_ms=self._now_ms, sleep=self._sleep)
         self._run(task, lease, deadline)
 
     def _take(self, task: Task) -> Task:
