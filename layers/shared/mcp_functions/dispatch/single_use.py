@@ -11,7 +11,8 @@ and writes the result into the item before the client gets it:
     lease    in unix seconds: no other request may run the round before this time, when Lambda has ended the invocation;
              0 if the function has failed
 
-A request that would run round 2 reads the item. The log has the reason in brackets if the round does not run:
+A request that would run round 2 reads the item. If it is not served, the log has the word in brackets. Operators count
+these words, so they never change:
 
     no item, or round 1               it runs round 2
     round 3                           it is refused, because its state is an old one (used_rewound)
