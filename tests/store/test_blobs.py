@@ -230,7 +230,7 @@ def test_the_store_waits_for_an_object_that_arrives_late(doubled: Backend, doubl
     faults = iter(["late", "late"])
     double.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
     assert doubled.open().get(KEY) == item
-    assert doubled.slept == [0.2]
+    assert doubled.slept == [0.0, 0.0, 0.2]
 
 
 def test_an_item_whose_object_is_missing_is_unreadable_and_not_absent(
@@ -337,7 +337,7 @@ def test_an_item_replaced_before_its_object_was_read_is_read_again(doubled: Back
     found = doubled.open().get(KEY)
     assert found
     assert found.payload == {"new": "n" * 300_000}
-    assert doubled.slept == []
+    assert not any(doubled.slept)
 
 
 def test_a_write_with_an_unknown_outcome_keeps_both_objects(doubled: Backend, double: MemoryBucket) -> None:

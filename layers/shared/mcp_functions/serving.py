@@ -175,9 +175,11 @@ class EndpointFactory:
         self._now = now
         self._has_keys = bool(options.codec or options.wrapping or self._settings.kms_keys)
         if options.needs_table and not (self._has_keys and settings.table):
-            from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - `_import_needed` has imported it
-
-            raise Misconfigured(NO_TABLE)
+            reason = (
+                "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies,"
+                " which mcp-functions block --write NAME writes into template.yaml"
+            )
+            raise Misconfigured(reason)
 
     def make(self) -> Endpoint:
         """Make the endpoint, which checks each HTTP request before the dispatcher gets it.

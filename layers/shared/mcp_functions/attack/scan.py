@@ -41,13 +41,13 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """A call that the server answers with a question."""
+    """A call that the server answers with a question. Its properties need the rounds of a conversation."""
 
     method: str  # tools/call, prompts/get or resources/read
     params: Mapping[str, Any]
     schema: Mapping[str, Any] = field(default_factory=dict)  # the JSON Schema of its arguments
     similar: Sequence[Mapping[str, Any]] = ()  # params of calls with other arguments, which may ask too
-    rounds: Sequence[Exchange] = ()  # the rounds of a correct conversation
+    rounds: Sequence[Exchange] = ()  # the rounds of a correct conversation; none before it was held
 
     @property
     def name(self) -> str:
@@ -57,19 +57,17 @@ class Target:
     @property
     def questions(self) -> Mapping[str, Any]:
         """The questions of the first round."""
-        if not self.rounds:
-            return {}
         return self.rounds[0].response.questions or {}
 
     @property
     def gives_state(self) -> bool:
         """Whether the first round returns a state."""
-        return bool(self.rounds) and self.rounds[0].response.state is not None
+        return self.rounds[0].response.state is not None
 
     @property
     def completes(self) -> bool:
         """Whether correct answers complete the call."""
-        return bool(self.rounds) and self.rounds[-1].response.done
+        return self.rounds[-1].response.done
 
     @property
     def question_rounds(self) -> int:

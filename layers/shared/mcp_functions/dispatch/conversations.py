@@ -11,9 +11,9 @@ The requests of one call are a conversation, and each request is one round of it
     run the function      from its first line, in every round; a question that has an answer by now returns it
     write the response    the function's result, or its questions with a new sealed state
 
-A client without elicitation cannot ask its user. It gets the questions in a complete result, and a call of a second
-tool, the companion, brings the answers: `book-form` from a form of its host, or `book-answer` from its model. Each of
-these two ways is a channel (`apps.channels`).
+A client without elicitation cannot ask its user. It gets the questions in a complete result. A form of its host, or its
+model, then calls a second tool with the answers: the companion `book-form` or `book-answer`. Each of these two ways is
+a channel (`apps.channels`).
 """
 
 from __future__ import annotations
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates, RoundStart
     from mcp_functions.tasks import Tasks
-
-# Texts for the model, in place of a result.
-RESULT_NOT_KEPT = "This was done before, and its answer was not kept."
-STATE_TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
 
 
 class _Call(NamedTuple):
@@ -151,7 +147,8 @@ class Conversations:
         )
         record = start.claims.record if start.claims else {}
         asked = start.claims.asked if start.claims else {}
-        return _Call(request, handler, start, Round(round_request, record, asked), channel)
+        round_ = Round(round_request, record, asked)
+        return _Call(request=request, handler=handler, start=start, round=round_, channel=channel)
 
     def _run(self, call: _Call) -> Result:
         """Run the round. If the author's function raises an unexpected exception, the result says that it failed."""
@@ -173,15 +170,16 @@ class Conversations:
         must_run_once = call.handler.single_use or (call.channel and call.handler.needs_table)
         if not must_run_once:
             return None
-        from mcp_functions.dispatch.single_use import RoundClaim  # noqa: PLC0415 - imported at init, where needed
+        from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where needed
 
-        return RoundClaim(call.request, call.handler, claims, self._seals.table)
+        table = self._seals.table(single_use.item_seconds(call.handler.answer_within))
+        return single_use.RoundClaim(call.request, call.handler, claims, table)
 
     def _run_once(self, call: _Call, claim: RoundClaim) -> dict[str, Any]:
         """Run a round that must not run twice. If it ran before, return the result that the table has."""
         result = claim.run(partial(self._run_function, call), self._now())
         if result is None:
-            return call.handler.error_result(RESULT_NOT_KEPT)
+            return call.handler.error_result("This was done before, and its answer was not kept.")
         # The client may have restarted since the result was recorded, and may lack what its questions need.
         questions = result.get("inputRequests", {})
         missing = missing_capabilities(questions.values(), call.request.capabilities)
@@ -206,12 +204,16 @@ class Conversations:
                 is_asked = True
         except ToolError as error:
             result = handler.error_result(str(error))
-        finally:  # `serve(audit=…)` gets a record of a round that fails, too
-            if self._audit and handler.needs_state:
-                from mcp_functions.rounds.audit import audit_record  # noqa: PLC0415 - only for serve(audit=…)
-
-                self._audit(audit_record(call.round, handler.name, sent=is_asked, answered_by=call.answered_by))
+        finally:  # the author gets a record of a round that fails, too
+            self._report(call, is_asked=is_asked)
         return result
+
+    def _report(self, call: _Call, *, is_asked: bool) -> None:
+        """Give the record of a round to the author's function, `serve(audit=…)`."""
+        if self._audit and call.handler.needs_state:
+            from mcp_functions.rounds.audit import audit_record  # noqa: PLC0415 - few functions have it
+
+            self._audit(audit_record(call.round, call.handler.name, sent=is_asked, answered_by=call.answered_by))
 
     def _ask(self, call: _Call) -> dict[str, Any]:
         """Return the result with the questions of a round, and the sealed state for the next one.
@@ -224,8 +226,7 @@ class Conversations:
         is_asked_by_client = call.channel is None and not missing and _client_continues(call.request, questions)
         if not is_asked_by_client:
             return self._ask_by_channel(call, questions, missing)
-        states = self._states_of(call.handler)
-        token = self._seal(call, states, call.start.binding, call.round.next_record())
+        token = self._seal(call, call.start.binding, call.round.next_record())
         # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
@@ -243,22 +244,22 @@ class Conversations:
         handler = call.handler
         request = call.request
         channel = asking.choose_channel(handler, request, call.channel, questions, missing)
-        states = self._states_of(handler, channel)
         binding = companions.bind(channel, self._audience, handler.name, request.principal)
         record = call.round.next_record()
         # A call of the companion does not repeat the arguments of the tool, so the state has them.
         record[companions.ARGUMENTS] = request.params.get("arguments") or {}
-        token = self._seal(call, states, binding, record)
+        token = self._seal(call, binding, record, channel)
         return asking.write_result(channel, handler, questions, token, self._now())
 
-    def _seal(self, call: _Call, states: RequestStates | None, binding: Binding, record: Mapping[str, Any]) -> str:
+    def _seal(self, call: _Call, binding: Binding, record: Mapping[str, Any], channel: Channel | None = None) -> str:
         """Seal the record of this round as the state for the next one, which belongs to the request of the binding.
 
         Raises:
             ToolError: the conversation cannot continue; the text is for the model.
             Crash: the author's function keeps a value that is not JSON.
-            Misconfigured: the function has no keys (`states` is None).
+            Misconfigured: the function has no keys.
         """
+        states = self._states_of(call.handler, channel)
         if states is None:
             reason = f"{call.handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
@@ -270,7 +271,8 @@ class Conversations:
             raise Crash(runner.crash_message(call.handler), error) from None  # `Crash.cause` has the error
         except StateTooLarge as error:
             observability.current().reason = error.reason  # the author reads the size and the limit in the log
-            raise ToolError(STATE_TOO_LARGE) from None
+            message = "This conversation has more to remember than it can carry. Answer more briefly."
+            raise ToolError(message) from None
 
 
 def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> bool:
@@ -279,11 +281,9 @@ def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> 
     A client that can ask the questions sends their answers. If there is no question, the client only has to repeat its
     request with the new state. Some clients that show no forms do not know that.
     """
-    if questions:
-        return True
     meta = request.params["_meta"]
     is_of_2025 = META_CLIENT_REVISION in meta  # then `legacy` repeats the request in the client's place
-    if is_of_2025 or shows_forms(request.capabilities):
+    if questions or is_of_2025 or shows_forms(request.capabilities):
         return True
     from mcp_functions.apps import hosts  # noqa: PLC0415 - only for clients without elicitation
 

@@ -5,22 +5,17 @@
     tasks/…                                    `tasks`, if a tool of this function may become a task
     every other method                         `Lists`: discovery and lists
 
-A handler that never asks its user runs here. Every other handler runs as one round of a conversation: its call may take
-several requests (`conversations`).
-
-A client that cannot ask its user gets the questions as the form APP_FORM_URI, or in words for its model. A second
-tool, the companion `<tool>-form` or `<tool>-answer`, brings the answers (`apps.companions`).
+A handler that never asks its user runs here. The call of any other handler may take several requests: it is a
+conversation, and `conversations` runs each request as one round of it.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.handlers.lazy_values import lazy_value
-from mcp_functions.handlers.lookup import form_result
 from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALL_METHODS, LOG_LEVELS, META_LOG_LEVEL, TASK_METHODS
@@ -55,15 +50,17 @@ class Dispatcher:
         Args:
             handlers: the handlers of the Lambda.
             settings: the settings of the deployment.
-            make_conversations: makes the part that runs rounds, when the first request needs it.
+            make_conversations: makes the object that runs rounds, when the first request needs it.
             tasks: the tasks of the Lambda; None if no call may become one.
         """
         # By their list and their key: ("tools", "book"), or ("resources", "file:///terms").
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
         self._settings = settings
-        self._conversations = lazy_value(make_conversations)
         self._tasks = tasks
+        # These two are made when a request first needs them.
+        self._conversations = lazy_value(make_conversations)
+        self._lists = lazy_value(self._make_lists)
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
 
     def answer(self, request: Request) -> Result:
@@ -77,17 +74,16 @@ class Dispatcher:
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self._make_result(self._tasks.answer(request))
-        return self._lists.answer(method, request.params)
+        return self._lists().answer(method, request.params)  # refuses a method that this function does not have
 
     def _call(self, request: Request) -> Result:
         """Find the handler that a call names, check the call, and run the handler."""
         method = request.method
         params = request.params
         if lookup.asks_for_form(self.catalog, method, params):
-            return form_result(self._server_info)
+            return lookup.form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
-        handler = self._handler_of(target)
-        self._check_scopes(handler, request)
+        handler = self._authorize(request, target)
         if not target.companion:  # the arguments of a companion are a state and answers, which no header repeats
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
@@ -95,7 +91,11 @@ class Dispatcher:
         return self._make_result(_limit_caching(outcome.result, params), outcome.notifications)
 
     def _run(self, request: Request, handler: Handler[..., Any], companion: str) -> Result:
-        """Run a handler. If the request calls a companion, run the tool whose questions the companion answers."""
+        """Run a handler, for a call of itself or of its companion.
+
+        A companion is a second tool, `<tool>-form` or `<tool>-answer`. It brings the answers of a client that cannot
+        ask its user (`apps.companions`).
+        """
         if companion:
             return self._conversations().run_companion(request, handler, companion)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
@@ -103,22 +103,19 @@ class Dispatcher:
             return Result(_run_alone(request, handler))
         return self._conversations().run_round(request, handler)
 
-    def _handler_of(self, target: Target) -> Handler[..., Any]:
-        """Return the handler of a target, and note its name for the log."""
-        handler = self._handlers[target.list_name, target.key]
-        observability.current().handler = handler.name
-        return handler
-
-    def _check_scopes(self, handler: Handler[..., Any], request: Request) -> None:
-        """Check that the caller's access token grants the scopes of a handler.
+    def _authorize(self, request: Request, target: Target) -> Handler[..., Any]:
+        """Return the handler of a target, if the caller may use it. The log names the handler in any case.
 
         Raises:
-            InsufficientScope: the token lacks one of them.
+            InsufficientScope: the caller's access token lacks a scope of the handler.
         """
+        handler = self._handlers[target.list_name, target.key]
+        observability.current().handler = handler.name
         if handler.scopes:
             from mcp_functions.http import access_tokens  # noqa: PLC0415 - most handlers need no scope
 
             access_tokens.require_scopes(handler.name, handler.scopes, request, self._settings)
+        return handler
 
     def _complete_argument(self, request: Request) -> dict[str, Any]:
         """Suggest values for an argument that a user types, perhaps from the values of other arguments.
@@ -126,8 +123,7 @@ class Dispatcher:
         Raises:
             InvalidParams: the params do not have the shape of the specification (server/utilities/completion).
         """
-        handler = self._handler_of(lookup.find_reference(self.catalog, request.params))
-        self._check_scopes(handler, request)
+        handler = self._authorize(request, lookup.find_reference(self.catalog, request.params))
         name = value_at(request.params, "argument", "name")
         value = value_at(request.params, "argument", "value")
         if not isinstance(name, str) or not isinstance(value, str):
@@ -142,9 +138,8 @@ class Dispatcher:
         """Add what every result has, and the notifications that the client gets before it."""
         return Result(complete(result, self._server_info), notifications)
 
-    @cached_property
-    def _lists(self) -> Lists:
-        from mcp_functions.handlers.lists import Lists  # noqa: PLC0415 - clients get their lists from the front door
+    def _make_lists(self) -> Lists:
+        from mcp_functions.handlers.lists import Lists  # noqa: PLC0415 - most requests are calls
 
         return Lists(self.catalog, self._settings)
 

@@ -8,23 +8,25 @@ and writes the result into the item before the client gets it:
     after round 2         {"round": 2, "print": …, "answer": the result, or null if it is not kept}
 
     print    the fingerprint: a digest of the state and the answers in the request; stored items need the short name
-    lease    in unix seconds: until then Lambda has ended the invocation, and no other request may run the round
+    lease    in unix seconds: no other request may run the round before this time, when Lambda has ended the invocation;
+             0 if the function has failed
 
-A request that would run round 2 reads the item:
+A request that would run round 2 reads the item. If it is not served, the log has the word in brackets. Operators count
+these words, so they never change:
 
     no item, or round 1               it runs round 2
-    round 3                           it is refused: its state is an old one
-    round 2, another fingerprint      it is refused: the round belongs to other answers
-    round 2, with a result            it gets this result; with `single_use="reject"` it is refused
-    round 2, before the lease ends    the client must try again later: another invocation runs the round
-    round 2, after the lease ended    it runs round 2 again: the other invocation died
+    round 3                           it is refused, because its state is an old one (used_rewound)
+    round 2, another fingerprint      it is refused, because the round belongs to other answers (used_forked)
+    round 2, with a result            it gets this result; with `single_use="reject"` it is refused (used_again)
+    round 2, before the lease ends    the client must try again later, because another invocation runs it (used_busy)
+    round 2, after the lease ended    it runs round 2 again, because the other invocation died
+    an item that does not open        it is refused, because it is unknown which rounds have run (used_unreadable)
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
@@ -35,63 +37,35 @@ from mcp_functions.seal.request_state import SKEW_MS, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
-KIND = "conversation"  # the kind of the items in the table
-NO_TABLE = (
-    "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies,"
-    " which mcp-functions block --write NAME writes into template.yaml"
-)
-SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
-ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
-LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
-FINGERPRINT_LABEL = b"ks1/used\0"  # begins the digest, so that it equals no digest of another purpose
 MAX_ATTEMPTS = 3  # how often a claim is written: each failure means that another request has changed the item
-
-
-class SingleUseReason(StrEnum):
-    """Why a request did not run its round, for the log. An operator counts these words, so they do not change."""
-
-    # The request is refused. The client gets the same error for every state that it may not use.
-    OLD_STATE = "used_rewound"  # the conversation is past this round
-    OTHER_ANSWERS = "used_forked"  # another request claimed this round, with other answers
-    REPEATED = "used_again"  # the round has run, and repeated requests are refused: `single_use="reject"`
-    UNREADABLE = "used_unreadable"  # the item does not open, so it is unknown which rounds have run
-
-    # The client must repeat the request later.
-    RUNNING = "used_busy"  # another invocation runs this round
-    CONTENDED = "used_contended"  # other requests changed the item at each attempt to claim it
-    OVERTAKEN = "used_overtaken"  # the lease ended before the round, and another invocation has claimed it
 
 
 class RoundClaim:
     """The claim of one request to run one round of a conversation (§13.1)."""
 
-    def __init__(
-        self, request: Request, handler: Handler[..., Any], state: Claims, make_table: Callable[[int], SealedTable]
-    ) -> None:
+    def __init__(self, request: Request, handler: Handler[..., Any], state: Claims, table: SealedTable) -> None:
         """Prepare the claim; the table is not read yet.
 
         Args:
             request: the request, which continues the conversation.
             handler: the handler of the conversation.
             state: the verified state in the request.
-            make_table: makes the table, from the longest lifetime of an item in seconds.
+            table: the table, whose items live for at least `item_seconds`.
         """
-        conversation_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000
-        self._table = make_table(conversation_seconds + SPARE_SECONDS + ROUNDING_SECONDS)
-        # In unix seconds. After this time every state of the conversation has expired, and the item is not needed.
-        self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
+        self._table = table
+        self._key = Key("conversation", state.flow, state.binding.principal)
+        self._expires = _item_expires(state)
         self._rejects_repeated = handler.single_use == "reject"  # otherwise a repeated request gets the recorded result
-        self._key = Key(KIND, state.flow, state.binding.principal)
         self._round = state.round + 1  # the round to run; the state is from the round before
         self._fingerprint = _digest_request(request)
-        self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS  # in unix seconds
+        self._lease = _lease_until(request)
 
     def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
         """Run a round, or return its recorded result; None if that was not kept because it was too large.
@@ -106,7 +80,7 @@ class RoundClaim:
                 no result, and may repeat the request.
         """
         item = self._claim(now)
-        if self._has_result(item):
+        if "answer" in item.payload:
             recorded: dict[str, Any] | None = item.payload["answer"]
             return recorded
         try:
@@ -127,49 +101,46 @@ class RoundClaim:
         """
         item = self._read()
         if item and item.payload["round"] >= self._round:
-            raise InvalidRequestState(SingleUseReason.OLD_STATE)
+            raise InvalidRequestState(reason="used_rewound")
 
     def _claim(self, now: float) -> Item:
         """Return the item of the conversation: with the result of this round, or else claimed for this round."""
         claimed = {"round": self._round, "print": self._fingerprint, "lease": self._lease}
         for _attempt in range(MAX_ATTEMPTS):
             item = self._read()
-            if item:
-                self._check_may_run(item.payload, now)
-                if self._has_result(item):
-                    return item
+            if item and not self._must_run(item, now):
+                return item
             try:
                 if item is None:
                     return self._table.create(self._key, claimed, expires=self._expires)
                 return self._table.replace(item, claimed, expires=self._expires)
             except Conflict:  # another request has changed the item since it was read
                 continue
-        raise Busy(SingleUseReason.CONTENDED, retry_after=1)
+        raise Busy(reason="used_contended", retry_after=1)
 
     def _read(self) -> Item | None:
         """Read the item of the conversation; None if there is none yet."""
         try:
             return self._table.get(self._key)
         except UnreadableItem:  # the client gets the error of every bad state
-            raise InvalidRequestState(SingleUseReason.UNREADABLE) from None
+            raise InvalidRequestState(reason="used_unreadable") from None
 
-    def _check_may_run(self, recorded: Mapping[str, Any], now: float) -> None:
-        """Check that the request may run its round, or get its result: the table at the top, line by line."""
+    def _must_run(self, item: Item, now: float) -> bool:
+        """Return whether the round must run, or else its result is in the item: the table at the top, line by line."""
+        recorded = item.payload
         if recorded["round"] < self._round:
-            return
+            return True
         if recorded["round"] > self._round:
-            raise InvalidRequestState(SingleUseReason.OLD_STATE)
+            raise InvalidRequestState(reason="used_rewound")
         if recorded["print"] != self._fingerprint:
-            raise InvalidRequestState(SingleUseReason.OTHER_ANSWERS)
-        has_result = "answer" in recorded
-        if has_result and self._rejects_repeated:
-            raise InvalidRequestState(SingleUseReason.REPEATED)
-        if not has_result and now < recorded["lease"]:
-            raise Busy(SingleUseReason.RUNNING, retry_after=1)
-
-    def _has_result(self, item: Item) -> bool:
-        """Tell whether an item has the result of this round."""
-        return item.payload["round"] == self._round and "answer" in item.payload
+            raise InvalidRequestState(reason="used_forked")
+        if "answer" in recorded:
+            if self._rejects_repeated:
+                raise InvalidRequestState(reason="used_again")
+            return False
+        if now < recorded["lease"]:
+            raise Busy(reason="used_busy", retry_after=1)
+        return True
 
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
@@ -183,12 +154,34 @@ class RoundClaim:
     def _write_answer(self, item: Item, answer: dict[str, Any] | None) -> None:
         try:
             self._table.replace(item, {"round": self._round, "print": self._fingerprint, "answer": answer})
-        except Conflict:  # another invocation has claimed the round, and its result counts
-            raise TemporarilyUnavailable(SingleUseReason.OVERTAKEN, retry_after=1) from None
+        except Conflict:  # the lease ended before the round, another invocation has claimed it, and its result counts
+            raise TemporarilyUnavailable(reason="used_overtaken", retry_after=1) from None
 
 
 def _digest_request(request: Request) -> str:
     """Return the digest of the state and the answers in a request."""
+    label = b"ks1/used\0"  # begins the digest, so that it equals no digest of another purpose
     token: str = request.params["requestState"]
     answers = dict(request.params.get("inputResponses", {}))
-    return base64url(canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers))
+    return base64url(canonical_digest(label + token.encode() + b"\0", answers))
+
+
+LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
+SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
+ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
+
+
+def _lease_until(request: Request) -> int:
+    """Return when another invocation may run the round of a request, in unix seconds."""
+    return math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS
+
+
+def _item_expires(state: Claims) -> int:
+    """Return when the item is not needed any more, in unix seconds: each state of the conversation has expired."""
+    return math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
+
+
+def item_seconds(answer_within: int) -> int:
+    """Return how long an item may live, if one answer of the conversation may take `answer_within` seconds."""
+    conversation_seconds = max_flow_seconds(answer_within) + SKEW_MS // 1000
+    return conversation_seconds + SPARE_SECONDS + ROUNDING_SECONDS

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_functions.protocol.errors import McpError, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.store.item_seal import ItemSeal
+from mcp_functions.store.item_seal import open_payload, seal_payload
 from mcp_functions.store.table import ItemTooLarge, UnreadableItem
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mcp_functions.store.dynamodb import Row
 
 log = logging.getLogger("mcp_functions")
-
-_NAME_BYTES = 32  # random bytes in the key of an object, so that no key is used twice
 
 
 class ObjectNotFound(Exception):
@@ -79,9 +77,9 @@ class BlobStore:
             key_prefix: `<stack>/<folder of the function>`. The role of a function may only use keys with its prefix.
         """
         self._bucket = bucket
-        self._seal = ItemSeal(seal)
+        self._seal = seal
         self._key_prefix = key_prefix
-        self._last = ("", b"")  # key and body of the last object: a worker often reads again what it wrote
+        self._last: dict[str, bytes] = {}  # the last object, key -> body: a worker often reads again what it wrote
 
     def put(self, row: Row, payload: bytes) -> BlobReference:
         """Write the payload of a row into a new object.
@@ -90,16 +88,15 @@ class BlobStore:
             ItemTooLarge: the payload is larger than a sealed text may be.
         """
         try:
-            body = self._seal.seal(row, payload).encode()
+            body = seal_payload(self._seal, row, payload).encode()
         except StateTooLarge:  # its text is about the state of a conversation, and this is the payload of an item
-            message = (
-                f"the payload has {len(payload)} bytes, more than an object can hold:"
-                " keep references instead of documents"
-            )
+            rule = "more than an object can hold: keep references instead of documents"
+            message = f"the payload has {len(payload)} bytes, {rule}"
             raise ItemTooLarge(message) from None
-        key = f"{self._key_prefix}/{base64url(os.urandom(_NAME_BYTES))}"
+        name = base64url(os.urandom(32))  # random, so that no key is used twice
+        key = f"{self._key_prefix}/{name}"
         self._bucket.put(key, body)
-        self._last = (key, body)
+        self._last = {key: body}
         return BlobReference(key, _digest(body))
 
     def get(self, row: Row, reference: BlobReference) -> bytes:
@@ -110,13 +107,12 @@ class BlobStore:
             UnreadableItem: the object has changed.
             InvalidRequestState: the object's seal does not open.
         """
-        last_key, last_body = self._last
-        body = last_body if reference.key == last_key else self._bucket.get(reference.key)
+        body = self._last.get(reference.key) or self._bucket.get(reference.key)
         if not hmac.compare_digest(_digest(body), reference.digest):
             log.error("an item's object has changed since it was written")
             raise UnreadableItem
-        self._last = (reference.key, body)
-        return self._seal.unseal(row, body.decode())
+        self._last = {reference.key: body}
+        return open_payload(self._seal, row, body.decode())
 
     def delete(self, key: str) -> None:
         """Delete an object that no item names any more; after an error the bucket's lifecycle rule deletes it."""

@@ -1,7 +1,8 @@
 """The rows of a DynamoDB table, found by their key. A write has a condition: the table still has the expected version.
 
 A write without a response may have happened. So each write has a nonce: a random text that the row keeps. If a write
-fails, and the row in the table has its nonce, then an earlier attempt of this write has succeeded.
+fails, and the row in the table has its nonce, then an earlier attempt of this write has succeeded. A deletion needs no
+nonce: it succeeds also if the row is gone already.
 """
 
 from __future__ import annotations
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 # AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB". Names of attributes count too.
 MAX_BYTES = 400_000
-# operation of DynamoDB -> method of its clients
-METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}
-LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
 
 
 class Row(NamedTuple):
@@ -62,7 +60,7 @@ class DynamoDbTable:
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
         """Use a table; nothing is sent. `make_call` makes the client of AWS, at the first request."""
         self._name = name
-        self._call = PerProcess(make_call)
+        self._client = PerProcess(make_call)
 
     def read(self, key: str) -> Row | None:
         """Return a row as the last write left it (strongly consistent); None if there is none."""
@@ -82,7 +80,7 @@ class DynamoDbTable:
             TemporarilyUnavailable: the table does not answer. The write may have happened.
         """
         if replaced_version is None:
-            # DynamoDB deletes expired items only after days (see SealedTable.get), so an expired row counts as absent.
+            # DynamoDB deletes expired items only after days, so an expired row counts as absent.
             expression = "attribute_not_exists(#key) OR #expires <= :now"
             condition = _condition(expression, names=["key", "expires"], values={"now": now})
         else:
@@ -104,17 +102,22 @@ class DynamoDbTable:
 
     def _send(self, operation: str, **request: object) -> Mapping[str, Any]:
         """Send a request, and turn DynamoDB's errors into those of this package."""
-        call = self._call()
+        client = self._client()
         # `from None`: a logged traceback would show AWS's error, which may quote the item.
         try:
-            return call(operation, {"TableName": self._name, **request})
+            return client(operation, {"TableName": self._name, **request})
         except DynamoDbError as error:
             if error.code == "ConditionalCheckFailedException":
                 raise Conflict from None
             reason = f"table:{error.code}"
-            if Failure(error.code, error.status).is_outage:
+            failure = Failure(error.code, error.status)
+            if failure.is_outage:
                 raise TemporarilyUnavailable(reason) from None
             raise Misconfigured(reason) from None
+
+
+LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
+METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}  # operation -> method of a client
 
 
 def make_call() -> Call:

@@ -22,32 +22,26 @@ LABEL = b"ks1/item"  # for payloads in the table
 BLOB_LABEL = b"ks1/blob"  # for payloads in the bucket
 
 
-class ItemSeal:
-    """Seals and opens the payloads of rows."""
+def seal_payload(seal: Seal, row: Row, plaintext: bytes) -> str:
+    """Return the token, a sealed text, of a row's payload.
 
-    def __init__(self, seal: Seal) -> None:
-        """Use a seal, which encrypts and authenticates bytes. It was made with the label LABEL or BLOB_LABEL."""
-        self._seal = seal
+    Raises:
+        StateTooLarge: the payload is larger than a token can be.
+    """
+    return seal.seal(plaintext, about=_binding(row))
 
-    def seal(self, row: Row, plaintext: bytes) -> str:
-        """Return the token, a sealed text, of a row's payload.
 
-        Raises:
-            StateTooLarge: the payload is larger than a token can be.
-        """
-        return self._seal.seal(plaintext, about=_binding(row))
+def open_payload(seal: Seal, row: Row, token: str) -> bytes:
+    """Return the payload that was sealed for this row.
 
-    def unseal(self, row: Row, token: str) -> bytes:
-        """Return the payload that was sealed for this row.
-
-        Raises:
-            InvalidRequestState: the token was not sealed for this row.
-            TemporarilyUnavailable, Misconfigured: KMS is not available.
-        """
-        # A token that does not open may cost a call of KMS, so each caller has a budget for such calls. The gateway
-        # notes the caller of a request. A worker of a task has no caller, so each item has a budget.
-        caller_id = observability.current().caller_id or f"item:{row.key}"
-        return self._seal.unseal(token, caller=caller_id, about=_binding(row))
+    Raises:
+        InvalidRequestState: the token was not sealed for this row.
+        TemporarilyUnavailable, Misconfigured: KMS is not available.
+    """
+    # A token that does not open may cost a call of KMS, so each caller has a budget for such calls. The gateway notes
+    # the caller of a request. A worker of a task has no caller, so each item has a budget.
+    caller_id = observability.current().caller_id or f"item:{row.key}"
+    return seal.unseal(token, caller=caller_id, about=_binding(row))
 
 
 def _binding(row: Row) -> bytes:

@@ -1,14 +1,16 @@
 """Stores items in DynamoDB. The payload of each item is sealed: encrypted and authenticated with a key from KMS.
 
-    the item of a caller               its row in DynamoDB
+    an item                            its row in DynamoDB
     Key("conversation", "f1")          key      "shop/pay/conversation/-/f1"
     version 3                          version  3
     payload {"round": 2}               sealed   "ks1.…"
     expires 1790000000                 expires  1790000000
 
+The key of a row begins with the function ("shop/pay"), and has the principal, or "-" if the item has none.
+
 To write an item:
 
-    1. seal the payload for this key, version and expiry time: the sealed text opens for no others
+    1. seal the payload for this key, version and expiry time: with another one, the sealed text does not open
     2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and seal a reference
        to the object into the row
     3. write the row, if DynamoDB still has the version that the caller has read; otherwise raise `Conflict`
@@ -24,14 +26,13 @@ import json
 import logging
 import os
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store.blobs import BlobReference, ObjectNotFound
 from mcp_functions.store.dynamodb import MAX_BYTES, Row
-from mcp_functions.store.item_seal import ItemSeal
+from mcp_functions.store.item_seal import open_payload, seal_payload
 from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
 
 if TYPE_CHECKING:
@@ -44,12 +45,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-SECONDS_BEFORE_READS = (0.0, 0.0, 0.2)  # the pause before each attempt of `SealedTable.get`
-_NONCE_BYTES = 16  # random bytes that identify one write
-
 
 class SealedTable:
-    """The items of one function. Every method may also raise these errors.
+    """A table of sealed items, for one Lambda function. Every method may also raise these errors.
 
     Raises:
         TemporarilyUnavailable: the table or KMS cannot answer now. A write may have happened; read the item again.
@@ -79,7 +77,7 @@ class SealedTable:
             sleep: the function that waits some seconds.
         """
         self._rows = rows
-        self._seal = ItemSeal(seal)
+        self._seal = seal
         self._key_prefix = key_prefix
         self._max_age = max_age
         self._now = now
@@ -94,11 +92,12 @@ class SealedTable:
         """
         # `_read` gets the row, and then the object that the row names. If a writer replaced both in between, this
         # object is gone, and the second attempt finds the new one. The third attempt is for items that change often.
-        for seconds in SECONDS_BEFORE_READS:
-            if seconds:
-                self._sleep(seconds)
-            with suppress(ObjectNotFound):
+        for pause_before in (0.0, 0.0, 0.2):  # in seconds
+            self._sleep(pause_before)
+            try:
                 return self._read(key)
+            except ObjectNotFound:
+                continue
         log.error("an item's object is gone, or this role may not read it")
         raise UnreadableItem
 
@@ -120,9 +119,10 @@ class SealedTable:
         """
         if expires is None:
             expires = item.expires
-        new_item = self._write(Item(item.key, item.version + 1, payload, expires), replaced_version=item.version)
+        new_item = Item(item.key, version=item.version + 1, payload=payload, expires=expires)
+        written_item = self._write(new_item, replaced_version=item.version)
         self._delete_blob(item.blob)
-        return new_item
+        return written_item
 
     def delete(self, item: Item) -> None:
         """Delete an item, if it has not changed since it was read. An item that is gone already is no conflict.
@@ -152,15 +152,15 @@ class SealedTable:
 
     def _open(self, key: Key, row: Row) -> Item:
         """Return the item of a row; ObjectNotFound if its payload is in an object that is gone."""
-        content = _decode(self._seal.unseal(row, row.sealed))
+        content = _decode(open_payload(self._seal, row, row.sealed))
         if not isinstance(content, list):  # a list refers to an object (`BlobReference.to_json`)
-            return Item(key, row.version, content, row.expires)
+            return Item(key, version=row.version, payload=content, expires=row.expires)
         if self._blobs is None:
             log.error("an item has an object, and MCP_BLOBS is not set")
             raise UnreadableItem
         _mark, object_key, digest = content
         payload = _decode(self._blobs.get(row, BlobReference(object_key, digest)))
-        return Item(key, row.version, payload, row.expires, object_key)
+        return Item(key, version=row.version, payload=payload, expires=row.expires, blob=object_key)
 
     def _write(self, item: Item, *, replaced_version: int | None) -> Item:
         now = int(self._now())
@@ -168,8 +168,9 @@ class SealedTable:
         if not 0 < lifetime <= self._max_age:
             rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
             raise DeveloperError(rule, kind=item.key.kind, seconds=lifetime, most=self._max_age)
-        nonce = base64url(os.urandom(_NONCE_BYTES))
-        empty_row = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
+        nonce = base64url(os.urandom(16))
+        row_key = self._row_key(item.key)
+        empty_row = Row(key=row_key, version=item.version, expires=item.expires, nonce=nonce, sealed="")
         row, blob = self._seal_row(empty_row, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)
@@ -186,18 +187,17 @@ class SealedTable:
         if sealed_row:
             return sealed_row, None
         if self._blobs is None:
-            message = (
-                f"a payload of {len(plaintext)} bytes: sealed, it does not fit into an item of {MAX_BYTES} bytes. Keep"
-                " references in it instead of documents, or give the deployment a bucket (BlobBucket)"
-            )
+            remedy = "Keep references in it instead of documents, or give the deployment a bucket (BlobBucket)"
+            problem = f"sealed, it does not fit into an item of {MAX_BYTES} bytes"
+            message = f"a payload of {len(plaintext)} bytes: {problem}. {remedy}"
             raise ItemTooLarge(message)
         reference = self._blobs.put(row, plaintext)
-        return row._replace(sealed=self._seal.seal(row, _encode(reference.to_json()))), reference.key
+        return row._replace(sealed=seal_payload(self._seal, row, _encode(reference.to_json()))), reference.key
 
     def _seal_into_row(self, row: Row, plaintext: bytes) -> Row | None:
         """Return the row with its payload sealed; None if DynamoDB would not take the row."""
         try:
-            sealed_row = row._replace(sealed=self._seal.seal(row, plaintext))
+            sealed_row = row._replace(sealed=seal_payload(self._seal, row, plaintext))
         except StateTooLarge:  # the payload does not even fit into a token
             return None
         return sealed_row if sealed_row.size <= MAX_BYTES else None

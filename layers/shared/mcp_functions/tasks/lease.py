@@ -34,45 +34,35 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
     from mcp_functions.tasks.task import Task
-    from mcp_functions.tasks.task_store import TaskStore
 
 log = logging.getLogger("mcp_functions")
-
-WRITE_PAUSES = (0.1, 0.5, 2.0)  # seconds before each further attempt to write, while the table is unavailable
-RENEWALS = 3  # how often the thread renews in the time of one lease
 
 
 class Lease:
     """The lease of the worker that runs a round of a task, and the writes of this worker."""
 
-    def __init__(  # noqa: PLR0913 - the task's key and epoch, the time and what tests replace
+    def __init__(
         self,
-        store: TaskStore,
-        task_id: str,
-        owner: str | None,
+        change_task: Callable[[Callable[[Task], Task]], Task],
         epoch: int,
         *,
         lease_ms: int,
-        now: Callable[[], float],
+        now_ms: Callable[[], int],
         sleep: Callable[[float], None],
     ) -> None:
         """Hold the lease of a task that the worker has just taken.
 
         Args:
-            store: the tasks of the function.
-            task_id: the task's id.
-            owner: the digest of the task's principal; None on a server without sign-in.
+            change_task: writes the next state of this task (`TaskStore.change`).
             epoch: the epoch of the task since the worker took it.
             lease_ms: the length of the lease in milliseconds.
-            now: the clock, in unix seconds.
+            now_ms: the clock, in unix milliseconds.
             sleep: the function that waits some seconds.
         """
         self.epoch = epoch
-        self._task_id = task_id
-        self._owner = owner
-        self._store = store
+        self._change_task = change_task
         self._lease_ms = lease_ms
-        self._now = now
+        self._now_ms = now_ms
         self._sleep = sleep
         self._lock = Lock()  # of two writes at the same time the table would refuse one
         self._round_ended = Event()
@@ -84,7 +74,7 @@ class Lease:
             LeaseLost: another worker has the lease, or the task has ended. Nothing is written.
         """
         with self._lock:
-            for pause in WRITE_PAUSES:
+            for pause in (0.1, 0.5, 2.0):  # in seconds
                 try:
                     return self._write(transition)
                 except TemporarilyUnavailable:
@@ -140,7 +130,7 @@ class Lease:
             thread.join()
 
     def _renew_until_round_ends(self, round_: Round) -> None:
-        pause_seconds = self._lease_ms / 1000 / RENEWALS
+        pause_seconds = self._lease_ms / 1000 / 3  # three renewals in the time of one lease
         while not self._round_ended.wait(pause_seconds):
             try:
                 self.renew(round_)
@@ -153,12 +143,9 @@ class Lease:
         """Return when a lease ends that begins now, in unix milliseconds."""
         return self._now_ms() + self._lease_ms
 
-    def _now_ms(self) -> int:
-        return int(self._now() * 1000)
-
     def _write(self, transition: Callable[[Task], Task]) -> Task:
         try:
-            return self._store.change(self._task_id, self._owner, transition)
+            return self._change_task(transition)
         except UnknownTask:
             raise LeaseLost from None  # the task was deleted, so this worker must stop as well
 

@@ -39,11 +39,6 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
     from mcp_functions.store import SealedTable
 
-FLOW_BYTES = 16  # random bytes in the id of a conversation (`flow`); the log has it on the line of each round
-MIN_POLL_MS = 1000  # the shortest time that a client is asked to wait before its next poll
-MAX_POLL_MS = 30_000  # the longest
-TOO_LARGE_MESSAGE = "The call has more data than a task can keep. Call with less."
-
 
 class Tasks:
     """The tasks of one function, as its clients use them.
@@ -108,7 +103,7 @@ class Tasks:
             return tool.error_result(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
-            return tool.error_result(TOO_LARGE_MESSAGE)
+            return tool.error_result("The call has more data than a task can keep. Call with less.")
         return {"resultType": "task", **_description(task_id, task, task.created)}
 
     def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:
@@ -122,7 +117,7 @@ class Tasks:
             principal=tuple(request.principal) if request.principal else None,
             scopes=tuple(sorted(request.scopes)),
             declared=request.capabilities,
-            flow=round_.request.flow or os.urandom(FLOW_BYTES).hex(),  # a round without a seal has no id
+            flow=round_.request.flow or os.urandom(16).hex(),  # a round without a seal has no id
             created=now,
             ttl=min(tool_ttl, max_ttl, requested_ttl),
             updated=now,
@@ -192,6 +187,10 @@ class Tasks:
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
+
+
+MIN_POLL_MS = 1000  # the shortest time that a client is asked to wait before its next poll
+MAX_POLL_MS = 30_000  # the longest
 
 
 def _description(task_id: str, task: Task, now: int) -> dict[str, Any]:

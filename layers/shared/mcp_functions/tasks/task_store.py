@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
 WRITES = 10  # how often a change is tried while other writers are faster
-TASK_KIND = "task"  # the kind of an item is a part of its key
-OPEN_TASKS_KIND = "tasks"
-OPEN_TASKS_ID = "open"
-CONTENTION = "tasks:contention"  # the reason in the log after the last attempt
 
 
 class TooManyTasks(Exception):
@@ -77,8 +73,9 @@ class TaskStore:
             ItemTooLarge: the task does not fit into an item.
         """
         task_id = f"{self._function}.{base64url(os.urandom(RANDOM_BYTES))}"
-        self._register(task_id, task.expires, owner)
-        self._table.create(Key(TASK_KIND, task_id, owner), to_json(task), expires=task.expires)
+        self._add_to_open_tasks(task_id, task.expires, owner)
+        # If the process dies before the next line, `_still_open` later removes the id, which has no item.
+        self._table.create(_task_key(task_id, owner), to_json(task), expires=task.expires)
         self._invoke_worker(task_id, owner)
         return task_id
 
@@ -91,7 +88,8 @@ class TaskStore:
 
         Raises:
             UnknownTask: see `get`.
-            TemporarilyUnavailable: too many writers, or the table does not answer.
+            Busy: another writer was faster at each attempt.
+            TemporarilyUnavailable: the table does not answer.
             Exception: from `transition`; nothing is written.
         """
         for _ in range(WRITES):
@@ -104,34 +102,35 @@ class TaskStore:
                 self._table.replace(item, to_json(after))
             except Conflict:
                 continue
-            if after.invocations > before.invocations:  # `transitions.await_worker` has counted one more
+            waits_for_worker = after.invocations > before.invocations  # `transitions.await_worker` counts them
+            if waits_for_worker:
                 self._invoke_worker(task_id, owner)
             return after
-        raise Busy(CONTENTION)
+        raise Busy(reason="tasks:contention")
 
     def _item(self, task_id: str, owner: str | None) -> Item:
         folder, _dot, random_part = task_id.partition(".")
         if folder != self._function or not RANDOM_PART.fullmatch(random_part):
             raise UnknownTask
         try:
-            item = self._table.get(Key(TASK_KIND, task_id, owner))
+            item = self._table.get(_task_key(task_id, owner))
         except UnreadableItem:
-            raise UnknownTask from None  # the operator chose another MCP_GENERATION, which ends all tasks
+            raise UnknownTask from None  # with a new MCP_GENERATION (a setting), older items do not open
         if item is None:
             raise UnknownTask
         return item
 
-    def _register(self, task_id: str, expires: int, owner: str | None) -> None:
-        """Add a task to the owner's open tasks.
+    def _add_to_open_tasks(self, task_id: str, expires: int, owner: str | None) -> None:
+        """Add a task to the owner's open tasks, or raise TooManyTasks.
 
         Tasks that have ended stay in this item until it is full, because each removal is one more write.
         """
-        key = Key(OPEN_TASKS_KIND, OPEN_TASKS_ID, owner)
+        key = Key("tasks", "open", owner)
         for _ in range(WRITES):
             item = self._table.get(key)
             expiries: dict[str, int] = dict(item.payload["ids"]) if item else {}
             if len(expiries) >= self._max_open_tasks:
-                expiries = self._open_tasks(expiries, owner)
+                expiries = self._still_open(expiries, owner)
             if len(expiries) >= self._max_open_tasks:
                 raise TooManyTasks
             expiries[task_id] = expires
@@ -144,9 +143,9 @@ class TaskStore:
             except Conflict:
                 continue
             return
-        raise Busy(CONTENTION)
+        raise Busy(reason="tasks:contention")
 
-    def _open_tasks(self, expiries: Mapping[str, int], owner: str | None) -> dict[str, int]:
+    def _still_open(self, expiries: Mapping[str, int], owner: str | None) -> dict[str, int]:
         """Return those tasks that have not ended or expired, which needs a read of each."""
         return {
             task_id: expires
@@ -159,3 +158,7 @@ class TaskStore:
             return not self.get(task_id, owner).ended
         except UnknownTask:
             return False
+
+
+def _task_key(task_id: str, owner: str | None) -> Key:
+    return Key("task", task_id, owner)

@@ -11,6 +11,8 @@
 
 A worker is a Lambda invocation that runs one round of a task. It names itself by its epoch: the number of workers that
 had taken the task when it began. After a later worker took the task, the earlier worker gets `LeaseLost`.
+
+A lease is the time in which no other worker may take the task.
 """
 
 from __future__ import annotations
@@ -18,14 +20,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.protocol.errors import InternalError
 from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LEASE_MS = 30_000  # a worker that does not renew its lease in this time loses the task
 INVOCATION_MS = 15_000  # how long the first invoked worker may take to start
 MAX_INVOCATION_MS = 900_000  # how long any later one may take
+
+
+class NotAvailable(Exception):
+    """A worker may not take the task: it has ended, waits for the client, or belongs to another worker."""
 
 
 class LeaseLost(Exception):
@@ -58,17 +64,20 @@ def await_worker(task: Task, now: int) -> Task:
     return replace(task, lease_until=0, retry_at=now + wait, invocations=task.invocations + 1)
 
 
+MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
+
+
 def take(task: Task, now: int, lease_ms: int) -> Task:
-    """Give the task to a worker, for the time of a lease; a cancelled task ends instead.
+    """Give the task to a worker for the time of a lease, or end it: a cancelled task, or one without progress.
 
     Raises:
-        LeaseLost: the task has ended, waits for the client, or belongs to another worker.
+        NotAvailable: no worker may take the task now.
     """
     if task.status != WORKING or now < task.lease_until:
-        raise LeaseLost
+        raise NotAvailable
     if task.cancel:
         return cancel(task, now)
-    return replace(
+    taken = replace(
         task,
         epoch=task.epoch + 1,
         lease_until=now + lease_ms,
@@ -76,6 +85,10 @@ def take(task: Task, now: int, lease_ms: int) -> Task:
         invocations=0,
         attempts=task.attempts + 1,
     )
+    if task.attempts < MAX_ATTEMPTS:
+        return taken
+    error = InternalError("The task was begun again and again, and never came further")  # the log has the cause
+    return finish(taken, taken.epoch, now, {"error": error.to_json()})
 
 
 def renew(task: Task, epoch: int, lease_until: int, message: str) -> Task:

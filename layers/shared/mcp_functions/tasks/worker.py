@@ -14,6 +14,7 @@ checks its lease, and whether the client has cancelled the task. If the lease is
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
@@ -36,7 +37,7 @@ from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import Lease, round_record
 from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Task
-from mcp_functions.tasks.transitions import LEASE_MS, LeaseLost, Progress
+from mcp_functions.tasks.transitions import LeaseLost, NotAvailable, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,11 +46,6 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import LambdaContext
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.tasks.task_store import TaskStore
-
-MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
-NO_PROGRESS_MESSAGE = "The task was begun again and again, and never came further"  # the log has the cause
-RESULT_TOO_LARGE_MESSAGE = "The result is larger than a task can keep (about 290 KB)"
-TOO_LARGE_MESSAGE = "This call has more data than a task can keep. Answer more briefly."
 
 
 class Worker:
@@ -61,7 +57,7 @@ class Worker:
         store: TaskStore,
         *,
         now: Callable[[], float] = time.time,
-        lease_seconds: float = LEASE_MS / 1000,
+        lease_seconds: float = 30,
         audit: Callable[[AuditRecord], object] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -89,37 +85,22 @@ class Worker:
             McpError: the table does not answer. Saved steps remain; the lease ends, and the next poll invokes another
                 worker.
         """
-        task_id = str(order["id"])
-        owner = order["owner"]
+        change_task = partial(self._store.change, str(order["id"]), order["owner"])
         deadline = lambda_deadline(context, self._now())
         try:
-            task = self._store.change(task_id, owner, self._take)
-        except (LeaseLost, UnknownTask):
-            # The task stays as it is. It has ended or expired, waits for the client, belongs to another worker, or this
-            # release of the function does not have its tool.
+            task = change_task(self._take)
+        except (NotAvailable, UnknownTask):
             return
-        notes = observability.current()
-        notes.handler = task.tool
-        notes.round = task.rounds + 1
-        notes.flow = task.flow
-        if task.status == FAILED:
-            notes.conclude("failed", "worker_gave_up")
-        if task.ended:
+        _note_start(task)
+        if task.ended:  # `transitions.take` has ended it
             return
-        lease = Lease(
-            self._store, task_id, owner, task.epoch, lease_ms=self._lease_ms, now=self._now, sleep=self._sleep
-        )
+        lease = Lease(change_task, task.epoch, lease_ms=self._lease_ms, now_ms=self._now_ms, sleep=self._sleep)
         self._run(task, lease, deadline)
 
     def _take(self, task: Task) -> Task:
-        """Return the task with a lease for this worker, or as ended: cancelled, or failed after too many attempts."""
         if task.tool not in self._tools:
-            raise UnknownTask  # this release of the function no longer has the tool
-        now = self._now_ms()
-        taken = transitions.take(task, now, self._lease_ms)
-        if not taken.ended and task.attempts >= MAX_ATTEMPTS:
-            return transitions.finish(taken, taken.epoch, now, {"error": InternalError(NO_PROGRESS_MESSAGE).to_json()})
-        return taken
+            raise NotAvailable  # this release of the function no longer has the tool
+        return transitions.take(task, self._now_ms(), self._lease_ms)
 
     def _make_round(self, task: Task, lease: Lease, deadline: float) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
@@ -183,13 +164,11 @@ class Worker:
         try:
             return lease.change(lambda task: self._next(task, round_, lease.epoch, outcome))
         except ItemTooLarge as error:
-            observability.current().reason = error.reason  # the author reads the reason in the log
-            if outcome is None:
-                instead = {"result": tool.error_result(TOO_LARGE_MESSAGE)}
-            else:
-                instead = {"error": InternalError(RESULT_TOO_LARGE_MESSAGE).to_json()}
+            instead = _error_outcome(tool, error)
+            if outcome is not None:
+                instead = {"error": InternalError("The result is larger than a task can keep (about 290 KB)").to_json()}
         except DeveloperError as error:
-            instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
+            instead = _error_outcome(tool, Crash(crash_message(tool), error))
         return lease.change(lambda task: self._next(task, round_, lease.epoch, instead))
 
     def _next(self, task: Task, round_: Round, epoch: int, outcome: Mapping[str, Any] | None) -> Task:
@@ -234,7 +213,7 @@ def _error_outcome(tool: Tool[..., Any], error: BaseException) -> dict[str, Any]
     notes = observability.current()
     if isinstance(error, ItemTooLarge):
         notes.reason = error.reason  # the author reads the reason in the log
-        return {"result": tool.error_result(TOO_LARGE_MESSAGE)}
+        return {"result": tool.error_result("This call has more data than a task can keep. Answer more briefly.")}
     if isinstance(error, Crash):
         return {"result": crash_result(tool, error)}
     if isinstance(error, McpError):
@@ -242,6 +221,16 @@ def _error_outcome(tool: Tool[..., Any], error: BaseException) -> dict[str, Any]
         return {"error": error.to_json()}
     notes.add_crash(error)
     return {"error": InternalError().to_json()}
+
+
+def _note_start(task: Task) -> None:
+    """Note for the log which round of which task this worker has taken, or that it has ended the task."""
+    notes = observability.current()
+    notes.handler = task.tool
+    notes.round = task.rounds + 1
+    notes.flow = task.flow
+    if task.status == FAILED:
+        notes.conclude("failed", "worker_gave_up")
 
 
 def _note_outcome(task: Task) -> None:

@@ -17,26 +17,11 @@ if TYPE_CHECKING:
     from mcp_functions.attack.scan import Scan, Target
 
 MRTR = "basic/patterns/mrtr"
+
 COLD = (
     "an answer counts only for a question that was asked: a server that issues a requestState should not complete a "
     "call without one."
 )
-VALID = (
-    "Servers SHOULD validate that the data provided by the client is a valid InputResponses object and that the "
-    "information inside can be correctly parsed."
-)
-FITS = "Servers SHOULD validate received data matches the requested schema."
-UNDECLARED = "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
-REFUSAL = (
-    "the server MUST return a MissingRequiredClientCapabilityError (-32021) whose data.requiredCapabilities lists the "
-    "missing capabilities. On HTTP, the response status MUST be 400 Bad Request."
-)
-MODES = "Servers MUST NOT send elicitation requests with modes that are not supported by the client."
-# Values that cannot be `inputResponses`, and values that cannot be one of its entries; each with its description.
-MALFORMED: tuple[tuple[str, Any], ...] = (("a number", 7), ("a list", []), ("a text", "yes"))
-ENTRIES: tuple[tuple[str, Any], ...] = (("null", None), ("a number", 7), ("a list", []), ("an empty object", {}))
-MISSING_CAPABILITY = -32021
-BAD_REQUEST = 400
 
 
 def _cold(scan: Scan) -> Iterator[Proof]:
@@ -57,6 +42,15 @@ def _ahead(scan: Scan) -> Iterator[Proof]:
         yield Proof(exchange, f"answers to {', '.join(later)}, which had not been asked yet, completed the call")
 
 
+# Values that cannot be `inputResponses`, and values that cannot be one of its entries; each with its description.
+MALFORMED: tuple[tuple[str, Any], ...] = (("a number", 7), ("a list", []), ("a text", "yes"))
+ENTRIES: tuple[tuple[str, Any], ...] = (("null", None), ("a number", 7), ("a list", []), ("an empty object", {}))
+VALID = (
+    "Servers SHOULD validate that the data provided by the client is a valid InputResponses object and that the "
+    "information inside can be correctly parsed."
+)
+
+
 def _malformed(scan: Scan) -> Iterator[Proof]:
     victim = scan.require_victim_with_state()
     state, answers = scan.begin(victim)
@@ -67,6 +61,9 @@ def _malformed(scan: Scan) -> Iterator[Proof]:
         exchange = scan.call(victim, requestState=state, inputResponses=value)
         if scan.has_advanced(victim, exchange.response):
             yield Proof(exchange, f"inputResponses were {what}, and the server went on: {exchange.response}")
+
+
+FITS = "Servers SHOULD validate received data matches the requested schema."
 
 
 def _misfit(scan: Scan) -> Iterator[Proof]:
@@ -80,10 +77,21 @@ def _misfit(scan: Scan) -> Iterator[Proof]:
             )
 
 
+UNDECLARED = "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
+
+
 def _undeclared(scan: Scan) -> Iterator[Proof]:
     for target, exchange in _calls_without_capabilities(scan):
         if exchange.response.questions:
             yield Proof(exchange, f"the client declared nothing, and {target.name} asks it: {exchange.response}")
+
+
+MISSING_CAPABILITY = -32021
+BAD_REQUEST = 400
+REFUSAL = (
+    "the server MUST return a MissingRequiredClientCapabilityError (-32021) whose data.requiredCapabilities lists the "
+    "missing capabilities. On HTTP, the response status MUST be 400 Bad Request."
+)
 
 
 def _capability_error(scan: Scan) -> Iterator[Proof]:
@@ -95,6 +103,9 @@ def _capability_error(scan: Scan) -> Iterator[Proof]:
         names_capabilities = isinstance(data, dict) and isinstance(data.get("requiredCapabilities"), dict)
         if (response.status, response.code) != (BAD_REQUEST, MISSING_CAPABILITY) or not names_capabilities:
             yield Proof(exchange, f"the client declared nothing, and is told: {response}, data {data!r:.100}")
+
+
+MODES = "Servers MUST NOT send elicitation requests with modes that are not supported by the client."
 
 
 def _modes(scan: Scan) -> Iterator[Proof]:

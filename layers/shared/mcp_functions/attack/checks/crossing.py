@@ -6,6 +6,7 @@ A server that completes a call with such a state does not bind its states, so an
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_functions.attack.client import CALLER, OTHER
@@ -14,20 +15,14 @@ from mcp_functions.attack.findings import Basis, Check, Proof, Severity, SkipChe
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.attack.scan import Scan, Target
+    from mcp_functions.attack.scan import Scan
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
+
 REQUEST = (
     "servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its "
     "salient parameters, rejecting state presented on a request that does not match."
 )
-PRINCIPAL = "servers SHOULD include … the authenticated principal, rejecting state presented by a different principal."
-EXPIRY = "servers SHOULD include … a short expiry (TTL), rejecting state presented after it lapses."
-ONCE = (
-    'no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given '
-    'requestState must be consumed at most once … MUST enforce that invariant server-side").'
-)
-WAITING = 1.0  # seconds that are waited beyond the lifetime of a state
 
 
 def _other_arguments(scan: Scan) -> Iterator[Proof]:
@@ -44,18 +39,9 @@ def _other_arguments(scan: Scan) -> Iterator[Proof]:
         raise SkipCheck(reason=f"no other arguments were found with which {victim.name} asks")
 
 
-def _other_target(scan: Scan) -> Iterator[Proof]:
-    victim = scan.require_victim()
-    yield from _crossed(scan, [target for target in scan.targets[1:] if target.method == victim.method])
-
-
-def _other_method(scan: Scan) -> Iterator[Proof]:
-    victim = scan.require_victim()
-    yield from _crossed(scan, [target for target in scan.targets[1:] if target.method != victim.method])
-
-
-def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
+def _other_target(scan: Scan, *, has_same_method: bool) -> Iterator[Proof]:
     victim = scan.require_victim_needing_state()
+    targets = [target for target in scan.targets[1:] if (target.method == victim.method) is has_same_method]
     if not targets:
         raise SkipCheck(reason="nothing else was found that asks")
     for other in filter(scan.needs_state, targets):
@@ -63,6 +49,9 @@ def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
         exchange = scan.call(other, requestState=state, inputResponses=other.answers | answers)
         if exchange.response.done:
             yield Proof(exchange, f"a state of {victim} completed {other}: {exchange.response}")
+
+
+PRINCIPAL = "servers SHOULD include … the authenticated principal, rejecting state presented by a different principal."
 
 
 def _other_principal(scan: Scan) -> Iterator[Proof]:
@@ -76,11 +65,14 @@ def _other_principal(scan: Scan) -> Iterator[Proof]:
             yield Proof(exchange, f"a state of one person completed a call of another: {exchange.response}")
 
 
+EXPIRY = "servers SHOULD include … a short expiry (TTL), rejecting state presented after it lapses."
+
+
 def _expired(scan: Scan) -> Iterator[Proof]:
     victim = scan.require_victim_needing_state()
     if scan.lifetime is None:
         raise SkipCheck(reason="nobody said how long a state lives: --lifetime SECONDS")
-    seconds = scan.lifetime + WAITING
+    seconds = scan.lifetime + 1  # the state must have expired for certain
     if seconds > scan.client.seconds_left:
         raise SkipCheck(reason=f"waiting for {scan.lifetime:g} s is longer than this run may last: --seconds")
     state, answers = scan.reach_last_round(victim)
@@ -104,6 +96,12 @@ def _rewound(scan: Scan) -> Iterator[Proof]:
         yield Proof(again, what)
 
 
+ONCE = (
+    'no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given '
+    'requestState must be consumed at most once … MUST enforce that invariant server-side").'
+)
+
+
 def _replayed(scan: Scan) -> Iterator[Proof]:
     last = scan.hold_conversation(scan.require_victim_with_state()).rounds[-1]
     if last.response.done and scan.client.send(last.request).response.done:
@@ -114,8 +112,10 @@ CHECKS = (
     Check("state-replayed", Severity.INFORMATION, Basis.OPINION, MRTR, ONCE, _replayed),
     Check("state-rewound", Severity.INFORMATION, Basis.OPINION, MRTR, ONCE, _rewound),
     Check("state-for-other-arguments", Severity.HOLE, Basis.SHOULD, MRTR, REQUEST, _other_arguments),
-    Check("state-for-another-target", Severity.HOLE, Basis.SHOULD, MRTR, REQUEST, _other_target),
-    Check("state-for-another-method", Severity.HOLE, Basis.SHOULD, MRTR, REQUEST, _other_method),
+    Check("state-for-another-target", Severity.HOLE, Basis.SHOULD, MRTR, REQUEST,
+          partial(_other_target, has_same_method=True)),
+    Check("state-for-another-method", Severity.HOLE, Basis.SHOULD, MRTR, REQUEST,
+          partial(_other_target, has_same_method=False)),
     Check("state-of-another-person", Severity.HOLE, Basis.SHOULD, MRTR, PRINCIPAL, _other_principal),
     Check("state-expired", Severity.HOLE, Basis.SHOULD, MRTR, EXPIRY, _expired),
-)
+)  # fmt: skip

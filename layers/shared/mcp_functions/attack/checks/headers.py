@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from mcp_functions.attack.scan import Scan
 
 HTTP = "basic/transports/streamable-http"
-MATCH = (
-    "Servers that process the request body MUST reject requests where the values specified in the headers do not match "
-    "the corresponding values in the request body."
-)
-CODE = (
-    "When rejecting a request due to header validation failure, servers MUST return HTTP status 400 Bad Request and "
-    "MUST include a JSON-RPC error response using … -32020."
-)
-DECODE = "servers MUST decode encoded values … before comparing them to body values."
-MISMATCH = -32020
-BAD_REQUEST = 400
 OLDER = "2025-11-25"  # a revision without these headers
 VERSION = "MCP-Protocol-Version"
 METHOD = "Mcp-Method"
@@ -71,6 +60,12 @@ def _wrong_requests(scan: Scan) -> Iterator[tuple[str, Exchange]]:
             yield f"{name} {what}", scan.client.send(request)
 
 
+MATCH = (
+    "Servers that process the request body MUST reject requests where the values specified in the headers do not match "
+    "the corresponding values in the request body."
+)
+
+
 def _mismatch(scan: Scan) -> Iterator[Proof]:
     for what, exchange in _wrong_requests(scan):
         result = exchange.response.result
@@ -81,6 +76,14 @@ def _mismatch(scan: Scan) -> Iterator[Proof]:
             yield Proof(exchange, f"{what}: {exchange.response}")
 
 
+MISMATCH = -32020
+BAD_REQUEST = 400
+CODE = (
+    "When rejecting a request due to header validation failure, servers MUST return HTTP status 400 Bad Request and "
+    "MUST include a JSON-RPC error response using … -32020."
+)
+
+
 def _code(scan: Scan) -> Iterator[Proof]:
     for what, exchange in _wrong_requests(scan):
         response = exchange.response
@@ -88,6 +91,9 @@ def _code(scan: Scan) -> Iterator[Proof]:
             continue
         if (response.status, response.code) != (BAD_REQUEST, MISMATCH):
             yield Proof(exchange, f"{what}: {response}")
+
+
+DECODE = "servers MUST decode encoded values … before comparing them to body values."
 
 
 def _decoded(scan: Scan) -> Iterator[Proof]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -12,32 +13,14 @@ from mcp_functions.attack.findings import Basis, Check, Proof, Severity
 from mcp_functions.attack.messages import PREFIX, with_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from mcp_functions.attack.client import Exchange
     from mcp_functions.attack.scan import Scan
 
 HTTP = "basic/transports/streamable-http"
-ORIGIN = (
-    "Servers MUST validate the Origin header on all incoming connections … If the Origin header is present and "
-    "invalid, servers MUST respond with HTTP 403 Forbidden."
-)
-METHODS = "HTTP GET or DELETE to the MCP endpoint: respond with 405 Method Not Allowed."
-SIMPLE = "a page may send text/plain without a CORS preflight: a server that accepts it relies on Origin alone."
-WHOLE = "a message shorter than its Content-Length is incomplete (RFC 9112, 8)."
-SILENT = "Notifications: The receiver MUST NOT send a response."
-CREDENTIALS = "no page of an unknown origin may read answers that a browser's credentials fetched."
-UNKNOWN = (
-    "it MUST respond with 404 Not Found and a JSON-RPC error with code -32601; … 400 and -32022; … 400 and -32602."
-)
 STRANGER = "https://attacker.example"
 STRANGERS = (STRANGER, "null", "http://localhost.attacker.example", "http://127.0.0.1.attacker.example")
-HOST = "a local server that accepts any Host relies on the Origin check alone against DNS rebinding."
-SUCCESS = range(200, 300)  # statuses of HTTP
-# codes of JSON-RPC
-METHOD_NOT_FOUND = -32601
-UNSUPPORTED = -32022  # the revision is not supported
-INVALID_PARAMS = -32602
 
 
 def _send_list(scan: Scan, name: str, value: str) -> Exchange:
@@ -45,16 +28,20 @@ def _send_list(scan: Scan, name: str, value: str) -> Exchange:
     return scan.client.send(with_header(scan.list_request(), name, value))
 
 
-def _unanswered(name: str, *values: str) -> Callable[[Scan], Iterator[Proof]]:
-    """Make a check that a list request with one of these values in a header is not answered."""
+ORIGIN = (
+    "Servers MUST validate the Origin header on all incoming connections … If the Origin header is present and "
+    "invalid, servers MUST respond with HTTP 403 Forbidden."
+)
+SIMPLE = "a page may send text/plain without a CORS preflight: a server that accepts it relies on Origin alone."
+HOST = "a local server that accepts any Host relies on the Origin check alone against DNS rebinding."
 
-    def run(scan: Scan) -> Iterator[Proof]:
-        for value in values:
-            exchange = _send_list(scan, name, value)
-            if exchange.response.result is not None:
-                yield Proof(exchange, f"{name}: {value} was answered: {exchange.response}")
 
-    return run
+def _unanswered(scan: Scan, name: str, values: Sequence[str]) -> Iterator[Proof]:
+    """Check that a list request with one of these values in a header is not answered."""
+    for value in values:
+        exchange = _send_list(scan, name, value)
+        if exchange.response.result is not None:
+            yield Proof(exchange, f"{name}: {value} was answered: {exchange.response}")
 
 
 def _origin_status(scan: Scan) -> Iterator[Proof]:
@@ -62,6 +49,9 @@ def _origin_status(scan: Scan) -> Iterator[Proof]:
     response = exchange.response
     if response.result is None and response.status != HTTPStatus.FORBIDDEN and not response.undecided:
         yield Proof(exchange, f"Origin: {STRANGER} was refused with {response}")
+
+
+CREDENTIALS = "no page of an unknown origin may read answers that a browser's credentials fetched."
 
 
 def _cors(scan: Scan) -> Iterator[Proof]:
@@ -78,6 +68,9 @@ def _cors(scan: Scan) -> Iterator[Proof]:
             yield Proof(exchange, f"access-control-allow-origin: {allowed}, with credentials")
 
 
+METHODS = "HTTP GET or DELETE to the MCP endpoint: respond with 405 Method Not Allowed."
+
+
 def _methods(scan: Scan) -> Iterator[Proof]:
     headers = (("Accept", "application/json"), ("MCP-Protocol-Version", messages.VERSION))
     for method in ("GET", "DELETE", "PUT", "PATCH"):  # only watching.py examines the responses to the last two
@@ -85,6 +78,9 @@ def _methods(scan: Scan) -> Iterator[Proof]:
         response = exchange.response
         if method in {"GET", "DELETE"} and response.status != HTTPStatus.METHOD_NOT_ALLOWED and not response.undecided:
             yield Proof(exchange, f"{method}: {response}")
+
+
+WHOLE = "a message shorter than its Content-Length is incomplete (RFC 9112, 8)."
 
 
 def _oddities(scan: Scan) -> Iterator[Proof]:
@@ -107,6 +103,10 @@ def _oddities(scan: Scan) -> Iterator[Proof]:
         yield Proof(exchange, f"10 bytes were missing, and it was answered: {exchange.response}")
 
 
+SUCCESS = range(200, 300)  # statuses of HTTP
+SILENT = "Notifications: The receiver MUST NOT send a response."
+
+
 def _notification(scan: Scan) -> Iterator[Proof]:
     notification = messages.message("notifications/cancelled", {"requestId": 1})
     del notification["id"]
@@ -114,6 +114,15 @@ def _notification(scan: Scan) -> Iterator[Proof]:
     response = exchange.response
     if response.result is not None or (response.status in SUCCESS and response.body):
         yield Proof(exchange, f"a notification was answered: {response}")
+
+
+# Codes of JSON-RPC.
+METHOD_NOT_FOUND = -32601
+UNSUPPORTED = -32022  # the revision is not supported
+INVALID_PARAMS = -32602
+UNKNOWN = (
+    "it MUST respond with 404 Not Found and a JSON-RPC error with code -32601; … 400 and -32022; … 400 and -32602."
+)
 
 
 def _codes(scan: Scan) -> Iterator[Proof]:
@@ -135,15 +144,17 @@ def _codes(scan: Scan) -> Iterator[Proof]:
             yield Proof(exchange, f"{what}: {response}, and not HTTP {status} with {code}")
 
 
-FROM_STRANGERS = _unanswered("Origin", *STRANGERS)
 CHECKS = (
-    Check("origin-of-a-stranger", Severity.HOLE, Basis.MUST, f"{HTTP}, Security Warning", ORIGIN, FROM_STRANGERS),
+    Check("origin-of-a-stranger", Severity.HOLE, Basis.MUST, f"{HTTP}, Security Warning", ORIGIN,
+          partial(_unanswered, name="Origin", values=STRANGERS)),
     Check("origin-status", Severity.DEVIATION, Basis.MUST, f"{HTTP}, Security Warning", ORIGIN, _origin_status),
     Check("cors-with-credentials", Severity.HOLE, Basis.OPINION, HTTP, CREDENTIALS, _cors),
-    Check("text-plain", Severity.INFORMATION, Basis.OPINION, HTTP, SIMPLE, _unanswered("Content-Type", "text/plain")),
-    Check("foreign-host", Severity.INFORMATION, Basis.OPINION, HTTP, HOST, _unanswered("Host", "attacker.example")),
+    Check("text-plain", Severity.INFORMATION, Basis.OPINION, HTTP, SIMPLE,
+          partial(_unanswered, name="Content-Type", values=["text/plain"])),
+    Check("foreign-host", Severity.INFORMATION, Basis.OPINION, HTTP, HOST,
+          partial(_unanswered, name="Host", values=["attacker.example"])),
     Check("http-methods", Severity.INFORMATION, Basis.SHOULD, f"{HTTP}, Backward Compatibility", METHODS, _methods),
     Check("half-a-message", Severity.DEVIATION, Basis.OPINION, HTTP, WHOLE, _oddities),
     Check("notification-answered", Severity.DEVIATION, Basis.MUST, "basic, Notifications", SILENT, _notification),
     Check("codes-of-refusals", Severity.DEVIATION, Basis.MUST, HTTP, UNKNOWN, _codes),
-)
+)  # fmt: skip

@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     Bodies: TypeAlias = Callable[[str], Iterator[tuple[str, bytes]]]
 
 BASIC = "basic, Messages"
-JSON = "All messages … MUST follow the JSON-RPC 2.0 specification. JSON-RPC messages MUST be UTF-8 encoded."
-IDS = "Requests MUST include a string or integer ID. Unlike base JSON-RPC, the ID MUST NOT be null."
-ONE = "The body of the HTTP POST MUST be a single JSON-RPC request or notification."
-TWICE = 'parsers disagree on a body with the same key twice: "names within an object SHOULD be unique" (RFC 8259, 4).'
-PROTOTYPE = "one request must not change the answers to the next."
 DEEP = 20_000  # levels of lists and objects in each other
 
 
 def _with_param(correct: str, member: str) -> str:
     """Return a body with one more member of `params`."""
     return correct.replace('"params": {', f'"params": {{{member}, ')
+
+
+JSON = "All messages … MUST follow the JSON-RPC 2.0 specification. JSON-RPC messages MUST be UTF-8 encoded."
 
 
 def _not_json(correct: str) -> Iterator[tuple[str, bytes]]:
@@ -46,16 +44,25 @@ def _not_json(correct: str) -> Iterator[tuple[str, bytes]]:
     yield "UTF-16", correct.encode("utf-16")
 
 
+IDS = "Requests MUST include a string or integer ID. Unlike base JSON-RPC, the ID MUST NOT be null."
+
+
 def _bad_ids(correct: str) -> Iterator[tuple[str, bytes]]:
     id_ = f'"id": {json.loads(correct)["id"]}'
     for written in ("true", "1.5", "[]", "{}"):
         yield f"the id is {written}", correct.replace(id_, f'"id": {written}').encode()
 
 
+ONE = "The body of the HTTP POST MUST be a single JSON-RPC request or notification."
+
+
 def _not_one_request(correct: str) -> Iterator[tuple[str, bytes]]:
     yield "a batch", f"[{correct}, {correct}]".encode()
     yield "a batch of one", f"[{correct}]".encode()
     yield "another version of JSON-RPC", correct.replace('"2.0"', '"1.0"').encode()
+
+
+TWICE = 'parsers disagree on a body with the same key twice: "names within an object SHOULD be unique" (RFC 8259, 4).'
 
 
 def _two_methods(correct: str) -> Iterator[tuple[str, bytes]]:
@@ -115,6 +122,9 @@ def _survives(scan: Scan) -> Iterator[Proof]:
     exchange = scan.client.send(scan.list_request())
     if exchange.response.status == 0:
         yield Proof(exchange, "nobody answers any more, after JSON that is hard to read")
+
+
+PROTOTYPE = "one request must not change the answers to the next."
 
 
 def _prototype(scan: Scan) -> Iterator[Proof]:

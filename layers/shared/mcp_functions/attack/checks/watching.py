@@ -20,10 +20,17 @@ if TYPE_CHECKING:
 
 INTERNAL = -32603
 SERVER_ERROR = 500  # the first HTTP status of an error of the server
-STATUS = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # code -> the HTTP status that must go with it
-OLD_CODES = {-32002, -32042}  # of older revisions
-DEFINED = {-32020, -32021, -32022}  # the codes of this revision in its reserved range
-RESERVED = range(-32099, -32019)  # codes that only the specification may define
+CRASH = "an error response blames the client for an invalid request; a 5xx or -32603 means that the server failed."
+
+
+def _crash(exchange: Exchange, _canary: str) -> str | None:
+    response = exchange.response
+    has_crashed = response.status >= SERVER_ERROR or response.code == INTERNAL
+    if has_crashed and not response.undecided:
+        return str(response)
+    return None
+
+
 # Texts that reveal the machine: stack traces of Python and JavaScript; paths of Node.js, Unix and Windows.
 TRACES = (
     re.compile(rb"Traceback \(most recent call last\)"),
@@ -34,25 +41,6 @@ TRACES = (
     re.compile(rb"\b[A-Za-z]:\\\\[\w.\\ -]{2,100}"),
 )
 LEAK = "an error describes the mistake in the request, and reveals nothing about the machine."
-CRASH = "an error response blames the client for an invalid request; a 5xx or -32603 means that the server failed."
-REFLECTED = "an error repeats no answers and no sealed data: errors end up in logs and in a model's context."
-SAME_ID = "Error responses MUST include the same ID as the request they correspond to; so MUST results."
-STATUSES = "the response status MUST be 400 (-32020, -32021, -32022) or 404 (-32601)."
-CODES = (
-    "Implementations of this protocol version MUST NOT emit -32002, -32042, nor undefined codes of -32020 to -32099."
-)
-UNCACHED = "results of requests that carry inputResponses or requestState MUST NOT be cached: no ttlMs, or 0."
-NO_STORE = "a response with a state or a user's result carries Cache-Control: no-store for all intermediaries."
-TYPED = "The result MUST include a resultType field to indicate the type of the result."
-SESSIONS = "An Mcp-Session-Id header on a request: ignore it, and do not mint or echo session IDs."
-
-
-def _crash(exchange: Exchange, _canary: str) -> str | None:
-    response = exchange.response
-    has_crashed = response.status >= SERVER_ERROR or response.code == INTERNAL
-    if has_crashed and not response.undecided:
-        return str(response)
-    return None
 
 
 def _trace(exchange: Exchange, _canary: str) -> str | None:
@@ -67,6 +55,9 @@ def _trace(exchange: Exchange, _canary: str) -> str | None:
     return None
 
 
+REFLECTED = "an error repeats no answers and no sealed data: errors end up in logs and in a model's context."
+
+
 def _reflected(exchange: Exchange, canary: str) -> str | None:
     response = exchange.response
     params = parse_message(exchange.request.body).get("params")
@@ -76,6 +67,9 @@ def _reflected(exchange: Exchange, canary: str) -> str | None:
     if canary in sent and canary.encode() in response.body:
         return str(response)
     return None
+
+
+SAME_ID = "Error responses MUST include the same ID as the request they correspond to; so MUST results."
 
 
 def _other_id(exchange: Exchange, _canary: str) -> str | None:
@@ -88,16 +82,31 @@ def _other_id(exchange: Exchange, _canary: str) -> str | None:
     return f"the id was {request_id!r}, and the answer's is {response_id!r}"
 
 
+STATUS = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # code -> the HTTP status that must go with it
+STATUSES = "the response status MUST be 400 (-32020, -32021, -32022) or 404 (-32601)."
+
+
 def _status(exchange: Exchange, _canary: str) -> str | None:
     response = exchange.response
     needed_status = STATUS.get(response.code or 0, response.status)
     return str(response) if response.status != needed_status else None
 
 
+OLD_CODES = {-32002, -32042}  # of older revisions
+DEFINED = {-32020, -32021, -32022}  # the codes of this revision in its reserved range
+RESERVED = range(-32099, -32019)  # codes that only the specification may define
+CODES = (
+    "Implementations of this protocol version MUST NOT emit -32002, -32042, nor undefined codes of -32020 to -32099."
+)
+
+
 def _code(exchange: Exchange, _canary: str) -> str | None:
     code = exchange.response.code
     is_undefined = code in RESERVED and code not in DEFINED
     return str(exchange.response) if code in OLD_CODES or is_undefined else None
+
+
+UNCACHED = "results of requests that carry inputResponses or requestState MUST NOT be cached: no ttlMs, or 0."
 
 
 def _cached(exchange: Exchange, _canary: str) -> str | None:
@@ -113,6 +122,9 @@ def _cached(exchange: Exchange, _canary: str) -> str | None:
     return None
 
 
+NO_STORE = "a response with a state or a user's result carries Cache-Control: no-store for all intermediaries."
+
+
 def _stored(exchange: Exchange, _canary: str) -> str | None:
     control = exchange.response.headers.get("cache-control", "")
     if exchange.response.state is None or "no-store" in control or "private" in control:
@@ -120,11 +132,17 @@ def _stored(exchange: Exchange, _canary: str) -> str | None:
     return f"a requestState, with Cache-Control: {control or '(none)'}"
 
 
+TYPED = "The result MUST include a resultType field to indicate the type of the result."
+
+
 def _untyped(exchange: Exchange, _canary: str) -> str | None:
     result = exchange.response.result
     if result is None or "resultType" in result or not _is_of_this_revision(exchange):
         return None
     return "a result without resultType"
+
+
+SESSIONS = "An Mcp-Session-Id header on a request: ignore it, and do not mint or echo session IDs."
 
 
 def _session(exchange: Exchange, _canary: str) -> str | None:
