@@ -116,5 +116,5 @@ def _cut(content: bytes, size: int) -> Iterator[bytes]:
 
 
 def _nonce(first_nonce: bytes, number: int) -> bytes:
-    """Return the nonce of a chunk: "nonce XOR i" (§4.3). AES-GCM must not use a nonce twice under one key."""
+    """Return the nonce of a chunk: "`nonce` XOR `i`" (§4.3). AES-GCM must not use a nonce twice under one key."""
     return (int.from_bytes(first_nonce, "big") ^ number).to_bytes(NONCE_BYTES, "big")
