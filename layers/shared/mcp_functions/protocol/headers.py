@@ -54,29 +54,44 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
     """
-    expected = {
-        VERSION_HEADER: value_at(message, "params", "_meta", META_PROTOCOL_VERSION),
-        METHOD_HEADER: message.get("method"),
-        NAME_HEADER: _name_in(message),
-    }
-    for header, value in expected.items():
-        if isinstance(value, str) and header.lower() in headers and read(headers, header) != value:
+    for header, value in _repeated(message).items():
+        if header.lower() in headers and read(headers, header) != value:
             raise mismatch(header)
 
 
 def _check_required(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-    """Check that no required header is missing.
+    """Check that no required header is missing. A completion need not have `Mcp-Name`.
 
     Raises:
         HeaderMismatch: a header is missing.
     """
-    required = [VERSION_HEADER, METHOD_HEADER]
-    # A call without a name, or whose name is no string, gets InvalidParams later, from the method itself.
-    if message["method"] in CALL_METHODS and isinstance(_name_in(message), str):
-        required.append(NAME_HEADER)
-    for header in required:
-        if header.lower() not in headers:
+    for header in _repeated(message):
+        is_required = header != NAME_HEADER or message["method"] in CALL_METHODS
+        if is_required and header.lower() not in headers:
             raise _missing(header)
+
+
+def _repeated(message: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parts of a message that headers repeat, by the name of the header.
+
+    A part that is missing or no string is left out. The method of the request refuses it later, with InvalidParams.
+    """
+    parts = {
+        VERSION_HEADER: value_at(message, "params", "_meta", META_PROTOCOL_VERSION),
+        METHOD_HEADER: message.get("method"),
+        NAME_HEADER: _name_in(message),
+    }
+    return {header: value for header, value in parts.items() if isinstance(value, str)}
+
+
+def _name_in(message: Mapping[str, Any]) -> object:
+    """Return the name or URI in a call or a completion; None for other messages, or if it is missing."""
+    method = message.get("method")
+    if method == "completion/complete":
+        return value_at(message, "params", "ref", "name") or value_at(message, "params", "ref", "uri")
+    if isinstance(method, str) and method in CALL_METHODS:
+        return value_at(message, "params", CALL_METHODS[method])
+    return None
 
 
 def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
@@ -90,16 +105,6 @@ def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     task_id = message["params"].get(TASK_METHODS[message["method"]])
     if isinstance(task_id, str) and read(headers, NAME_HEADER) != task_id:
         raise mismatch(NAME_HEADER)
-
-
-def _name_in(message: Mapping[str, Any]) -> object:
-    """Return the name or URI in a call or a completion; None for other messages, or if it is missing."""
-    method = message.get("method")
-    if method == "completion/complete":
-        return value_at(message, "params", "ref", "name") or value_at(message, "params", "ref", "uri")
-    if isinstance(method, str) and method in CALL_METHODS:
-        return value_at(message, "params", CALL_METHODS[method])
-    return None
 
 
 def read(headers: Mapping[str, str], name: str) -> str:

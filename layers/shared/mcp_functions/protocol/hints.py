@@ -45,11 +45,7 @@ def _text(allowed: str, pattern: str) -> Member:
 
 def _list_of(item: Member) -> Member:
     """Return the rule for a list whose items have a rule."""
-
-    def is_valid(value: object) -> bool:
-        return isinstance(value, list) and all(item.is_valid(member) for member in value)
-
-    return Member(f"a list of {item.allowed}", is_valid)
+    return Member(f"a list of {item.allowed}", lambda value: isinstance(value, list) and all(map(item.is_valid, value)))
 
 
 TEXT = Member("text", lambda value: isinstance(value, str))
