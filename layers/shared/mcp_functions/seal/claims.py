@@ -62,10 +62,10 @@ class Claims(NamedTuple):
 
 
 class Member(NamedTuple):
-    """How the JSON holds a field of a Binding or of Claims."""
+    """The member of the JSON that holds a field of a Binding or of Claims."""
 
     name: str
-    type: Any
+    type: Any  # the type of its value; two types for a value that may be null
 
 
 BINDING_MEMBERS = {
@@ -104,7 +104,7 @@ def encode_claims(claims: Claims) -> bytes:
     members: dict[str, Any] = {"v": VERSION}
     members |= {member.name: getattr(claims.binding, field) for field, member in BINDING_MEMBERS.items()}
     members |= {member.name: getattr(claims, field) for field, member in CLAIM_MEMBERS.items()}
-    members["s"] = record
+    members["s"] = record  # without the text
     try:
         payload = (dumps(members) + line_end_and_text).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
