@@ -90,7 +90,7 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     from mcp_functions.protocol.uri_templates import UriTemplate  # noqa: PLC0415 - few functions are templates
 
     for template, function in functions["resourceTemplates"].items():
-        with suppress(ValueError):  # an adopted server may have a template that only itself can match
+        with suppress(ValueError):  # a template that only its adopted server can match
             if UriTemplate(template).match(uri) is not None:
                 return Target("resourceTemplates", template, function)
     for list_name in URI_KEYS:

@@ -56,7 +56,7 @@ CONTENT_ANNOTATIONS: Members = {
     "lastModified": _text("a date in ISO 8601, as in 2026-07-28T12:00:00Z", DATE),
 }
 ICON: Members = {
-    # "an HTTP/HTTPS URL or a `data:` URI", and sizes "in WxH format"
+    # schema.ts, Icon: `src` is "an HTTP/HTTPS URL or a `data:` URI", and sizes are "in WxH format"
     "src": _text("an http://, https:// or data: URI", r"(?i:https?://|data:)\S*"),
     "mimeType": TEXT,
     "sizes": _list_of(_text('sizes such as "48x48" or "any"', "[0-9]+x[0-9]+|any")),
