@@ -60,11 +60,7 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
 
 
 def _check_required(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-    """Check that no required header is missing. A completion need not have `Mcp-Name`.
-
-    Raises:
-        HeaderMismatch: a header is missing.
-    """
+    """Raise HeaderMismatch if a required header is missing. A completion need not have `Mcp-Name`."""
     for header in _repeated(message):
         is_required = header != NAME_HEADER or message["method"] in CALL_METHODS
         if is_required and header.lower() not in headers:

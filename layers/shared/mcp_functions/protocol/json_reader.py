@@ -120,8 +120,6 @@ class GcPause:
             gc.enable()
 
 
-# ---- Values that were read
-
 CONTAINERS = (dict, list, tuple)
 MAX_VALUES = 100_000  # the most values in one document that pydantic or jsonschema validates
 

@@ -28,11 +28,7 @@ LITERAL = r"(?P<literal>[^{]*)"  # the text between an expression and the next o
 
 
 class UriTemplate:
-    """A template that URIs can be matched with.
-
-    Attributes:
-        variables: the names of the variables, in order.
-    """
+    """A template that URIs can be matched with. `variables` has the names of its variables, in order."""
 
     def __init__(self, text: str) -> None:
         """Parse a template.

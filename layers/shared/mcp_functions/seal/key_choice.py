@@ -152,15 +152,11 @@ GRACE_SECONDS = 225  # the longest grace period of a container
 # seconds. In a fleet of any size, the earliest container is on average one mean ahead of the second one, and meanwhile
 # its key spreads. A larger mean would leave more containers without a grace period: now it is one in 160,000 (e ** 12).
 MEAN_EARLY_SECONDS = GRACE_SECONDS / 12
-GRACE_RANDOM_BYTES = 6
+GRACE_RANDOM_BYTES = 6  # how many `draw_grace` needs
 
 
 def draw_grace(random_bytes: bytes) -> float:
-    """Return the length of a container's grace period in seconds: 0 or less if the container has none.
-
-    Args:
-        random_bytes: `GRACE_RANDOM_BYTES` random bytes.
-    """
+    """Return the length of a container's grace period in seconds: 0 or less if the container has none."""
     number = int.from_bytes(random_bytes, "big") + 1  # log(0) fails
     fraction = number / 2 ** (8 * GRACE_RANDOM_BYTES)  # above 0, and at most 1
     seconds_early = -math.log(fraction) * MEAN_EARLY_SECONDS  # the logarithm makes the distribution exponential
