@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions.protocol import uri_templates
+from mcp_functions.protocol.uri_templates import MAX_URI, UriTemplate
 
 RESERVED = ":/?#[]@!$&'()*+,;="  # the characters that {+name} may contain unencoded
 
 
 def test_the_variables_are_listed_in_their_order() -> None:
-    assert uri_templates.list_variables("tickets://{project}/{number}{+rest}") == ("project", "number", "rest")
+    assert UriTemplate("tickets://{project}/{number}{+rest}").variables == ("project", "number", "rest")
 
 
 def test_a_plain_uri_has_no_variables() -> None:
-    assert uri_templates.list_variables("config://app") == ()
+    assert UriTemplate("config://app").variables == ()
 
 
 @pytest.mark.parametrize(
@@ -29,16 +29,16 @@ def test_a_plain_uri_has_no_variables() -> None:
 )
 def test_other_expressions_of_rfc_6570_are_refused(template: str) -> None:
     with pytest.raises(ValueError, match=r"only \{name\} and \{\+name\} can be matched back from a URI"):
-        uri_templates.list_variables(template)
+        UriTemplate(template)
 
 
 def test_a_variable_may_appear_only_once() -> None:
     with pytest.raises(ValueError, match="uses a variable twice"):
-        uri_templates.list_variables("a://{x}/{+x}")
+        UriTemplate("a://{x}/{+x}")
 
 
 def test_match_returns_the_values_of_the_variables() -> None:
-    assert uri_templates.match("tickets://{project}/{number}", "tickets://APP/17") == {"project": "APP", "number": "17"}
+    assert UriTemplate("tickets://{project}/{number}").match("tickets://APP/17") == {"project": "APP", "number": "17"}
 
 
 @pytest.mark.parametrize(
@@ -53,36 +53,36 @@ def test_match_returns_the_values_of_the_variables() -> None:
     ],
 )
 def test_a_uri_that_does_not_match_gives_none(uri: str) -> None:
-    assert uri_templates.match("tickets://{project}/{number}", uri) is None
+    assert UriTemplate("tickets://{project}/{number}").match(uri) is None
 
 
 def test_the_text_between_expressions_is_literal() -> None:
-    assert uri_templates.match("a://x.y/{v}", "a://xzy/1") is None
-    assert uri_templates.match("a://x.y(1)/{v}", "a://x.y(1)/1") == {"v": "1"}
+    assert UriTemplate("a://x.y/{v}").match("a://xzy/1") is None
+    assert UriTemplate("a://x.y(1)/{v}").match("a://x.y(1)/1") == {"v": "1"}
 
 
 def test_a_variable_with_a_plus_may_contain_slashes() -> None:
-    assert uri_templates.match("file:///{+path}", "file:///a/b.txt?c#d") == {"path": "a/b.txt?c#d"}
+    assert UriTemplate("file:///{+path}").match("file:///a/b.txt?c#d") == {"path": "a/b.txt?c#d"}
 
 
 def test_percent_encoding_is_decoded_once() -> None:
-    assert uri_templates.match("a://{x}", "a://caf%C3%A9%2F%2525") == {"x": "café/%25"}
+    assert UriTemplate("a://{x}").match("a://caf%C3%A9%2F%2525") == {"x": "café/%25"}
 
 
 def test_percent_encoded_bytes_that_are_not_utf_8_do_not_match() -> None:
-    assert uri_templates.match("a://{x}", "a://%ff") is None
+    assert UriTemplate("a://{x}").match("a://%ff") is None
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_match_returns_the_values_that_a_client_put_into_the_template(one: str, two: str) -> None:
     uri = f"a://{quote(one, safe='')}/b/{quote(two, safe='')}"
-    assert uri_templates.match("a://{one}/b/{two}", uri) == {"one": one, "two": two}
+    assert UriTemplate("a://{one}/b/{two}").match(uri) == {"one": one, "two": two}
 
 
 @given(st.text(min_size=1))
 def test_match_returns_the_value_of_a_variable_with_a_plus(path: str) -> None:
     uri = f"file:///{quote(path, safe=RESERVED)}"
-    assert uri_templates.match("file:///{+path}", uri) == {"path": path}
+    assert UriTemplate("file:///{+path}").match(uri) == {"path": path}
 
 
 def match_by_regular_expression(template: str, uri: str) -> dict[str, str] | None:
@@ -100,7 +100,7 @@ TEXTS = st.lists(st.sampled_from(["", "/", "-", "x", "-/"]), min_size=5, max_siz
 @given(PARTS, TEXTS, st.text(st.sampled_from("/-x"), max_size=12))
 def test_a_template_matches_like_a_regular_expression(parts: list[str], texts: list[str], uri: str) -> None:
     template = "".join(text + part for text, part in zip(texts, parts, strict=False)) + texts[-1]
-    assert uri_templates.match(template, uri) == match_by_regular_expression(template, uri)
+    assert UriTemplate(template).match(uri) == match_by_regular_expression(template, uri)
 
 
 def count_lines(template: str, uri: str) -> int:
@@ -115,7 +115,7 @@ def count_lines(template: str, uri: str) -> int:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        uri_templates.match(template, uri)
+        UriTemplate(template).match(uri)
     finally:
         sys.settrace(before)
     return lines
@@ -133,5 +133,5 @@ def test_the_cost_of_a_match_grows_linearly_with_the_uri(template: str, separato
 
 
 def test_a_uri_longer_than_any_header_does_not_match() -> None:
-    assert uri_templates.match("x://{a}", "x://" + "y" * (uri_templates.MAX_URI - 4)) is not None
-    assert uri_templates.match("x://{a}", "x://" + "y" * (uri_templates.MAX_URI - 3)) is None
+    assert UriTemplate("x://{a}").match("x://" + "y" * (MAX_URI - 4)) is not None
+    assert UriTemplate("x://{a}").match("x://" + "y" * (MAX_URI - 3)) is None

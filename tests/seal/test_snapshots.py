@@ -33,7 +33,8 @@ import os, sys, types
 sys.modules["snapshot_restore_py"] = runtime = types.ModuleType("snapshot_restore_py")
 before_snapshot, after_restore = [], []
 runtime.register_before_snapshot, runtime.register_after_restore = before_snapshot.append, after_restore.append
-from mcp_functions.seal.data_keys import Keyring, Scope
+from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal.keys import Scope
 hooks_at_import = len(before_snapshot) + len(after_restore)
 class CountingKms:
     id, generated = "counting", 0
@@ -100,9 +101,9 @@ def test_a_reset_forgets_the_client_the_keys_and_the_grace_period(
 
 def test_a_reset_forgets_the_budgets(kms: StrictKms, arn: str, call_hook: Callable[[], None]) -> None:
     keys = make_keys(kms, arn)
-    assert keys._budgets.take("alice", 60, now=0)  # noqa: SLF001
+    assert keys._opener._budgets.take("alice", 60, now=0)  # noqa: SLF001
     call_hook()
-    assert keys._budgets.take("alice", 60, now=0)  # noqa: SLF001
+    assert keys._opener._budgets.take("alice", 60, now=0)  # noqa: SLF001
 
 
 # Clones for which no hook is called. Like a restored machine, a clone in a new PID namespace keeps its process id, and
@@ -112,7 +113,8 @@ CLONES = r"""
 import base64, ctypes, json, os, platform, sys
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.data_keys import Keyring, Scope
+from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal.keys import Scope
 
 CLONE_NEWPID, SIGCHLD = 0x20000000, 17
 SYS_CLONE = {"x86_64": 56, "aarch64": 220}[platform.machine()]

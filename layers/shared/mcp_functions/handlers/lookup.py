@@ -14,6 +14,7 @@ The front door forwards a request to the function that it finds. A function find
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import CAPABILITIES, COMPANION_SUFFIXES, LIST_NAMES, UNLISTED_KEY
@@ -86,11 +87,12 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     uri = _text_param(params, "uri")
     if uri in functions["resources"]:
         return Target("resources", uri, functions["resources"][uri])
-    from mcp_functions.protocol import uri_templates  # noqa: PLC0415 - few functions are templates
+    from mcp_functions.protocol.uri_templates import UriTemplate  # noqa: PLC0415 - few functions are templates
 
     for template, function in functions["resourceTemplates"].items():
-        if uri_templates.match(template, uri) is not None:
-            return Target("resourceTemplates", template, function)
+        with suppress(ValueError):  # a template that only its adopted server can match
+            if UriTemplate(template).match(uri) is not None:
+                return Target("resourceTemplates", template, function)
     for list_name in URI_KEYS:
         if UNLISTED_KEY in functions[list_name]:
             return Target(list_name, UNLISTED_KEY, functions[list_name][UNLISTED_KEY])

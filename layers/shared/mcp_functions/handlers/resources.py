@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.prompts import CompletableHandler
-from mcp_functions.protocol import results, uri_templates
+from mcp_functions.protocol import results
+from mcp_functions.protocol.uri_templates import UriTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,7 +75,8 @@ class Resource(CompletableHandler[P, R]):
         self.key = uri
         self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
-        variables = set(uri_templates.list_variables(uri))
+        self._template = UriTemplate(uri)
+        variables = set(self._template.variables)
         parameters = set(self.arguments.by_name)
         if parameters != variables:
             rule = f"its parameters before * must be the variables of {uri!r}"
@@ -93,7 +95,7 @@ class Resource(CompletableHandler[P, R]):
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""
-        variables = uri_templates.match(self.uri, params["uri"]) or {}  # without a match, arguments are missing
+        variables = self._template.match(params["uri"]) or {}  # without a match, arguments are missing
         return self.arguments.bind(variables, values_are_text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""Every JSON-RPC error that a client can receive, with its code, its HTTP status and its message.
+"""The errors of requests: JSON-RPC errors for clients, with code, HTTP status and message, and those of authors.
 
 Codes and statuses are those of the specification (basic/transports). If the specification does not set the status, it
 is 200, because the official TypeScript client reads JSON-RPC errors only at the statuses 200 and 400.
 
 Each class sets `code, status, default_message` in one line, and inherits what it does not set. The sections:
 
-    the request is not valid              the client sent something else than the specification allows
+    the request is not valid              the client sent what the specification does not allow
     the caller may not do this            a valid request, but the access token does not allow it
     the request cannot be fulfilled       a valid request, but there is no such name, or its state is not valid
     the server failed                     an author's code, a setting, KMS or a table
@@ -19,9 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-MAX_QUOTE = 200  # the most characters of a client's text that an error repeats
-PLACEHOLDER = r"\{[^{}]*\}"  # a `{name}` in the rule of a DeveloperError
 
 
 class McpError(Exception):
@@ -39,7 +36,7 @@ class McpError(Exception):
         id: the id of the JSON-RPC request, if it was read before the error.
     """
 
-    code: int = -32603
+    code: int = -32603  # an error that another server sent has its own code
     status: ClassVar[int] = 200
     default_message: ClassVar[str] = "Internal error"
     is_server_fault: ClassVar[bool] = False
@@ -322,7 +319,7 @@ class DeveloperError(Exception):
     def __init__(self, rule: str, **values: object) -> None:
         """Format the rule with a value for each `{name}` in it; without values it is used as it is."""
         super().__init__(rule.format(**values) if values else rule)
-        self.rule = re.sub(PLACEHOLDER, "…", rule) if values else rule
+        self.rule = re.sub(r"\{[^{}]*\}", "…", rule) if values else rule
 
 
 # ---- Functions
@@ -335,6 +332,9 @@ def to_mcp_error(error: BaseException) -> McpError:
     would log that text, so the exception itself goes no further either.
     """
     return error if isinstance(error, McpError) else Crash(InternalError.default_message, error)
+
+
+MAX_QUOTE = 200  # the most characters of a client's text that an error repeats
 
 
 def shortened(text: str) -> str:

@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.errors import HeaderMismatch
-from mcp_functions.protocol.headers import encode, mismatch, read_value
+from mcp_functions.protocol.headers import encode, mismatch, read
 from mcp_functions.protocol.messages import value_at
 from mcp_functions.tuples import NamedTuple
 
@@ -81,8 +81,7 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
             if name in headers:
                 raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
             continue
-        received = read_value(headers, name)
-        if not _is_same(received, _to_text(value), parameter.json_type):
+        if not _is_same(read(headers, name), _to_text(value), parameter.json_type):
             raise mismatch(name)
 
 

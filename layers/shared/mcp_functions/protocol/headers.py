@@ -1,4 +1,4 @@
-"""The headers that repeat parts of a request's body, and the `_meta` that every request has (basic/transports).
+"""The headers that repeat parts of a request's body (basic/transports, "Request headers").
 
     header                  repeats                                  required
     MCP-Protocol-Version    the protocol version in `_meta`          always
@@ -9,6 +9,8 @@
 A router may read only the headers, and a Lambda function reads the body. So every function compares the two: "servers
 that process the message body MUST reject requests where the values specified in the headers do not match the values in
 the request body". A text that a header cannot hold is sent in base64: "✓" is `=?base64?4pyT?=`.
+
+The argument `headers` of each function has the headers of the HTTP request, with names in lower case.
 """
 
 from __future__ import annotations
@@ -16,15 +18,9 @@ from __future__ import annotations
 import binascii
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.constants import (
-    CALL_METHODS,
-    META_CLIENT_CAPABILITIES,
-    META_PROTOCOL_VERSION,
-    SUPPORTED_VERSIONS,
-    TASK_METHODS,
-)
-from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
-from mcp_functions.protocol.messages import value_at
+from mcp_functions.protocol.constants import CALL_METHODS, META_PROTOCOL_VERSION, TASK_METHODS
+from mcp_functions.protocol.errors import HeaderMismatch
+from mcp_functions.protocol.messages import check_meta, check_version, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,100 +30,54 @@ if TYPE_CHECKING:
 VERSION_HEADER = "MCP-Protocol-Version"
 METHOD_HEADER = "Mcp-Method"
 NAME_HEADER = "Mcp-Name"
-BASE64_PREFIX = "=?base64?"
-BASE64_SUFFIX = "?="
 
 
 def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-    """Check the headers and the `_meta` of a request.
-
-    The order of the checks decides which error the client gets if several fail.
-
-    Args:
-        message: one JSON-RPC request.
-        headers: the headers of the HTTP request, with names in lower case.
+    """Check the headers and the `_meta` of a request. If several checks fail, the client gets the error of the first.
 
     Raises:
-        InvalidParams: `_meta` lacks a required member (basic, "Request metadata").
-        HeaderMismatch: a header is missing, or differs from the body (basic/transports, "Request headers").
-        UnsupportedProtocolVersion: this server does not implement the revision (basic/versioning).
+        InvalidParams: `_meta` lacks a required member.
+        HeaderMismatch: a header is missing, malformed, or differs from the body.
+        UnsupportedProtocolVersion: this server does not implement the revision.
     """
     check_no_contradiction(message, headers)
-    _check_meta(message)
-    required = [VERSION_HEADER, METHOD_HEADER]
-    # A call without a name, or whose name is no string, gets InvalidParams from `handlers.lookup`.
-    if message["method"] in CALL_METHODS and isinstance(_name_in(message), str):
-        required.append(NAME_HEADER)
-    for header in required:
-        if header.lower() not in headers:
-            raise HeaderMismatch(message=f"The header {header} is missing")
-    version = message["params"]["_meta"][META_PROTOCOL_VERSION]
-    if version not in SUPPORTED_VERSIONS:
-        raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
+    check_meta(message)
+    _check_required(message, headers)
+    check_version(message)
 
 
 def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Check that no header contradicts the body. A header may be missing.
+    """Check that each header that is there has the value of the body. A header may be missing.
 
     Clients of earlier revisions are checked too, and notifications, which need no `_meta`.
-
-    Args:
-        message: a JSON-RPC message.
-        headers: the headers of the HTTP request, with names in lower case.
 
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
     """
-    expected = {
+    for header, value in _repeated(message).items():
+        if header.lower() in headers and read(headers, header) != value:
+            raise mismatch(header)
+
+
+def _check_required(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
+    """Raise HeaderMismatch if a required header is missing. A completion need not have `Mcp-Name`."""
+    for header in _repeated(message):
+        is_required = header != NAME_HEADER or message["method"] in CALL_METHODS
+        if is_required and header.lower() not in headers:
+            raise _missing(header)
+
+
+def _repeated(message: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parts of a message that headers repeat, by the name of the header.
+
+    A part that is missing or no string is left out. The method of the request refuses it later, with InvalidParams.
+    """
+    parts = {
         VERSION_HEADER: value_at(message, "params", "_meta", META_PROTOCOL_VERSION),
         METHOD_HEADER: message.get("method"),
         NAME_HEADER: _name_in(message),
     }
-    for header, value in expected.items():
-        if isinstance(value, str) and header.lower() in headers:
-            check_value(headers, header, value)
-
-
-def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-    """Check that the header `Mcp-Name` of a request about a task repeats the id of the task (extension tasks).
-
-    `check_request` does not check this header, because without the extension these methods do not exist.
-
-    Raises:
-        HeaderMismatch: `Mcp-Name` is missing, or differs from `params.taskId`.
-    """
-    parameter = TASK_METHODS[message["method"]]
-    task_id = message["params"].get(parameter)
-    if isinstance(task_id, str):
-        check_value(headers, NAME_HEADER, task_id)
-
-
-def _check_meta(message: JSONRPCRequest) -> None:
-    """Check the members that every `_meta` must have.
-
-    Raises:
-        InvalidParams: `_meta` lacks one of them.
-        UnsupportedProtocolVersion: the same in `initialize`, a method of earlier revisions.
-    """
-    params = message["params"]
-    fault = _meta_fault(params.get("_meta"))
-    if not fault:
-        return
-    if message["method"] == "initialize":
-        # Basic/versioning: a server "SHOULD name the versions it supports in any error it returns to initialize".
-        raise UnsupportedProtocolVersion(str(params.get("protocolVersion")), SUPPORTED_VERSIONS)
-    raise InvalidParams(fault)
-
-
-def _meta_fault(meta: object) -> str:
-    """Say what is wrong with a `_meta`; "" if nothing is."""
-    if not isinstance(meta, dict):
-        return f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
-    if not isinstance(meta.get(META_PROTOCOL_VERSION), str):
-        return f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
-    if not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
-        return f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
-    return ""
+    return {header: value for header, value in parts.items() if isinstance(value, str)}
 
 
 def _name_in(message: Mapping[str, Any]) -> object:
@@ -140,32 +90,29 @@ def _name_in(message: Mapping[str, Any]) -> object:
     return None
 
 
-def check_value(headers: Mapping[str, str], name: str, expected: str) -> None:
-    """Check that a header has the value that the body has.
+def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
+    """Check that the header `Mcp-Name` of a request about a task is there, and repeats the task's id (extension tasks).
 
-    Args:
-        headers: the headers of the HTTP request, with names in lower case.
-        name: the name of the header, as error messages spell it.
-        expected: the value in the body.
+    `check_request` does not check this header, because without the extension these methods do not exist.
 
     Raises:
-        HeaderMismatch: the header is missing, malformed or different.
+        HeaderMismatch: `Mcp-Name` is missing, malformed, or differs from `params.taskId`.
     """
-    if read_value(headers, name) != expected:
-        raise mismatch(name)
+    task_id = message["params"].get(TASK_METHODS[message["method"]])
+    if isinstance(task_id, str) and read(headers, NAME_HEADER) != task_id:
+        raise mismatch(NAME_HEADER)
 
 
-def read_value(headers: Mapping[str, str], name: str) -> str:
+def read(headers: Mapping[str, str], name: str) -> str:
     """Return the decoded value of a header.
 
     Raises:
         HeaderMismatch: the header is missing or malformed.
     """
-    value = headers.get(name.lower())
-    if value is None:
-        raise HeaderMismatch(message=f"The header {name} is missing")
+    if name.lower() not in headers:
+        raise _missing(name)
     try:
-        return decode(value)
+        return decode(headers[name.lower()])
     except ValueError:  # `from None`, because the text of this error quotes the value
         raise HeaderMismatch(message=f"The header {name} is not valid base64") from None
 
@@ -173,6 +120,16 @@ def read_value(headers: Mapping[str, str], name: str) -> str:
 def mismatch(name: str) -> HeaderMismatch:
     """Return the error for a header that differs from the body. Its text quotes neither of the two values."""
     return HeaderMismatch(message=f"The header {name} does not say what the body says")
+
+
+def _missing(name: str) -> HeaderMismatch:
+    return HeaderMismatch(message=f"The header {name} is missing")
+
+
+# ---- The value of a header: plain text, or base64 between these two marks
+
+BASE64_PREFIX = "=?base64?"
+BASE64_SUFFIX = "?="
 
 
 def decode(value: str) -> str:

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 
     Members: TypeAlias = "dict[str, Member]"  # the members that an object may have, by name
 
-# The parts of a key of `_meta`: "example.com/team" has the labels "example" and "com", and the name "team".
-LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-RESERVED_LABELS = {"modelcontextprotocol", "mcp"}  # as the second label of a key (basic, "_meta")
-TAGS = "fastmcp"  # the key of `_meta` under which FastMCP writes tags
-SOURCE = r"(?i:https?://|data:)\S*"  # "an HTTP/HTTPS URL or a `data:` URI" (Icon)
-SIZE = "[0-9]+x[0-9]+|any"  # "in WxH format" (schema.ts, Icon)
-DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
-
 
 class Member(NamedTuple):
     """The rule for a member of an object."""
@@ -45,15 +36,12 @@ def _text(allowed: str, pattern: str) -> Member:
 
 def _list_of(item: Member) -> Member:
     """Return the rule for a list whose items have a rule."""
-
-    def is_valid(value: object) -> bool:
-        return isinstance(value, list) and all(item.is_valid(member) for member in value)
-
-    return Member(f"a list of {item.allowed}", is_valid)
+    return Member(f"a list of {item.allowed}", lambda value: isinstance(value, list) and all(map(item.is_valid, value)))
 
 
 TEXT = Member("text", lambda value: isinstance(value, str))
 FLAG = Member("True or False", lambda value: isinstance(value, bool))
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 TOOL_ANNOTATIONS: Members = {
     "title": TEXT,
     "readOnlyHint": FLAG,
@@ -68,9 +56,10 @@ CONTENT_ANNOTATIONS: Members = {
     "lastModified": _text("a date in ISO 8601, as in 2026-07-28T12:00:00Z", DATE),
 }
 ICON: Members = {
-    "src": _text("an http://, https:// or data: URI", SOURCE),
+    # schema.ts, Icon: `src` is "an HTTP/HTTPS URL or a `data:` URI", and sizes are "in WxH format"
+    "src": _text("an http://, https:// or data: URI", r"(?i:https?://|data:)\S*"),
     "mimeType": TEXT,
-    "sizes": _list_of(_text('sizes such as "48x48" or "any"', SIZE)),
+    "sizes": _list_of(_text('sizes such as "48x48" or "any"', "[0-9]+x[0-9]+|any")),
     "theme": _text('"light" or "dark"', "light|dark"),
 }
 # `Implementation` also has a name and a version. They come from the deployment (MCP_SERVER_NAME), not from the author.
@@ -150,6 +139,12 @@ def read_meta(value: object) -> dict[str, Any] | None:
     return plain or None
 
 
+# The parts of a key of `_meta`: "example.com/team" has the labels "example" and "com", and the name "team".
+LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+RESERVED_LABELS = {"modelcontextprotocol", "mcp"}  # as the second label of a key (basic, "_meta")
+
+
 def _is_meta_key(key: object) -> bool:
     """Check a key of `_meta`: a name, or a prefix of labels and a name that may be empty, as in "example.com/"."""
     if not isinstance(key, str):
@@ -162,6 +157,9 @@ def _is_meta_key(key: object) -> bool:
     is_prefix = all(re.fullmatch(LABEL, label) for label in labels)
     is_reserved = len(labels) > 1 and labels[1] in RESERVED_LABELS
     return is_prefix and not is_reserved and (is_name or name == "")
+
+
+TAGS = "fastmcp"  # the key of `_meta` under which FastMCP writes tags
 
 
 def add_tags(meta: dict[str, Any] | None, tags: Collection[str]) -> dict[str, Any] | None:

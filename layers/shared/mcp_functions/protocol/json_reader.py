@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 MAX_DEPTH = 64  # levels of nested arrays and objects in a request
-DIGITS_OF_DOUBLE = 309  # the largest double, 1.8e308, has so many digits
-MAX_VALUES = 100_000  # the most values in one document that pydantic or jsonschema validates
-MAX_EXACT = 2**53  # up to this number, each integer has a double of its own
-CONTAINERS = (dict, list, tuple)
 SURROGATE = r"\\u[dD]"  # the first characters of an escape that may be half of a surrogate pair: \ud83d
 
 
@@ -39,7 +35,7 @@ def loads(text: str | bytes) -> JSONValue:
     """
     try:
         string = text if isinstance(text, str) else text.decode()
-        string.encode()  # raises UnicodeEncodeError: a Python string can hold half of a surrogate pair
+        string.encode()  # a check: it raises UnicodeEncodeError if the text itself holds half of a surrogate pair
         # The collector would look at the new containers again and again, although none of them is garbage yet. Then
         # 4 MiB of nested arrays would take four times as long.
         with GcPause():
@@ -50,69 +46,11 @@ def loads(text: str | bytes) -> JSONValue:
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
         if "\\" in string and re.search(SURROGATE, string):  # few requests have escapes, and `in` is faster
             _check_unicode(value)
-    # `from None`, because the texts of these errors quote the request. A ParseError is no ValueError and is not caught.
-    except UnicodeEncodeError:
+    except UnicodeEncodeError:  # `from None` here and below, because the texts of these errors quote the request
         raise ParseError(message="A JSON string holds half of a surrogate pair") from None
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
     return value
-
-
-def copy_json(value: JSONValue) -> JSONValue:
-    """Copy a JSON value and every container in it, so that a change to the copy does not change the original."""
-    if type(value) is dict:
-        return {key: copy_json(member) for key, member in value.items()}
-    if type(value) is list:
-        return [copy_json(member) for member in value]
-    return value
-
-
-def is_deeper(value: object, levels: int) -> bool:
-    """Tell whether arrays and objects are nested in more than `levels` levels."""
-    return any(level > levels for level, _container in walk(value))
-
-
-def check_size(value: object) -> None:
-    """Refuse a value that is too expensive to validate: pydantic needs 400 bytes for each error.
-
-    Raises:
-        ValueError: the value holds more than MAX_VALUES values.
-    """
-    count = sum(len(container) for _level, container in walk(value))
-    if count > MAX_VALUES:
-        message = f"holds more than {MAX_VALUES} values"
-        raise ValueError(message)
-
-
-class GcPause:
-    """Pauses the garbage collector while code creates many objects and drops few."""
-
-    def __enter__(self) -> None:
-        """Pause the collector."""
-        self._was_enabled = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *_error: object) -> None:
-        """Resume the collector, if it was running."""
-        if self._was_enabled:
-            gc.enable()
-
-
-def walk(value: object) -> Iterator[tuple[int, Any]]:
-    """Yield every dict, list and tuple in a value, with its level. The value itself has level 1, and comes first.
-
-    There is no recursion, so the value may be nested without limit.
-    """
-    level = 1
-    containers: list[Any] = [value] if isinstance(value, CONTAINERS) else []
-    while containers:
-        inner: list[Any] = []
-        for container in containers:
-            yield level, container
-            children = container.values() if isinstance(container, dict) else container
-            inner += [child for child in children if isinstance(child, CONTAINERS)]
-        containers = inner
-        level += 1
 
 
 def _read_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -122,12 +60,18 @@ def _read_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+MAX_EXACT = 2**53  # up to this number, each integer has a double of its own
+
+
 def _read_float(text: str) -> int | float:
     value = float(text)
     _check_magnitude(value)
     if value.is_integer() and abs(value) <= MAX_EXACT:
         return int(value)
     return value
+
+
+DIGITS_OF_DOUBLE = 309  # the largest double, 1.8e308, has so many digits
 
 
 def _read_integer(text: str) -> int:
@@ -151,7 +95,7 @@ _decoder = json.JSONDecoder(
 
 
 def _check_unicode(value: object) -> None:
-    """Raise UnicodeEncodeError if a string holds half of a surrogate pair.
+    """Raise UnicodeEncodeError if a string in a value holds half of a surrogate pair, which an escape wrote.
 
     Each string is encoded alone. One text of all strings would need four bytes for each character if it had an emoji.
     """
@@ -160,3 +104,64 @@ def _check_unicode(value: object) -> None:
         for item in items:
             if isinstance(item, str):
                 item.encode()
+
+
+class GcPause:
+    """Pauses the garbage collector of the process while code creates many objects and drops few."""
+
+    def __enter__(self) -> None:
+        """Pause the collector."""
+        self._was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_error: object) -> None:
+        """Resume the collector, if it was running."""
+        if self._was_enabled:
+            gc.enable()
+
+
+CONTAINERS = (dict, list, tuple)
+MAX_VALUES = 100_000  # the most values in one document that pydantic or jsonschema validates
+
+
+def copy_json(value: JSONValue) -> JSONValue:
+    """Copy a JSON value and every container in it, so that a change to the copy does not change the original."""
+    if type(value) is dict:
+        return {key: copy_json(member) for key, member in value.items()}
+    if type(value) is list:
+        return [copy_json(member) for member in value]
+    return value
+
+
+def check_size(value: object) -> None:
+    """Refuse a value that is too expensive to validate: pydantic needs 400 bytes for each error.
+
+    Raises:
+        ValueError: the value holds more than MAX_VALUES values.
+    """
+    count = sum(len(container) for _level, container in walk(value))
+    if count > MAX_VALUES:
+        message = f"holds more than {MAX_VALUES} values"
+        raise ValueError(message)
+
+
+def is_deeper(value: object, levels: int) -> bool:
+    """Tell whether arrays and objects are nested in more than `levels` levels."""
+    return any(level > levels for level, _container in walk(value))
+
+
+def walk(value: object) -> Iterator[tuple[int, Any]]:
+    """Yield every dict, list and tuple in a value, with its level. The value itself has level 1, and comes first.
+
+    There is no recursion, so the value may be nested without limit.
+    """
+    level = 1
+    containers: list[Any] = [value] if isinstance(value, CONTAINERS) else []
+    while containers:
+        inner: list[Any] = []
+        for container in containers:
+            yield level, container
+            children = container.values() if isinstance(container, dict) else container
+            inner += [child for child in children if isinstance(child, CONTAINERS)]
+        containers = inner
+        level += 1

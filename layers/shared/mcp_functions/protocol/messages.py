@@ -14,9 +14,16 @@ from mcp_functions.protocol.constants import (
     EXTENSION_APPS,
     EXTENSION_TASKS,
     META_CLIENT_CAPABILITIES,
+    META_PROTOCOL_VERSION,
     META_SERVER_INFO,
+    SUPPORTED_VERSIONS,
 )
-from mcp_functions.protocol.errors import InvalidRequest, MissingRequiredClientCapability
+from mcp_functions.protocol.errors import (
+    InvalidParams,
+    InvalidRequest,
+    MissingRequiredClientCapability,
+    UnsupportedProtocolVersion,
+)
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -196,3 +203,41 @@ def _other_message(value: dict[str, Any]) -> InvalidRequest:
         return InvalidRequest(message="A server of this revision sends no requests, so it takes no responses")
     id_ = value.get("id")
     return InvalidRequest(id=id_ if is_id(id_) else None)
+
+
+def check_meta(message: JSONRPCRequest) -> None:
+    """Check the members that the `_meta` of every request must have (basic, "Request metadata").
+
+    Raises:
+        InvalidParams: one of them is missing, or has a wrong type.
+        UnsupportedProtocolVersion: one of them is missing because a client of an earlier revision sent `initialize`.
+    """
+    params = message["params"]
+    fault = _meta_fault(params.get("_meta"))
+    if fault and message["method"] == "initialize":
+        # Basic/versioning: a server "SHOULD name the versions it supports in any error it returns to initialize".
+        raise UnsupportedProtocolVersion(str(params.get("protocolVersion")), SUPPORTED_VERSIONS)
+    if fault:
+        raise InvalidParams(fault)
+
+
+def _meta_fault(meta: object) -> str:
+    """Say what is wrong with a `_meta`; "" if nothing is."""
+    if not isinstance(meta, dict):
+        return f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
+    if not isinstance(meta.get(META_PROTOCOL_VERSION), str):
+        return f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
+    if not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
+        return f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
+    return ""
+
+
+def check_version(message: JSONRPCRequest) -> None:
+    """Check the protocol version of a request whose `_meta` is valid (basic/versioning).
+
+    Raises:
+        UnsupportedProtocolVersion: this server does not implement the revision.
+    """
+    version = message["params"]["_meta"][META_PROTOCOL_VERSION]
+    if version not in SUPPORTED_VERSIONS:
+        raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)

@@ -160,20 +160,22 @@ PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})
 BLOCK = "block"  # a content block
 MESSAGE = "message"  # a message of a prompt
 RESOURCE = "resource"  # the contents of a resource
-WHOLE_RESULT = "result"  # a whole result
+TOOL_RESULT = "tool result"  # the whole result of a tool, of a prompt or of a resource
+PROMPT_RESULT = "prompt result"
+RESOURCE_RESULT = "resource result"
 # The kind of each protocol type, by the name of its class.
 CONTENT_KINDS = {
     "Text": BLOCK, "TextContent": BLOCK, "Image": BLOCK, "ImageContent": BLOCK, "Audio": BLOCK,
     "AudioContent": BLOCK, "File": BLOCK, "EmbeddedResource": BLOCK, "ResourceLink": BLOCK,
     "PromptMessage": MESSAGE, "SamplingMessage": MESSAGE, "Message": MESSAGE,
     "ResourceContents": RESOURCE, "ReadResourceContents": RESOURCE,
-    "CallToolResult": WHOLE_RESULT, "ToolResult": WHOLE_RESULT, "GetPromptResult": WHOLE_RESULT,
-    "ReadResourceResult": WHOLE_RESULT,
+    "CallToolResult": TOOL_RESULT, "ToolResult": TOOL_RESULT, "GetPromptResult": PROMPT_RESULT,
+    "ReadResourceResult": RESOURCE_RESULT,
 }  # fmt: skip
 
 
 def content_kind(value: object) -> str:
-    """Return the kind of a value: BLOCK, MESSAGE, RESOURCE or WHOLE_RESULT; "" for a plain value."""
+    """Return the kind of a value: BLOCK, MESSAGE, RESOURCE or that of a whole result; "" for a plain value."""
     return content_kind_of_type(type(value))
 
 

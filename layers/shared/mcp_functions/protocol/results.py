@@ -20,7 +20,9 @@ from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import (
     BYTES,
-    WHOLE_RESULT,
+    PROMPT_RESULT,
+    RESOURCE_RESULT,
+    TOOL_RESULT,
     NotJson,
     content_kind,
     content_kind_of_type,
@@ -36,7 +38,6 @@ TOOL_RETURNS = (
     "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 )
 RESOURCE_RETURNS = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
-OWN_CONTENT_MODULE = "mcp_functions.protocol.content"  # the module of this toolkit's own CallToolResult
 
 
 def call_tool_result(
@@ -52,18 +53,17 @@ def call_tool_result(
     Raises:
         DeveloperError: a tool may not return a value of this type.
     """
-    if not promises_structured:
-        if isinstance(value, str):
-            return _content([_text(value)])
-        if value is None:
-            return _content([])
     if isinstance(value, list | tuple) and (promises_list or _holds_content(value)):
         return _content(_blocks(value))
     kind = content_kind(value)
-    if kind == WHOLE_RESULT:
+    if kind == TOOL_RESULT:
         return _whole_result(value)
     if kind:
         return _content(_blocks([value]))
+    if isinstance(value, str) and not promises_structured:
+        return _content([_text(value)])
+    if value is None and not promises_structured:
+        return _content([])
     plain, text = _plain_and_text(value, TOOL_RETURNS)
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
@@ -78,24 +78,24 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
 
     Args:
         value: the return value: text, a message, content, a list of these, or a whole GetPromptResult.
-        description: the description of the prompt, for a value without one.
+        description: the description of the prompt, for a value that has none itself.
 
     Raises:
         DeveloperError: a prompt may not return a value of this type.
     """
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
-    whole: dict[str, Any] = {}
-    if content_kind(value) == WHOLE_RESULT and hasattr(value, "messages"):
-        whole = content_blocks.to_wire(value)
-        value = value.messages
-    items = value if isinstance(value, list | tuple) else [value]
     result: dict[str, Any] = {}
-    if "_meta" in whole:
-        result["_meta"] = whole["_meta"]
-    own_description = whole.get("description", description)
-    if own_description:
-        result["description"] = own_description
+    messages: Any = value
+    if content_kind(value) == PROMPT_RESULT:
+        whole = content_blocks.to_wire(value)
+        if "_meta" in whole:
+            result["_meta"] = whole["_meta"]
+        description = whole.get("description", description)
+        messages = messages.messages
+    if description:
+        result["description"] = description
+    items = messages if isinstance(messages, list | tuple) else [messages]
     result["messages"] = [message for item in items for message in content_blocks.messages(item)]
     return result
 
@@ -111,10 +111,12 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
     Raises:
         DeveloperError: a resource may not return a value of this type.
     """
-    items = value if isinstance(value, list | tuple) else [value]
-    if content_kind(value) == WHOLE_RESULT and hasattr(value, "contents"):
-        items = value.contents
-    if content_kind(value) or _holds_content(items):
+    kind = content_kind(value)
+    contents: Any = value
+    if kind == RESOURCE_RESULT:
+        contents = contents.contents
+    items = contents if isinstance(contents, list | tuple) else [contents]
+    if kind or _holds_content(items):
         from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
         return [content_blocks.resource_contents(item, uri) for item in items]
@@ -156,17 +158,13 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
 
 def _whole_result(value: object) -> dict[str, Any]:
     """Write a CallToolResult, or FastMCP's ToolResult."""
-    if not hasattr(value, "content"):
-        raise DeveloperError(rule=f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL_RETURNS}")
-    content = [value.content] if isinstance(value.content, str) else value.content
-    result = {
-        "content": _blocks(content),
-        "isError": bool(_member(value, "is_error", "isError")),
-    }
+    whole: Any = value
+    content = [whole.content] if isinstance(whole.content, str) else whole.content
+    result = {"content": _blocks(content), "isError": bool(_member(value, "is_error", "isError"))}
     structured = _member(value, "structured_content", "structuredContent")
     # Without structured content, the classes of other libraries have None here. The CallToolResult of this toolkit has
     # `...`, because None is a value of JSON.
-    is_of_toolkit = any(base.__module__ == OWN_CONTENT_MODULE for base in type(value).__mro__)
+    is_of_toolkit = any(base.__module__ == "mcp_functions.protocol.content" for base in type(value).__mro__)
     absent = ... if is_of_toolkit else None
     if structured is not absent:
         result["structuredContent"], _json = _plain_and_text(structured, TOOL_RETURNS)

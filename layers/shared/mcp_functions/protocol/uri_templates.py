@@ -1,33 +1,23 @@
 """Reads the variables of a URI template (RFC 6570) from a URI.
 
-    template    note://{author}/{+path}
-    URI         note://ann/2026/may%20day
-    values      {"author": "ann", "path": "2026/may day"}
+    template = UriTemplate("note://{author}/{+path}")
+    template.variables                                 ("author", "path")
+    template.match("note://ann/2026/may%20day")        {"author": "ann", "path": "2026/may day"}
 
 `{name}` ends at the next delimiter, such as a slash. `{+name}` may hold delimiters. Both are percent-decoded.
 
-Sometimes there are several ways to match. Then the first variable is as long as possible, after that the second, and so
-on. For example, "a-b-c" matches `{x}-{y}` in two ways:
-
-    {x} starts at 0
-    {y} starts at 2 if x is "a", or at 4 if x is "a-b"
-    both ways end at 5; the second is chosen, because it has the longer x
-
-A client writes the URI, so a regular expression is not used: it tries the ways one after the other, which can take
-hours for a long URI. `_read_expression` follows all ways at once, in one pass over the URI for each expression.
+A client writes the URI, and could make a regular expression try its ways to match one by one, for hours. So `match`
+reads the URI once for each expression, from the last one to the first: where does the rest of the template match?
+Then it takes the values from the first one to the last, each as long as the rest allows.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    # The places of a URI where the next expression may start. For each place: where the values of the expressions
-    # before it are, in the best way to this place.
-    Starts: TypeAlias = Mapping[int, tuple[slice, ...]]
+    from collections.abc import Collection
 
 # The most characters of a URI. The header Mcp-Name repeats the URI. API Gateway accepts 10,240 bytes of headers, so
 # 2 KB remain for the other headers.
@@ -37,79 +27,77 @@ EXPRESSION = r"\{(?P<plus>\+?)(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"  # `{name}` or
 LITERAL = r"(?P<literal>[^{]*)"  # the text between an expression and the next one
 
 
-def list_variables(template: str) -> tuple[str, ...]:
-    """List the variables of a URI template, in order.
+class UriTemplate:
+    """A template that URIs can be matched with. `variables` has the names of its variables, in order."""
 
-    Raises:
-        ValueError: the template has an expression of RFC 6570 that a server cannot match, or uses a variable twice.
-    """
-    without_expressions = re.sub(EXPRESSION, "", template)
-    if "{" in without_expressions or "}" in without_expressions:
-        message = f"{template!r}: only {{name}} and {{+name}} can be matched back from a URI"
-        raise ValueError(message)
-    names = tuple(expression["name"] for expression in re.finditer(EXPRESSION, template))
-    if len(set(names)) != len(names):
-        message = f"{template!r} uses a variable twice"
-        raise ValueError(message)
-    return names
+    def __init__(self, text: str) -> None:
+        """Parse a template.
 
+        Raises:
+            ValueError: the template has an expression of RFC 6570 that a server cannot match, or uses a variable twice.
+        """
+        without_expressions = re.sub(EXPRESSION, "", text)
+        if "{" in without_expressions or "}" in without_expressions:
+            message = f"{text!r}: only {{name}} and {{+name}} can be matched back from a URI"
+            raise ValueError(message)
+        self._prefix = text.partition("{")[0]
+        self._expressions = list(re.finditer(EXPRESSION + LITERAL, text))
+        self.variables = tuple(expression["name"] for expression in self._expressions)
+        if len(set(self.variables)) != len(self.variables):
+            message = f"{text!r} uses a variable twice"
+            raise ValueError(message)
 
-def match(template: str, uri: str) -> dict[str, str] | None:
-    """Read the variables of a template from a URI.
+    def match(self, uri: str) -> dict[str, str] | None:
+        """Return the values of the variables by name; None if the URI does not match, or is longer than MAX_URI.
 
-    Args:
-        template: a template that `list_variables` accepts.
-        uri: the URI.
-
-    Returns:
-        The values by name; None if the URI does not match, or is longer than MAX_URI.
-    """
-    prefix = template.partition("{")[0]
-    if len(uri) > MAX_URI or not uri.startswith(prefix):
-        return None
-    names = []
-    starts: Starts = {len(prefix): ()}
-    for expression in re.finditer(EXPRESSION + LITERAL, template):
-        names.append(expression["name"])
-        may_hold_delimiters = expression["plus"] == "+"
-        starts = _read_expression(uri, starts, expression["literal"], may_hold_delimiters=may_hold_delimiters)
-    if len(uri) not in starts:  # no way ends where the URI ends
-        return None
-    from urllib.parse import unquote  # noqa: PLC0415 - few resources are templates
-
-    values = {}
-    for name, part in zip(names, starts[len(uri)], strict=True):
-        try:
-            values[name] = unquote(uri[part], errors="strict")
-        except UnicodeDecodeError:  # a percent-encoded value that is not UTF-8 matches nothing
+        If there are several ways to match, the first variable is as long as possible, then the second, and so on.
+        """
+        if len(uri) > MAX_URI or not uri.startswith(self._prefix):
             return None
-    return values
+        from urllib.parse import unquote  # noqa: PLC0415 - few resources are templates
+
+        values = {}
+        place = len(self._prefix)
+        for expression, ends in zip(self._expressions, self._find_ends(uri), strict=True):
+            if place not in ends:
+                return None
+            try:
+                values[expression["name"]] = unquote(uri[place : ends[place]], errors="strict")
+            except UnicodeDecodeError:  # a percent-encoded value that is not UTF-8 matches nothing
+                return None
+            place = ends[place] + len(expression["literal"])
+        return values if place == len(uri) else None
+
+    def _find_ends(self, uri: str) -> list[dict[int, int]]:
+        """Return the result of `_find_ends_of` for each expression, in the order of the template."""
+        ends_by_expression = []
+        rest = {len(uri): len(uri)}  # behind the last literal, the URI must end
+        for expression in reversed(self._expressions):
+            rest = _find_ends_of(expression, uri, rest)
+            ends_by_expression.append(rest)
+        return ends_by_expression[::-1]
 
 
-def _read_expression(uri: str, starts: Starts, literal: str, *, may_hold_delimiters: bool) -> Starts:
-    """Read an expression and the literal behind it, from each place where the expression may start.
+def _find_ends_of(expression: re.Match[str], uri: str, rest: Collection[int]) -> dict[int, int]:
+    """Find where the value of an expression may start and end, so that the rest of the template matches.
 
     Args:
+        expression: a match of EXPRESSION and LITERAL.
         uri: the whole URI.
-        starts: where this expression may start.
-        literal: the text behind the expression.
-        may_hold_delimiters: True for `{+name}`.
+        rest: the places of the URI where the template behind the literal matches.
 
     Returns:
-        Where the next expression may start: behind each literal that a value can reach. A value has at least one
-        character.
+        For each place where a value may start, the last place where it may end. A value has at least one character.
     """
-    next_starts = {}
-    # The start of the value that holds the present character; None if there is no such value. Of several starts, the
-    # latest is right, because then the variables before this one are as long as possible.
-    start = None
-    for place, character in enumerate(uri):
-        if place in starts:
-            start = place
-        if character in DELIMITERS and not may_hold_delimiters:
-            start = None
-        end = place + 1
-        if start is not None and uri.startswith(literal, end):
-            value = slice(start, end)
-            next_starts[end + len(literal)] = (*starts[start], value)
-    return next_starts
+    literal = expression["literal"]
+    ends = {}
+    end = None  # the last possible end of a value that holds the present character; None if there is none
+    for place in reversed(range(len(uri))):
+        behind = place + 1
+        if end is None and behind + len(literal) in rest and uri.startswith(literal, behind):
+            end = behind
+        if uri[place] in DELIMITERS and not expression["plus"]:
+            end = None
+        if end is not None:
+            ends[place] = end
+    return ends

@@ -35,9 +35,8 @@ NONCE_BYTES = 12
 TAG_BYTES = 16
 CHUNK_BYTES = 16 * 1024  # the plaintext of one chunk
 SEALED_CHUNK_BYTES = CHUNK_BYTES + TAG_BYTES
-MIN_MESSAGE_BYTES = SALT_BYTES + COMMITMENT_BYTES + TAG_BYTES
+MIN_MESSAGE_BYTES = SALT_BYTES + COMMITMENT_BYTES + TAG_BYTES  # `token_format` refuses a shorter message
 ENTROPY_BYTES = 32
-INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
 
 
 def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
@@ -59,7 +58,7 @@ def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
     """
     salt, expected_commitment, ciphertext = split(message)
     key, first_nonce, commitment = derive(data_key, salt, context)
-    # "The commitment is compared, in constant time, before anything is decrypted."
+    # §4.1: "A reader compares it, in constant time, before it decrypts."
     if not hmac.compare_digest(commitment, expected_commitment):
         raise InvalidRequestState(TokenReason.COMMITMENT)
     if len(ciphertext) % SEALED_CHUNK_BYTES == 0:  # every chunk is full, so the last one is missing
@@ -87,14 +86,15 @@ def message_size(payload_size: int) -> int:
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    """Return a salt that depends on the payload, too, and not only on `entropy` (§4.2).
+    """Return a salt that depends on the payload, too, as a hedge against bad randomness (§4.2).
 
-    Clones of a snapshot may get the same `entropy`. Even then, two different payloads have two different keys.
+    Lambda may start many containers from one snapshot of memory, and these may get the same `entropy`. Even then, two
+    different payloads have two different salts, and so two keys.
     """
     hedge_key = HKDFExpand(SHA512(), length=32, info=b"ks1/hedge\0").derive(data_key)
-    code = hmac.new(hedge_key, entropy + len(context).to_bytes(4, "big") + context, "sha512")
-    code.update(payload)
-    return code.digest()[:SALT_BYTES]
+    mac = hmac.new(hedge_key, entropy + len(context).to_bytes(4, "big") + context, "sha512")
+    mac.update(payload)
+    return mac.digest()[:SALT_BYTES]
 
 
 def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
@@ -102,12 +102,10 @@ def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, 
 
     This is HKDF-Expand without HKDF-Extract: a data key is random already (RFC 5869 §3.3).
     """
-    length = CIPHER_KEY_BYTES + NONCE_BYTES + COMMITMENT_BYTES
-    output = HKDFExpand(SHA512(), length, INFO + salt + context).derive(data_key)
-    key = output[:CIPHER_KEY_BYTES]
-    first_nonce = output[CIPHER_KEY_BYTES:-COMMITMENT_BYTES]
-    commitment = output[-COMMITMENT_BYTES:]
-    return key, first_nonce, commitment
+    info = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0" + salt + context
+    key_and_nonce = CIPHER_KEY_BYTES + NONCE_BYTES
+    output = HKDFExpand(SHA512(), key_and_nonce + COMMITMENT_BYTES, info).derive(data_key)
+    return output[:CIPHER_KEY_BYTES], output[CIPHER_KEY_BYTES:key_and_nonce], output[key_and_nonce:]
 
 
 def _cut(content: bytes, size: int) -> Iterator[bytes]:
@@ -118,5 +116,5 @@ def _cut(content: bytes, size: int) -> Iterator[bytes]:
 
 
 def _nonce(first_nonce: bytes, number: int) -> bytes:
-    """Return the nonce of a chunk: "nonce XOR i" (§4.3). AES-GCM must not use a nonce twice under one key."""
+    """Return the nonce of a chunk: "`nonce` XOR `i`" (§4.3). AES-GCM must not use a nonce twice under one key."""
     return (int.from_bytes(first_nonce, "big") ^ number).to_bytes(NONCE_BYTES, "big")

@@ -30,25 +30,6 @@ from mcp_functions.seal.binding import Binding
 from mcp_functions.tuples import NamedTuple
 
 VERSION = 1
-# `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
-MAX_RECORD_DEPTH = 200
-NOT_JSON_MESSAGE = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
-TOO_DEEP_MESSAGE = "the state is nested deeper than {most}"
-MEMBER_TYPES: dict[str, Any] = {
-    "v": int,
-    "aud": str,
-    "m": str,
-    "t": str,
-    "a": str,
-    "p": str | None,
-    "iat": int,
-    "exp": int,
-    "fx": int,
-    "f": str,
-    "r": int,
-    "q": dict,
-    "s": dict,
-}
 
 
 class ClaimReason(StrEnum):
@@ -67,16 +48,6 @@ class ClaimReason(StrEnum):
     ROUND = "round"
 
 
-# The fields of a Binding in the order in which §9.5 compares them: the reason if a field differs -> its name
-BINDING_FIELDS = {
-    ClaimReason.AUDIENCE: "audience",
-    ClaimReason.PRINCIPAL: "principal",
-    ClaimReason.METHOD: "method",
-    ClaimReason.TARGET: "target",
-    ClaimReason.ARGUMENTS: "arguments_digest",
-}
-
-
 class Claims(NamedTuple):
     """The content of a state. Times are in unix milliseconds."""
 
@@ -88,6 +59,33 @@ class Claims(NamedTuple):
     round: int  # the number of the round that left the state, from 1
     asked: dict[str, str]  # the fingerprint of each question of that round, by wire key
     record: dict[str, Any]  # what earlier rounds recorded, such as answers and results of steps (`rounds.record`)
+
+
+class Member(NamedTuple):
+    """The member of the JSON that holds a field of a Binding or of Claims."""
+
+    name: str
+    type: Any  # the type of its value; two types for a value that may be null
+
+
+BINDING_MEMBERS = {
+    "audience": Member("aud", str),
+    "method": Member("m", str),
+    "target": Member("t", str),
+    "arguments_digest": Member("a", str),
+    "principal": Member("p", str | None),
+}
+CLAIM_MEMBERS = {
+    "issued": Member("iat", int),
+    "expires": Member("exp", int),
+    "flow_deadline": Member("fx", int),
+    "flow": Member("f", str),
+    "round": Member("r", int),
+    "asked": Member("q", dict),
+    "record": Member("s", dict),
+}
+# `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
+MAX_RECORD_DEPTH = 200
 
 
 def encode_claims(claims: Claims) -> bytes:
@@ -103,28 +101,18 @@ def encode_claims(claims: Claims) -> bytes:
     line_end_and_text = ""
     if isinstance(record.get("state"), str):
         line_end_and_text = "\n" + record.pop("state")
-    members = {
-        "v": VERSION,
-        "aud": claims.binding.audience,
-        "m": claims.binding.method,
-        "t": claims.binding.target,
-        "a": claims.binding.arguments_digest,
-        "p": claims.binding.principal,
-        "iat": claims.issued,
-        "exp": claims.expires,
-        "fx": claims.flow_deadline,
-        "f": claims.flow,
-        "r": claims.round,
-        "q": claims.asked,
-        "s": record,
-    }
+    members: dict[str, Any] = {"v": VERSION}
+    members |= {member.name: getattr(claims.binding, field) for field, member in BINDING_MEMBERS.items()}
+    members |= {member.name: getattr(claims, field) for field, member in CLAIM_MEMBERS.items()}
+    members["s"] = record  # without the text
     try:
         payload = (dumps(members) + line_end_and_text).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
-        raise DeveloperError(NOT_JSON_MESSAGE) from None
+        allowed = "keep str, int, finite float, bool, None, list and dict with str keys in it"
+        raise DeveloperError(rule=f"the state is not JSON: {allowed}") from None
     # A list that contains itself has no last level, and `is_deeper` would not end. `dumps` above has refused it.
     if is_deeper(record, MAX_RECORD_DEPTH):
-        raise DeveloperError(TOO_DEEP_MESSAGE, most=MAX_RECORD_DEPTH)
+        raise DeveloperError(rule="the state is nested deeper than {most}", most=MAX_RECORD_DEPTH)
     return payload
 
 
@@ -144,23 +132,32 @@ def read_claims(payload: bytes) -> Claims:
         raise InvalidRequestState(ClaimReason.CLAIMS)
     if line_end:
         members["s"]["state"] = text
-    binding = Binding(
-        audience=members["aud"],
-        method=members["m"],
-        target=members["t"],
-        arguments_digest=members["a"],
-        principal=members["p"],
-    )
-    return Claims(
-        binding=binding,
-        issued=members["iat"],
-        expires=members["exp"],
-        flow_deadline=members["fx"],
-        flow=members["f"],
-        round=members["r"],
-        asked=members["q"],
-        record=members["s"],
-    )
+    binding = Binding(**{field: members[member.name] for field, member in BINDING_MEMBERS.items()})
+    return Claims(binding, **{field: members[member.name] for field, member in CLAIM_MEMBERS.items()})
+
+
+def _has_valid_members(members: object) -> bool:
+    """Return whether a JSON value is an object with the members of this version, each of its type."""
+    expected = [Member("v", int), *BINDING_MEMBERS.values(), *CLAIM_MEMBERS.values()]
+    if not isinstance(members, dict) or members.keys() != {member.name for member in expected}:
+        return False
+    for name, json_type in expected:
+        # No member is a boolean, and in Python a boolean is an int.
+        if isinstance(members[name], bool) or not isinstance(members[name], json_type):
+            return False
+    if members["v"] != VERSION:
+        return False
+    return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
+
+
+# The fields of a Binding in the order in which §9.5 compares them: the reason if a field differs -> its name
+BINDING_FIELDS = {
+    ClaimReason.AUDIENCE: "audience",
+    ClaimReason.PRINCIPAL: "principal",
+    ClaimReason.METHOD: "method",
+    ClaimReason.TARGET: "target",
+    ClaimReason.ARGUMENTS: "arguments_digest",
+}
 
 
 def check_binding(claims: Claims, binding: Binding) -> None:
@@ -172,19 +169,6 @@ def check_binding(claims: Claims, binding: Binding) -> None:
     for reason, field in BINDING_FIELDS.items():
         if not _is_equal(getattr(claims.binding, field), getattr(binding, field)):
             raise InvalidRequestState(reason)
-
-
-def _has_valid_members(members: object) -> bool:
-    """Return whether a JSON value is an object with the members of this version, each of its type."""
-    if not isinstance(members, dict) or members.keys() != MEMBER_TYPES.keys():
-        return False
-    for name, json_type in MEMBER_TYPES.items():
-        # No member is a boolean, and in Python a boolean is an int.
-        if isinstance(members[name], bool) or not isinstance(members[name], json_type):
-            return False
-    if members["v"] != VERSION:
-        return False
-    return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
 
 
 def _is_equal(claim: str | None, expected: str | None) -> bool:

@@ -19,6 +19,7 @@ learn this key from its tokens, while they are still in their grace period:
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from typing import TYPE_CHECKING
@@ -34,50 +35,51 @@ if TYPE_CHECKING:
     from mcp_functions.seal.kms import WrappingKeys
 
 EPOCH_SECONDS = 900
-GRACE_SECONDS = 225  # the longest grace period of a container
-# A container ends its grace period early by a random time with an exponential distribution, whose mean is this: 19
-# seconds. In a fleet of any size, the earliest container is on average one mean ahead of the second one, and meanwhile
-# its key spreads. A larger mean would leave more containers without a grace period: now it is one in 160,000 (e ** 12).
-MEAN_EARLY_SECONDS = GRACE_SECONDS / 12
-GRACE_RANDOM_BYTES = 6  # what `draw_grace` needs
-PAUSE_SECONDS = 5  # how long a container with a key of rule 4 does not ask KMS again after a failure
+PAUSE_SECONDS = 5  # how long a container does not ask KMS again after a failure, if it has a key of rule 4
+_log = logging.getLogger(__name__)
 
 
 class KeyChoice:
     """Chooses the key that one container seals with, and generates it if need be."""
 
-    def __init__(self, wrapping_keys: WrappingKeys, cache: KeyCache, *, now: Callable[[], float], grace: float) -> None:
+    def __init__(
+        self,
+        wrapping_keys: WrappingKeys,
+        cache: KeyCache,
+        *,
+        now: Callable[[], float],
+        rand: Callable[[int], bytes],
+    ) -> None:
         """Choose among the keys of a cache.
 
         Args:
             wrapping_keys: the wrapping keys; the first one, which the operator chose to seal, wraps new data keys.
             cache: the keys that the container knows; it gets each new one.
             now: the wall clock, in unix seconds.
-            grace: the length of this container's grace period in seconds (`draw_grace`).
+            rand: the function that returns a number of random bytes, for the end of the grace period.
         """
         self._wrapping_keys = wrapping_keys
         self._cache = cache
         self._now = now
-        self.grace = grace
+        self.grace = draw_grace(rand(GRACE_RANDOM_BYTES))
         self._generate_lock = threading.Lock()  # held by the one thread that asks KMS to generate a key
         self._pause_ends = 0.0  # when KMS may be asked again after a failure, in unix seconds
 
-    def choose_or_generate(self) -> DataKey:
-        """Return the key to seal with now: rules 1 to 3.
+    def key_to_seal(self) -> DataKey:
+        """Return the data key to seal with now.
 
         Raises:
-            TemporarilyUnavailable: KMS generates no key now.
-            Misconfigured: KMS generates no key until the operator acts.
+            TemporarilyUnavailable: KMS is not available, and the container knows no key of the previous epoch.
+            Misconfigured: KMS fails until the operator acts.
         """
-        key = self._choose()
-        if key:
+        try:
+            return self._choose() or self._choose_or_generate()
+        except TemporarilyUnavailable as error:
+            key = choose_key(self._keys_that_may_seal(), self._now(), grace=EPOCH_SECONDS)
+            if key is None:
+                raise
+            _log.warning("sealing under %r, of an earlier epoch: %s", key, error.reason)
             return key
-        with acquire_or_raise(self._generate_lock):
-            return self._choose() or self._generate()  # another thread may have generated a key meanwhile
-
-    def previous_key(self) -> DataKey | None:
-        """Return a key of the previous epoch, to seal with while KMS generates none: rule 4. None without one."""
-        return oldest_key(self._keys_that_may_seal(), epoch_of(self._now()) - 1)
 
     def _choose(self) -> DataKey | None:
         """Return a key that the container knows; None if it needs a new one."""
@@ -86,16 +88,20 @@ class KeyChoice:
         grace = EPOCH_SECONDS if now < self._pause_ends else self.grace
         return choose_key(self._keys_that_may_seal(), now, grace)
 
-    def _generate(self) -> DataKey:
+    def _choose_or_generate(self) -> DataKey:
         """Have KMS generate a key (rule 3), or begin the pause if KMS is not available."""
-        now = self._now()
-        try:
-            key = self._wrapping_keys.generate(born=int(now))
-        except TemporarilyUnavailable:
-            self._pause_ends = now + PAUSE_SECONDS
-            raise
-        self._cache.add(key, caller=None)
-        return key
+        with acquire_or_raise(self._generate_lock):
+            key = self._choose()  # another thread may have generated a key meanwhile
+            if key:
+                return key
+            now = self._now()
+            try:
+                key = self._wrapping_keys.generate(born=int(now))
+            except TemporarilyUnavailable:
+                self._pause_ends = now + PAUSE_SECONDS
+                raise
+            self._cache.add(key, caller=None)
+            return key
 
     def _keys_that_may_seal(self) -> list[DataKey]:
         """Return the known keys under the first wrapping key."""
@@ -108,16 +114,13 @@ def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | N
     Args:
         keys: the keys that may seal.
         now: the current time in unix seconds.
-        grace: the length of this container's grace period in seconds.
+        grace: the length of the grace period in seconds; with `EPOCH_SECONDS`, this is rule 4.
     """
     epoch = epoch_of(now)
     key = oldest_key(keys, epoch)
-    if key:
-        return key
-    seconds_in_epoch = now - epoch * EPOCH_SECONDS
-    if seconds_in_epoch < grace:
+    if key is None and now - epoch * EPOCH_SECONDS < grace:
         return oldest_key(keys, epoch - 1)
-    return None
+    return key
 
 
 def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
@@ -131,18 +134,6 @@ def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
     return min(candidates, key=lambda key: (key.header.born, key.header.wrapped), default=None)
 
 
-def draw_grace(random_bytes: bytes) -> float:
-    """Return the length of a container's grace period in seconds: 0 or less if the container has none.
-
-    Args:
-        random_bytes: `GRACE_RANDOM_BYTES` random bytes.
-    """
-    number = int.from_bytes(random_bytes, "big") + 1  # log(0) fails
-    fraction = number / 2 ** (8 * GRACE_RANDOM_BYTES)  # above 0, and at most 1
-    seconds_early = -math.log(fraction) * MEAN_EARLY_SECONDS  # the logarithm makes the distribution exponential
-    return GRACE_SECONDS - seconds_early
-
-
 def epoch_of(seconds: float) -> int:
     """Return the number of the epoch at a time, which is given in unix seconds."""
     return int(seconds // EPOCH_SECONDS)
@@ -154,3 +145,19 @@ def last_use(born: int) -> int:
     It is the end of the next epoch, because of rule 4.
     """
     return (epoch_of(born) + 2) * EPOCH_SECONDS
+
+
+GRACE_SECONDS = 225  # the longest grace period of a container
+# A container ends its grace period early by a random time with an exponential distribution, whose mean is this: 19
+# seconds. In a fleet of any size, the earliest container is on average one mean ahead of the second one, and meanwhile
+# its key spreads. A larger mean would leave more containers without a grace period: now it is one in 160,000 (e ** 12).
+MEAN_EARLY_SECONDS = GRACE_SECONDS / 12
+GRACE_RANDOM_BYTES = 6  # how many `draw_grace` needs
+
+
+def draw_grace(random_bytes: bytes) -> float:
+    """Return the length of a container's grace period in seconds: 0 or less if the container has none."""
+    number = int.from_bytes(random_bytes, "big") + 1  # log(0) fails
+    fraction = number / 2 ** (8 * GRACE_RANDOM_BYTES)  # above 0, and at most 1
+    seconds_early = -math.log(fraction) * MEAN_EARLY_SECONDS  # the logarithm makes the distribution exponential
+    return GRACE_SECONDS - seconds_early

@@ -88,7 +88,7 @@ class KmsKey:
 
     def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
         """Have KMS unwrap a data key: `kms:Decrypt`."""
-        # "Decrypt always carries KeyId": else a key wrapped under an attacker's own KMS key would be unwrapped.
+        # Without `KeyId`, KMS would also unwrap a key that an attacker wrapped under a KMS key of their own (§5).
         answer = self._call_kms("decrypt", KeyId=self.arn, CiphertextBlob=wrapped, EncryptionContext=context)
         return self._plaintext(answer)
 

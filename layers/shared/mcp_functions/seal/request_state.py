@@ -1,14 +1,16 @@
 """The state of one round, sealed for the request that continues the conversation (envelope.md §9).
 
+A conversation is one call over several requests. Each request is a round. A state holds what the next round needs, and
+the client carries it:
+
     round 1: seal(binding of request 1, no state)  -> token -> the client sends it with request 2
     round 2: open(token, binding of request 2)     -> claims -> seal(…, that state) -> next token
 
-A conversation is one call over several requests. Each request is a round, and `flow` is the random id of the
-conversation. A state holds what the next round needs, and its claims: for which request, caller and time it was made.
-
 The seal proves no more than that this server made the token. A client could still send it with other arguments, after
-weeks, or as another user. So `open` compares the claims with the request: the call, its arguments and the caller (the
-principal) must be the same, and the state must not be too old.
+weeks, or as another user. So a state holds the binding of its request: the call, its arguments and the caller (the
+principal). `open` compares this binding with the new request, and refuses a state that is too old.
+
+The log and the claims call the random id of a conversation `flow`.
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.envelope import Seal
 
-# A conversation may take six times as long as one answer may take, and at least an hour.
+SKEW_MS = 60_000  # how far the clocks of two containers may differ, in milliseconds
+FLOW_BYTES = 16  # the random bytes in the id of a conversation
+# A conversation may take six times as long as one answer may take, and at least an hour (§9.4).
 FLOW_FACTOR = 6
 MIN_CONVERSATION_SECONDS = 3600
-SKEW_MS = 60_000  # how far the clocks of two containers may differ, in milliseconds
-_FLOW_BYTES = 16  # the random bytes in the id of a conversation
 
 
 class RoundStart(NamedTuple):
@@ -51,7 +53,7 @@ class RoundStart(NamedTuple):
 
 
 def max_flow_seconds(lifetime: int) -> int:
-    """Return how many seconds a conversation may take, if one answer may take `lifetime` seconds (§9.4)."""
+    """Return how many seconds a conversation may take, if one answer may take `lifetime` seconds."""
     return max(MIN_CONVERSATION_SECONDS, FLOW_FACTOR * lifetime)
 
 
@@ -85,7 +87,7 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
 class RequestStates:
     """Seals the state of a round, and opens it for the request that continues the conversation."""
 
-    def __init__(  # noqa: PLR0913 - every limit of §9 is a parameter
+    def __init__(  # noqa: PLR0913 - every limit is a parameter
         self,
         seal: Seal,
         *,
@@ -115,7 +117,7 @@ class RequestStates:
 
     def new_flow(self) -> str:
         """Return a random id for a new conversation."""
-        return base64url(self._rand(_FLOW_BYTES))
+        return base64url(self._rand(FLOW_BYTES))
 
     def seal(
         self,
@@ -143,10 +145,8 @@ class RequestStates:
         self._check_principal(binding)
         issued = self._now_ms()
         deadline = issued + self._max_conversation_ms
-        if previous is None:
-            number = 1
-            flow = flow or self.new_flow()
-        else:
+        number = 1
+        if previous:
             number = previous.round + 1
             flow = previous.flow
             # The deadline is that of the first round. It is earlier if the clock of this container is behind the clock
@@ -163,7 +163,7 @@ class RequestStates:
             issued=issued,
             expires=min(issued + self._lifetime_ms, deadline),
             flow_deadline=deadline,
-            flow=flow,
+            flow=flow or self.new_flow(),
             round=number,
             asked=dict(asked),
             record=dict(record),

@@ -95,7 +95,7 @@ def parse(text: str, max_chars: int) -> Token:
 
 
 def _decode(text: str) -> bytes:
-    """Decode base64url without padding. "Only the canonical encoding is accepted", so that a token has one spelling."""
+    """Decode base64url without padding. Only its canonical form is accepted (§7), so that a token has one spelling."""
     if "+" in text or "/" in text or "=" in text:  # base64 has these characters, base64url has not
         raise InvalidRequestState(TokenReason.ENCODING)
     padding = "=" * (-len(text) % 4)  # the decoder needs a multiple of 4 characters
