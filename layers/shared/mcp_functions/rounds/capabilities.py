@@ -35,6 +35,7 @@ class Capability:
     asks: ClassVar[bool] = False  # True if it asks the user
     low_level: ClassVar[bool] = False  # True for the functions that return InputRequiredResult
     logs: ClassVar[bool] = False  # True if it sends log messages, which the server then advertises
+    __after_star__ = "a capability"  # `handlers.signatures` refuses it before `*`
 
     def __init__(self, round_: Round) -> None:
         """Keep the round in which the function runs."""
@@ -67,6 +68,7 @@ class Ask(NamedTuple):
     """
 
     message: str
+    __after_star__ = "a question to the user"
 
 
 class Shared(NamedTuple):
@@ -78,6 +80,7 @@ class Shared(NamedTuple):
     """
 
     enter: Callable[[], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]]
+    __after_star__ = "a shared value"
 
 
 class Caller(Capability):

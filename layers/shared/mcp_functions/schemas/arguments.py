@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.protocol.errors import ToolError, shortened
-from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Header, published_default, to_camel_case
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, published_default, to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 from mcp_functions.tuples import NamedTuple
 
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
     from mcp_functions.schemas.json_types import JsonType
     from mcp_functions.schemas.parameters import Parameter
+
+
+class Header(NamedTuple):
+    """Marks an argument that clients repeat in the header `Mcp-Param-<name>`: `Annotated[str, Header("Region")]`."""
+
+    name: str
 
 
 class InvalidArgument(ToolError):
@@ -93,7 +99,7 @@ class Arguments(NamedTuple):
 class RawArguments(NamedTuple):
     """All arguments in one parameter, under a schema that the author wrote."""
 
-    parameter: str  # the name of that parameter
+    parameter_name: str
     schema: Mapping[str, Any]  # the `inputSchema`
     read: Callable[[object], Any]  # checks the arguments; raises ValueError
 
@@ -104,18 +110,17 @@ class RawArguments(NamedTuple):
             InvalidArgument: the arguments do not fit the schema.
         """
         try:
-            return {self.parameter: self.read(sent)}
+            return {self.parameter_name: self.read(sent)}
         except ValueError as error:
             message = f"The arguments do not fit: {error}"
             raise InvalidArgument(message) from None
 
 
-def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
+def read_arguments(parameters: Iterable[Parameter], *, camel_case: bool) -> Arguments:
     """Read the parameters before `*`.
 
     Args:
         parameters: the parameters in the order of the signature.
-        hints: the resolved type hints, by the names of parameters.
         camel_case: True if wire names are in camelCase.
 
     Raises:
@@ -124,7 +129,7 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
     by_name: dict[str, Argument] = {}
     for parameter in parameters:
         try:
-            argument = _read_argument(parameter, hints, camel_case=camel_case)
+            argument = _read_argument(parameter, camel_case=camel_case)
         except (TypeError, ValueError, NameError) as error:
             message = f"parameter {parameter.name!r}: {error}"
             raise TypeError(message) from error
@@ -156,12 +161,11 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
     return RawArguments(parameters[0].name, schema, validation.read_schema(schema).read)
 
 
-def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
-    if parameter.name not in hints:
+def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
+    if parameter.annotation is MISSING:
         raise TypeError(PARAMETER_RULE)
-    annotation = hints[parameter.name]
-    type_ = read_type(annotation)
-    headers = [item.name for item in get_args(annotation) if isinstance(item, Header)]
+    type_ = read_type(parameter.annotation)
+    headers = [item.name for item in get_args(parameter.annotation) if isinstance(item, Header)]
     keywords = {"x-mcp-header": headers[0]} if headers else {}
     default = parameter.default
     if default is not MISSING:
