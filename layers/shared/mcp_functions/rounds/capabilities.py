@@ -35,7 +35,7 @@ class Capability:
     asks: ClassVar[bool] = False  # True if it asks the user
     low_level: ClassVar[bool] = False  # True for the functions that return InputRequiredResult
     logs: ClassVar[bool] = False  # True if it sends log messages, which the server then advertises
-    __after_star__ = "a capability"  # `handlers.signatures` refuses it before `*`
+    __after_star__ = "a capability"  # names it in the error of `handlers.signatures` for a parameter before `*`
 
     def __init__(self, round_: Round) -> None:
         """Keep the round in which the function runs."""
@@ -68,7 +68,11 @@ class Ask(NamedTuple):
     """
 
     message: str
-    __after_star__ = "a question to the user"
+
+    @property
+    def __after_star__(self) -> str:
+        """Name what it declares, as `Capability` does."""
+        return "a question to the user"
 
 
 class Shared(NamedTuple):
@@ -80,7 +84,11 @@ class Shared(NamedTuple):
     """
 
     enter: Callable[[], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]]
-    __after_star__ = "a shared value"
+
+    @property
+    def __after_star__(self) -> str:
+        """Name what it declares, as `Capability` does."""
+        return "a shared value"
 
 
 class Caller(Capability):
