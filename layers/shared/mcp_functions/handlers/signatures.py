@@ -85,7 +85,7 @@ def _refuse_after_star(name: str, hint: object) -> None:
     """Refuse a parameter before `*` whose value the toolkit makes, as in `(elicit: Elicit)`, with a TypeError."""
     for part in (hint, get_origin(hint), *get_args(hint)):
         noun = getattr(part, "__after_star__", None)  # see `rounds.capabilities`
-        if noun:
+        if isinstance(noun, str):
             message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
             raise TypeError(message)
 

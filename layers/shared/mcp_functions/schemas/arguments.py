@@ -51,9 +51,7 @@ class Argument(NamedTuple):
             InvalidArgument: the value does not fit the type.
         """
         try:
-            if is_text and isinstance(sent, str):
-                return self.type.read_text(sent)
-            return self.type.read(sent)
+            return self.type.read_text(sent) if is_text and isinstance(sent, str) else self.type.read(sent)
         except ValueError as error:
             message = f"Argument {self.wire_name!r}: {error}"
             raise InvalidArgument(message) from None

@@ -26,13 +26,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 from mcp_functions.schemas import json_types
 from mcp_functions.schemas.json_types import JsonType, NeedsPydantic
 from mcp_functions.schemas.parameters import docstring, published_default
+from mcp_functions.schemas.type_reader import needs_pydantic, read_without_pydantic
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
-
-    from mcp_functions.schemas.json_types import ReadType
 
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
 TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
@@ -56,7 +55,7 @@ TEXT_FORMATS = {
 RULES = {"__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__"}
 
 
-def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
+def read_class(cls: type[Any]) -> JsonType:
     """Read an Enum, `date`, `datetime`, a dataclass or a TypedDict.
 
     Raises:
@@ -65,14 +64,14 @@ def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
     if _has_rules(cls):
         raise NeedsPydantic
     if issubclass(cls, Enum):
-        return _read_enum(cls)
+        return _enum_type(cls)
     if cls.__module__ == "datetime" and cls.__name__ in TEXT_FORMATS:
-        return _read_date(cls)
+        return _date_type(cls)
     # A subclass without the decorator inherits this attribute, but its own fields are not in it.
     if "__dataclass_fields__" in vars(cls):
-        return _read_dataclass(cls, read_type)
+        return _dataclass_type(cls)
     if hasattr(cls, "__required_keys__"):  # a TypedDict, of `typing` or of `typing_extensions`
-        return _read_typed_dict(cls, read_type)
+        return _typed_dict_type(cls)
     raise NeedsPydantic
 
 
@@ -81,19 +80,19 @@ def _has_rules(cls: type) -> bool:
     for base in cls.__mro__:
         for name, attribute in vars(base).items():
             # `@field_validator`, for example, puts an object of pydantic in the place of the author's method.
-            if name in RULES or json_types.needs_pydantic(attribute):
+            if name in RULES or needs_pydantic(attribute):
                 return True
     return False
 
 
-def _read_enum(cls: type[Enum]) -> JsonType:
+def _enum_type(cls: type[Enum]) -> JsonType:
     # An Enum with its own `_missing_` accepts more values than its members have. A Flag, for example, accepts sums.
     if any("_missing_" in vars(base) for base in cls.__mro__ if base is not Enum):
         raise NeedsPydantic
     values = tuple(member.value for member in cls)
     if not values or {type(value) for value in values} - {str, int}:
         raise NeedsPydantic
-    choice = json_types.read_choice(values)
+    choice = json_types.choice_type(values)
     schema = dict(choice.schema)
     if cls.__doc__:
         schema["description"] = docstring(cls)
@@ -104,7 +103,7 @@ def _read_enum(cls: type[Enum]) -> JsonType:
     return JsonType(schema, read)
 
 
-def _read_date(cls: type[date]) -> JsonType:
+def _date_type(cls: type[date]) -> JsonType:
     """Read the class `date` or `datetime`."""
     text_format = TEXT_FORMATS[cls.__name__]
 
@@ -119,7 +118,7 @@ def _read_date(cls: type[date]) -> JsonType:
     return JsonType({"type": "string", "format": text_format.name}, read)
 
 
-def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
+def _dataclass_type(cls: type[Any]) -> JsonType:
     from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
 
     hints = get_type_hints(cls, include_extras=True)
@@ -131,7 +130,7 @@ def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
     types: dict[str, JsonType] = {}
     required: list[str] = []
     for field in fields(cls):
-        type_ = read_type(hints[field.name])
+        type_ = read_without_pydantic(hints[field.name])
         if field.default is not MISSING:
             type_ = type_.with_keywords(published_default(field.default, type_.read))
         elif field.default_factory is MISSING:
@@ -149,14 +148,14 @@ def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
     return JsonType(object_type.schema, read)
 
 
-def _read_typed_dict(cls: type[Any], read_type: ReadType) -> JsonType:
+def _typed_dict_type(cls: type[Any]) -> JsonType:
     if getattr(cls, "__closed__", None):  # a closed TypedDict refuses members that it does not declare
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
     for name, hint in get_type_hints(cls, include_extras=True).items():
         type_hint, is_required = _unqualified(hint, is_required=name in cls.__required_keys__)
-        types[name] = read_type(type_hint)
+        types[name] = read_without_pydantic(type_hint)
         if is_required:
             required.append(name)
     return _object_of(cls, types, required)
