@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import COMPANION_SUFFIXES, UNLISTED_KEY
+from mcp_functions.handlers.catalog import COMPANION_SUFFIXES, UNLISTED_KEY, key_of
 from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.constants import APP_FORM_URI, TASK_METHODS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.catalog import Catalog
     from mcp_functions.protocol.header_parameters import HeaderParameters
     from mcp_functions.settings import Settings
-
-URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}  # list -> the member of an entry that requests name
 
 
 class Target(NamedTuple):
@@ -85,7 +83,7 @@ def _find_resource(catalog: Catalog, params: Mapping[str, Any]) -> Target:
     for template, function in functions["resourceTemplates"].items():
         if uri_templates.match(template, uri) is not None:
             return Target("resourceTemplates", template, function)
-    for list_name in URI_KEYS:
+    for list_name in ("resources", "resourceTemplates"):
         if UNLISTED_KEY in functions[list_name]:
             return Target(list_name, UNLISTED_KEY, functions[list_name][UNLISTED_KEY])
     raise ResourceNotFound(uri)
@@ -152,11 +150,8 @@ def form_result(server: Mapping[str, str]) -> Result:
 
 def name_of(catalog: Catalog, target: Target) -> str:
     """Return the name of a handler for the log, which must not contain a URI that a client sent."""
-    if target.list_name not in URI_KEYS:  # the key of a tool or prompt is its name
-        return target.key
-    uri_key = URI_KEYS[target.list_name]
     for entry in catalog[target.list_name]:
-        if entry[uri_key] == target.key:
+        if key_of(entry) == target.key:
             return str(entry["name"])
     return target.key  # UNLISTED_KEY, which no entry has
 
@@ -177,8 +172,6 @@ def check_headers(declared: HeaderParameters, params: Mapping[str, Any], receive
         params: the params of the call.
         received: the headers of the call.
     """
-    if not declared:
-        return
     arguments = params.get("arguments")
     if not isinstance(arguments, dict):  # the function refuses the call later
         arguments = {}
