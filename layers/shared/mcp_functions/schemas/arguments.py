@@ -133,10 +133,8 @@ def read_arguments(parameters: Iterable[Parameter], *, camel_case: bool) -> Argu
             raise TypeError(message) from error
         name = argument.wire_name
         if name in by_name:
-            other = by_name[name].parameter.name
-            message = (
-                f"parameters {other!r} and {parameter.name!r} have the same name on the wire, {name!r}: rename one"
-            )
+            both = f"parameters {by_name[name].parameter.name!r} and {parameter.name!r}"
+            message = f"{both} have the same name on the wire, {name!r}: rename one"
             raise TypeError(message)
         by_name[name] = argument
     return Arguments(by_name, _schema_of(by_name))

@@ -117,12 +117,9 @@ def union_type(members: list[JsonType]) -> JsonType:
         members[members.index(SCALARS[float])] = NUMBER
     if len(members) == 1:
         return members[0]
-    names: set[str] = set()
-    for member in members:
-        names_of_member = _type_names(member.schema)
-        if names & names_of_member:
-            raise NeedsPydantic
-        names |= names_of_member
+    names = [name for member in members for name in _type_names(member.schema)]
+    if len(set(names)) < len(names):
+        raise NeedsPydantic
 
     def read(value: object) -> object:
         reasons = []

@@ -15,22 +15,15 @@ from __future__ import annotations
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-from mcp_functions.schemas.json_types import (
-    ANY,
-    SCALARS,
-    NeedsPydantic,
-    array_type,
-    choice_type,
-    object_type,
-    union_type,
-)
+from mcp_functions.schemas import json_types
+from mcp_functions.schemas.json_types import ANY, SCALARS, NeedsPydantic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcp_functions.schemas.json_types import JsonType
 
-PLAIN_TYPES = {**SCALARS, Any: ANY, object: ANY, list: array_type(ANY), dict: object_type(ANY)}
+PLAIN_TYPES = {**SCALARS, Any: ANY, object: ANY, list: json_types.array_type(ANY), dict: json_types.object_type(ANY)}
 UNIONS = (Union, UnionType)  # the origins of `Optional[int]` and of `int | None`
 
 
@@ -76,13 +69,13 @@ def read_without_pydantic(annotation: object) -> JsonType:
 def _read_with_brackets(origin: object, args: tuple[Any, ...]) -> JsonType:
     """Read a type such as `list[int]`, whose origin is `list`; a union counts as one."""
     if origin is Literal:
-        return choice_type(args)
+        return json_types.choice_type(args)
     if origin in UNIONS:
-        return union_type([read_without_pydantic(arg) for arg in args])
+        return json_types.union_type([read_without_pydantic(arg) for arg in args])
     if origin is list:
-        return array_type(read_without_pydantic(args[0]))
+        return json_types.array_type(read_without_pydantic(args[0]))
     if origin is dict and args[0] is str:
-        return object_type(read_without_pydantic(args[1]))
+        return json_types.object_type(read_without_pydantic(args[1]))
     raise NeedsPydantic
 
 
@@ -109,7 +102,7 @@ def _read_limited(inner: object, limits: list[object]) -> JsonType:
         raise NeedsPydantic
     # `Annotated[int | None, Ge(1)]` is read as `Annotated[int, Ge(1)] | None`.
     limited: Any = Annotated[(members[0], *limits)]
-    return union_type([read_without_pydantic(limited), SCALARS[NoneType]])
+    return json_types.union_type([read_without_pydantic(limited), SCALARS[NoneType]])
 
 
 def needs_pydantic(item: object) -> bool:
