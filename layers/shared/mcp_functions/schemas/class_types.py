@@ -27,30 +27,11 @@ from mcp_functions.schemas import json_types
 from mcp_functions.schemas.json_types import JsonType, NeedsPydantic
 from mcp_functions.schemas.parameters import docstring, published_default
 from mcp_functions.schemas.type_reader import needs_pydantic, read_without_pydantic
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
 
-DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
-TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
-OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"  # Z or +02:00 or -0200
-DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
-
-
-class TextFormat(NamedTuple):
-    """How a date, or a date with a time, is written as text."""
-
-    name: str  # the `format` in a schema
-    pattern: str  # the texts that are accepted, as pydantic accepts them
-    reason: str  # why a value is refused
-
-
-TEXT_FORMATS = {
-    "date": TextFormat("date", DATE, "must be a date, such as 2026-07-28"),
-    "datetime": TextFormat("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
-}
 # The attributes in which a class keeps a rule for pydantic.
 RULES = {"__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__"}
 
@@ -65,8 +46,10 @@ def read_class(cls: type[Any]) -> JsonType:
         raise NeedsPydantic
     if issubclass(cls, Enum):
         return _enum_type(cls)
-    if cls.__module__ == "datetime" and cls.__name__ in TEXT_FORMATS:
-        return _date_type(cls)
+    if cls.__module__ == "datetime" and cls.__name__ == "date":
+        return _date_type(cls, "date", DATE, "must be a date, such as 2026-07-28")
+    if cls.__module__ == "datetime" and cls.__name__ == "datetime":
+        return _date_type(cls, "date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z")
     # A subclass without the decorator inherits this attribute, but its own fields are not in it.
     if "__dataclass_fields__" in vars(cls):
         return _dataclass_type(cls)
@@ -77,12 +60,9 @@ def read_class(cls: type[Any]) -> JsonType:
 
 def _has_rules(cls: type) -> bool:
     """Tell whether a class, or one from which it inherits, has a rule that only pydantic follows."""
-    for base in cls.__mro__:
-        for name, attribute in vars(base).items():
-            # `@field_validator`, for example, puts an object of pydantic in the place of the author's method.
-            if name in RULES or needs_pydantic(attribute):
-                return True
-    return False
+    attributes = [attribute for base in cls.__mro__ for attribute in vars(base).items()]
+    # `@field_validator`, for example, puts an object of pydantic in the place of the author's method.
+    return any(name in RULES or needs_pydantic(value) for name, value in attributes)
 
 
 def _enum_type(cls: type[Enum]) -> JsonType:
@@ -103,19 +83,24 @@ def _enum_type(cls: type[Enum]) -> JsonType:
     return JsonType(schema, read)
 
 
-def _date_type(cls: type[date]) -> JsonType:
-    """Read the class `date` or `datetime`."""
-    text_format = TEXT_FORMATS[cls.__name__]
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
+TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
+OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"  # Z or +02:00 or -0200
+DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
+
+
+def _date_type(cls: type[date], schema_format: str, pattern: str, reason: str) -> JsonType:
+    """Make the type of `date` or `datetime`: text that matches a pattern; `reason` refuses other values."""
 
     def read(value: object) -> date:
-        if isinstance(value, str) and re.fullmatch(text_format.pattern, value):
+        if isinstance(value, str) and re.fullmatch(pattern, value):
             # pydantic accepts the minus sign U+2212 and a decimal comma, but `fromisoformat` does not.
             text = value.replace("\u2212", "-").replace(",", ".").upper()
             with suppress(ValueError):  # for example a 30th of February
                 return cls.fromisoformat(text)
-        raise ValueError(text_format.reason)
+        raise ValueError(reason)
 
-    return JsonType({"type": "string", "format": text_format.name}, read)
+    return JsonType({"type": "string", "format": schema_format}, read)
 
 
 def _dataclass_type(cls: type[Any]) -> JsonType:

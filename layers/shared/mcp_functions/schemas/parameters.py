@@ -83,8 +83,7 @@ def published_default(default: object, read: Callable[[object], object]) -> dict
     try:
         value = to_json(default)
         dumps(value).encode()  # a check: it raises for NaN, infinity and half of a surrogate pair
-        is_changed = value != default  # a date, for example, becomes text
-        if is_changed:
+        if value != default:  # a date, for example, becomes text
             read(value)  # a check: it raises if the type does not accept the changed value
     except ValueError:
         return {}
