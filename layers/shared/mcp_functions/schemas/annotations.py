@@ -19,7 +19,7 @@ from mcp_functions.schemas.json_types import NULL, JsonType, NeedsPydantic
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sized
+    from collections.abc import Callable, Iterable, Iterator
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
@@ -36,14 +36,6 @@ class Limit(NamedTuple):
     reason: str  # why a value is refused; {} is the bound
 
 
-def _has_at_least(value: Sized, least: int) -> bool:
-    return len(value) >= least
-
-
-def _has_at_most(value: Sized, most: int) -> bool:
-    return len(value) <= most
-
-
 NUMBER_LIMITS = {
     "ge": Limit("minimum", operator.ge, "must be at least {}"),
     "gt": Limit("exclusiveMinimum", operator.gt, "must be more than {}"),
@@ -55,8 +47,8 @@ NUMBER_LIMITS = {
 def _length_limits(least: str, most: str, parts: str) -> dict[str, Limit]:
     """Return the limits of a type that has parts, such as characters."""
     return {
-        "min_length": Limit(least, _has_at_least, f"must have at least {{}} {parts}"),
-        "max_length": Limit(most, _has_at_most, f"must have at most {{}} {parts}"),
+        "min_length": Limit(least, lambda value, bound: len(value) >= bound, f"must have at least {{}} {parts}"),
+        "max_length": Limit(most, lambda value, bound: len(value) <= bound, f"must have at most {{}} {parts}"),
     }
 
 

@@ -71,7 +71,7 @@ def _scalar(name: str, python_types: tuple[type, ...], reason: str) -> JsonType:
 
 
 ANY = JsonType({}, lambda value: value)
-NUMBER = _scalar("number", (int, float), "must be a number")
+NUMBER = _scalar("number", (int, float), "must be a number")  # reads 5 as an int, and 5.5 as a float
 SCALARS: dict[object, JsonType] = {
     str: _scalar("string", (str,), "must be a string"),
     int: _scalar("integer", (int,), "must be an integer"),
@@ -112,9 +112,8 @@ def union_type(members: list[JsonType]) -> JsonType:
         NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
     """
     if SCALARS[int] in members and SCALARS[float] in members:
-        # JSON has one type for both. NUMBER reads 5 as an int, and 5.5 as a float.
-        members.remove(SCALARS[int])
-        members[members.index(SCALARS[float])] = NUMBER
+        # JSON has one type for both.
+        members = [NUMBER if member == SCALARS[float] else member for member in members if member != SCALARS[int]]
     if len(members) == 1:
         return members[0]
     names = [name for member in members for name in _type_names(member.schema)]

@@ -15,7 +15,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MISSING: Any = ...  # the default of a parameter that has none; also the first argument of `Field(...)`
+MISSING: Any = ...  # in place of a default or a type that an author did not write; `Field(...)` means the same
 # The error text for a parameter without a name or without a type.
 PARAMETER_RULE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
 
