@@ -9,8 +9,8 @@
       "scopes": ["work:write"], …                          # sets of names: see NAME_SETS
     }
 
-The front door, which is the endpoint of the whole server, reads catalog.json. A function builds a catalog of its own
-handlers. `lists` answers list requests from it, and `lookup` finds the handler that a request names.
+The front door, which is the endpoint of the whole server, reads catalog.json. A function builds the catalog of
+the handlers that it serves. `lists` answers list requests from it, and `lookup` finds the handler that a request names.
 
 A handler is a tool, a prompt or a resource. An adopted handler belongs to a server of another library (`adopt`).
 """
@@ -34,8 +34,6 @@ LISTS_BY_KIND = {
     "resource_template": "resourceTemplates",
 }
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
-# In "functions", this key is for all names that are in no list: an adopted server may serve some.
-UNLISTED_KEY = "*"
 FEATURES = ("completions", "logging")
 # A catalog leaves out a set without names.
 NAME_SETS = (
@@ -102,6 +100,10 @@ def merge(catalogs: Iterable[Catalog]) -> dict[str, Any]:
 def _join(parts: Iterable[Catalog], member: str) -> list[Any]:
     """Join the lists that catalogs have under one member; a catalog may leave it out."""
     return [item for part in parts for item in part.get(member, ())]
+
+
+# In "functions", this key is for all names that are in no list: an adopted server may serve some.
+UNLISTED_KEY = "*"
 
 
 def _merge_functions(list_name: str, parts: Iterable[Catalog]) -> dict[str, str]:

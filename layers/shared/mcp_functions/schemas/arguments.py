@@ -168,10 +168,8 @@ def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
         keywords |= published_default(default, type_.read)
         if _is_read_as_float(default, type_):  # `amount: float = 5`
             parameter = parameter._replace(make_default=partial(float, default))
-    wire_name = parameter.alias
-    if not wire_name:
-        wire_name = to_camel_case(parameter.name) if camel_case else parameter.name
-    return Argument(parameter, wire_name, type_.with_keywords(keywords))
+    name = to_camel_case(parameter.name) if camel_case else parameter.name
+    return Argument(parameter, parameter.alias or name, type_.with_keywords(keywords))
 
 
 def _is_read_as_float(default: object, type_: JsonType) -> bool:

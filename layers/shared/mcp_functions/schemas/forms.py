@@ -38,7 +38,7 @@ class Form:
 
     def __init__(self, annotation: object, key: str, *, camel_case: bool) -> None:
         """Read a type as a form; `read_form` describes the arguments."""
-        self.annotation = annotation
+        self._annotation = annotation  # stays in memory as long as the form, as `_forms` needs it
         type_ = _read_type(annotation, key)
         # pydantic writes a class that refers to itself as a `$ref` to its definition.
         schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
@@ -47,9 +47,8 @@ class Form:
         self._type = JsonType(schema, type_.read) if has_fields else _with_one_property(key, type_)
         self._prefix = f"{class_name}." if class_name else ""  # errors name a field by its path, as in "City.zip"
         # The name of each property on the wire, by the name of the type's member.
-        self.wire_names = {
-            name: to_camel_case(name) if camel_case else name for name in self._type.schema["properties"]
-        }
+        properties = self._type.schema["properties"]
+        self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
 
     def schema(self) -> dict[str, Any]:
         """Return the `requestedSchema`.
