@@ -23,7 +23,7 @@ from mcp_functions.schemas.arguments import Arguments, InvalidArgument
 
 def read_parameters(function: Callable[..., Any], *, camel_case: bool = False) -> Arguments:
     signature = signatures.read(function, camel_case=camel_case)
-    return arguments.read_arguments(signature.client_parameters, signature.types, camel_case=camel_case)
+    return arguments.read_arguments(signature.client_parameters, camel_case=camel_case)
 
 
 class Place(BaseModel):

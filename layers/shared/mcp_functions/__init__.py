@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.notifications import Log, Progress
     from mcp_functions.rounds.steps import Step
     from mcp_functions.schemas.annotations import Between, Format, Length, Title, Titles
+    from mcp_functions.schemas.arguments import Header
     from mcp_functions.schemas.json_types import Number
-    from mcp_functions.schemas.parameters import Header
     from mcp_functions.serving import serve
 
 __all__ = [
@@ -75,8 +75,8 @@ _NAMES_OF_MODULE = {
     "rounds.notifications": "Log Progress",
     "rounds.steps": "Step",
     "schemas.annotations": "Between Format Length Title Titles",
+    "schemas.arguments": "Header",
     "schemas.json_types": "Number",
-    "schemas.parameters": "Header",
     "serving": "serve",
 }
 

@@ -6,17 +6,11 @@
       "functions": {"tools": {"book": "booking"}, …},      # list -> name or URI -> folder of the Lambda function
       "completions": false, "logging": false,              # whether any handler has the capability
       "servers": [{"instructions": "…"}],                  # the descriptions that functions give of the server
-
-      "scopes": ["work:write"],                            # the OAuth scopes that handlers require
-      "tasks": ["booking"],                                # the functions whose calls may become tasks
-      "asks": ["book"],                                    # the tools that may ask their user
-      "relays": ["book"],                                  # the tools that ask, and whose answers the model may send
-      "apps": ["cart"],                                    # the tools that only an app (MCP Apps) may call
-      "formless": ["book"]                                 # the tools that ask, but whose questions no app may show
+      "scopes": ["work:write"], …                          # sets of names: see NAME_SETS
     }
 
-The front door, which is the endpoint of the whole server, reads catalog.json. A function builds a catalog of its own
-handlers. `lists` answers list requests from it, and `lookup` finds the handler that a request names.
+The front door, which is the endpoint of the whole server, reads catalog.json. A function builds the catalog of
+the handlers that it serves. `lists` answers list requests from it, and `lookup` finds the handler that a request names.
 
 A handler is a tool, a prompt or a resource. An adopted handler belongs to a server of another library (`adopt`).
 """
@@ -27,8 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
 
     from mcp_functions.handlers.base import Handler
+
+    Catalog: TypeAlias = Mapping[str, Any]
 
 LISTS_BY_KIND = {
     "tool": "tools",
@@ -37,14 +34,16 @@ LISTS_BY_KIND = {
     "resource_template": "resourceTemplates",
 }
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
-CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
 FEATURES = ("completions", "logging")
-NAME_SETS = ("scopes", "tasks", "asks", "relays", "apps", "formless")  # sorted lists; an empty one is left out
-
-# In "functions", this key is for all names that are in no list: an adopted server may serve some.
-UNLISTED_KEY = "*"
-# A client that cannot show a question sends the answer to a second tool, the companion: `book-form` or `book-answer`.
-COMPANION_SUFFIXES = ("-form", "-answer")
+# A catalog leaves out a set without names.
+NAME_SETS = (
+    "scopes",  # the OAuth scopes that handlers require
+    "tasks",  # the functions whose calls may become tasks
+    "asks",  # the tools that may ask their user
+    "formless",  # the tools in "asks" whose questions no app (MCP Apps) may show
+    "relays",  # the tools whose author lets the model pass on the user's answers
+    "apps",  # the tools that only an app may call
+)
 
 
 def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, Any]:
@@ -68,36 +67,46 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
     if handler.kind == "tool" and not handler.is_adopted:  # an adopted server asks its user itself
         names = [handler.name]
         described["asks"] = names if handler.needs_state else []
+        described["formless"] = names if handler.needs_state and not handler.may_show_form else []
         described["relays"] = names if handler.ask_in_words else []
         described["apps"] = names if handler.is_app_only else []
-        described["formless"] = names if handler.needs_state and not handler.may_show_form else []
     return described
 
 
-def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Combine several catalogs into one. A name that two of them contain, or a companion has, is a ValueError."""
+def merge(catalogs: Iterable[Catalog]) -> dict[str, Any]:
+    """Combine several catalogs into one.
+
+    Raises:
+        ValueError: two handlers have the same name, or a tool has a name that the toolkit needs for itself.
+    """
     parts = list(catalogs)
-    servers: list[Mapping[str, Any]] = []
-    for part in parts:
-        servers += [server for server in part.get("servers", ()) if server not in servers]
-    merged: dict[str, Any] = {}
-    for list_name in LIST_NAMES:
-        entries = [entry for part in parts for entry in part.get(list_name, ())]
-        merged[list_name] = _sort(entries, list_name, servers)
-    merged["functions"] = {list_name: _merge_functions(list_name, parts) for list_name in LIST_NAMES}
-    for feature in FEATURES:
-        merged[feature] = any(part[feature] for part in parts)
+    servers = []
+    for server in _join(parts, "servers"):
+        if server not in servers:
+            servers.append(server)
+    merged: dict[str, Any] = {name: _sort(_join(parts, name), name, servers) for name in LIST_NAMES}
+    merged["functions"] = {name: _merge_functions(name, parts) for name in LIST_NAMES}
+    merged |= {feature: any(part[feature] for part in parts) for feature in FEATURES}
     if servers:
         merged["servers"] = servers
     for name_set in NAME_SETS:
-        names = {name for part in parts for name in part.get(name_set, ())}
+        names = set(_join(parts, name_set))
         if names:
             merged[name_set] = sorted(names)
     _check_companions(merged)
     return merged
 
 
-def _merge_functions(list_name: str, parts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def _join(parts: Iterable[Catalog], member: str) -> list[Any]:
+    """Join the lists that catalogs have under one member; a catalog may leave it out."""
+    return [item for part in parts for item in part.get(member, ())]
+
+
+# In "functions", this key is for all names that are in no list: an adopted server may serve some.
+UNLISTED_KEY = "*"
+
+
+def _merge_functions(list_name: str, parts: Iterable[Catalog]) -> dict[str, str]:
     """Return the function of each name of a list. A name in two functions is a ValueError that names both."""
     functions: dict[str, str] = {}
     of_unlisted = []  # the functions that serve names which are in no list
@@ -124,19 +133,22 @@ def _sort(entries: list[dict[str, Any]], list_name: str, servers: Iterable[Mappi
     """
     adopted_keys = [key for server in servers for key in server.get("order", {}).get(list_name, ())]
     places = {key: place for place, key in enumerate(adopted_keys)}
-    own = [entry for entry in entries if key_of(entry) not in places]
-    adopted = [entry for entry in entries if key_of(entry) in places]
-    own.sort(key=lambda entry: str(entry["name"]))
-    adopted.sort(key=lambda entry: places[key_of(entry)])
-    return own + adopted
+
+    def place_and_name(entry: Mapping[str, Any]) -> tuple[int, str]:
+        return places.get(key_of(entry), -1), str(entry["name"])
+
+    return sorted(entries, key=place_and_name)
 
 
-def _check_companions(catalog: Mapping[str, Any]) -> None:
+# A client that cannot show a question sends the answer to a second tool, the companion: `book-form` or `book-answer`.
+COMPANION_SUFFIXES = ("-form", "-answer")
+
+
+def _check_companions(catalog: Catalog) -> None:
     """Refuse a tool whose name another tool's companion needs, with a ValueError."""
-    tools: Mapping[str, str] = catalog["functions"]["tools"]
     for tool in catalog.get("asks", ()):
         for suffix in COMPANION_SUFFIXES:
-            if f"{tool}{suffix}" in tools:
+            if tool + suffix in catalog["functions"]["tools"]:
                 message = f"a tool named {tool + suffix!r}: {tool} asks, so this is the name of its companion"
                 raise ValueError(message)
 
@@ -163,7 +175,7 @@ def read_about(instructions: str | None, server_info: object) -> dict[str, Any]:
     return about
 
 
-def server_info(catalog: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
+def server_info(catalog: Catalog, default: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the `serverInfo` of results.
 
     It is the deployment's (`default`). If exactly one function or adopted server has a `serverInfo`, its members

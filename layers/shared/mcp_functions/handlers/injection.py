@@ -8,8 +8,10 @@
         database: Annotated[Database, Shared(open_database)],     # a shared value: opened once for all calls
     ) -> str: ...
 
-`read_injection` reads these parameters once, when the author's module loads. The function runs once for each request of
-a call, which is a round. Before each run, `Injection.inject` does this:
+`read_injection` reads these parameters once, when the author's module loads.
+
+A call that asks takes several requests. Each request is a round, in which the function runs from its first line. Before
+each run, `Injection.inject` does this:
 
     1. It copies the arguments.
     2. It asks all questions. If an answer is missing, the round ends, and the questions are the result of the request.
@@ -20,6 +22,7 @@ a call, which is a round. Before each run, `Injection.inject` does this:
 
 from __future__ import annotations
 
+from functools import partial
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -38,9 +41,6 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
-# For error messages.
-CAPABILITY_NAMES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
-
 
 class DeclaredCapability(NamedTuple):
     """A capability in a signature, as in `state: RequestState[int]`."""
@@ -54,47 +54,32 @@ class DeclaredQuestion(NamedTuple):
 
     question: Question[Any]
     is_optional: bool  # `Seat | None`: without an answer, the value is None; otherwise NotAnswered is raised
+    camel_case: bool  # whether the names in its form are camelCase on the wire
 
-    def to_wire_question(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
+    def write(self, arguments: Mapping[str, Any]) -> WireQuestion:
         """Write the question for the client, with the values of arguments in place of `{name}` in its message."""
-        question = self.question.formatted(arguments)
-        wire_question = question.to_wire_question(camel_case=camel_case)
-        if not self.is_optional:
-            return wire_question
+        written = self.question.formatted(arguments).to_wire_question(camel_case=self.camel_case)
+        return written._replace(read=partial(_read_or_none, written.read)) if self.is_optional else written
 
-        def read_or_none(response: dict[str, Any]) -> object:
-            try:
-                return wire_question.read(response)
-            except NotAnswered:
-                return None
 
-        return wire_question._replace(read=read_or_none)
+def _read_or_none(read: Callable[[dict[str, Any]], object], response: dict[str, Any]) -> object:
+    """Read the response to an optional question; None if the user did not answer."""
+    try:
+        return read(response)
+    except NotAnswered:
+        return None
 
 
 class Injection(NamedTuple):
     """The parameters after `*` of a function, by name."""
 
-    capabilities: Mapping[str, DeclaredCapability]
     questions: Mapping[str, DeclaredQuestion]
+    capabilities: Mapping[str, DeclaredCapability]
     shared_values: Mapping[str, Callable[[], object]]  # the functions that return the values
-    # Questions need these:
-    defaults: Mapping[str, Any]  # the defaults of the parameters before `*`, for messages
-    camel_case: bool  # whether the names in forms are camelCase on the wire
-
-    @property
-    def asks(self) -> bool:
-        """Whether the function may ask its user."""
-        return bool(self.questions) or any(each.capability.asks for each in self.capabilities.values())
-
-    @property
-    def needs_state(self) -> bool:
-        """Whether a call may take more than one request. A state, which the client returns, then connects them."""
-        return bool(self.questions) or any(each.capability.needs_state for each in self.capabilities.values())
-
-    @property
-    def logs(self) -> bool:
-        """Whether the function can send log messages to the client."""
-        return any(each.capability.logs for each in self.capabilities.values())
+    defaults: Mapping[str, Any]  # the defaults of the parameters before `*`, for the messages of questions
+    asks: bool  # whether the function may ask its user
+    needs_state: bool  # whether a call may take more than one request, which a state then connects
+    logs: bool  # whether the function can send log messages to the client
 
     def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Return the keyword arguments for one run of the function; raise InputRequired if an answer is missing."""
@@ -116,15 +101,18 @@ class Injection(NamedTuple):
         if not self.questions:
             return {}
         known = {**self.defaults, **arguments}
-        questions = [each.to_wire_question(known, camel_case=self.camel_case) for each in self.questions.values()]
-        answers = round_.ask(*questions)
+        answers = round_.ask(*[question.write(known) for question in self.questions.values()])
         return dict(zip(self.questions, answers, strict=True))
+
+
+# For the error about a parameter that is none of them.
+CAPABILITY_NAMES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 
 
 def read_injection(
     client_parameters: Sequence[Parameter], after: Sequence[str], hints: Mapping[str, Any], *, camel_case: bool
-) -> Injection | None:
-    """Read the parameters after `*`; return None if the function has none.
+) -> Injection:
+    """Read the parameters after `*`.
 
     Args:
         client_parameters: the parameters before `*`.
@@ -133,14 +121,10 @@ def read_injection(
         camel_case: whether names are camelCase on the wire.
 
     Raises:
-        TypeError: a parameter is on the wrong side of `*`, a form is not possible, or the function asks in two ways.
+        TypeError: the client sends a parameter after `*`, a form is not possible, or the function asks in two ways.
     """
-    for parameter in client_parameters:
-        _refuse_before_star(parameter.name, hints.get(parameter.name))
-    if not after:
-        return None
-    capabilities = {}
     questions = {}
+    capabilities = {}
     shared_values = {}
     for name in after:
         hint = hints.get(name)
@@ -149,27 +133,30 @@ def read_injection(
             rule = f"after * a function takes capabilities ({CAPABILITY_NAMES}); what the client sends is before *"
             message = f"{name}: {rule}"
             raise TypeError(message)
-        if isinstance(declaration, Shared):
-            shared_values[name] = _read_shared(name, declaration)
-        elif isinstance(declaration, Ask):
+        if isinstance(declaration, Ask):
             _check_braces(name, declaration.message, client_parameters)
             questions[name] = _read_question(name, hint, declaration, camel_case=camel_case)
+        elif isinstance(declaration, Shared):
+            shared_values[name] = _read_shared(name, declaration)
         else:
             types = get_args(hint)
             declaration.check(name, types)
             capabilities[name] = DeclaredCapability(declaration, types)
-    _refuse_both_levels(each.capability for each in capabilities.values())
+    classes = [declared.capability for declared in capabilities.values()]
+    _refuse_both_levels(classes)
     return Injection(
-        capabilities=capabilities,
         questions=questions,
+        capabilities=capabilities,
         shared_values=shared_values,
         defaults={each.name: each.default for each in client_parameters if each.default is not MISSING},
-        camel_case=camel_case,
+        asks=bool(questions) or any(each.asks for each in classes),
+        needs_state=bool(questions) or any(each.needs_state for each in classes),
+        logs=any(each.logs for each in classes),
     )
 
 
 def _find_declaration(hint: object) -> type[Capability] | Ask | Shared | None:
-    """Find what an annotation declares; None if it belongs to an argument of the client.
+    """Find what an annotation declares; None if its parameter belongs before `*`.
 
     The annotation of a capability is its class. An `Ask` or a `Shared` is an object in `Annotated[…]`.
     """
@@ -177,15 +164,6 @@ def _find_declaration(hint: object) -> type[Capability] | Ask | Shared | None:
     if isinstance(annotation, type) and issubclass(annotation, Capability):
         return annotation
     return next((item for item in get_args(hint) if isinstance(item, Ask | Shared)), None)
-
-
-def _refuse_before_star(name: str, hint: object) -> None:
-    """Refuse a parameter before `*` whose value the toolkit makes, with a TypeError."""
-    declaration = _find_declaration(hint)
-    if declaration is not None:
-        noun = {Ask: "a question to the user", Shared: "a shared value"}.get(type(declaration), "a capability")
-        message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
-        raise TypeError(message)
 
 
 def _refuse_both_levels(capabilities: Iterable[type[Capability]]) -> None:
@@ -239,4 +217,4 @@ def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> De
     except DeveloperError as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
-    return DeclaredQuestion(question, is_optional=type(None) in members)
+    return DeclaredQuestion(question, is_optional=type(None) in members, camel_case=camel_case)

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, server_info
-from mcp_functions.handlers.lookup import list_capabilities
+from mcp_functions.handlers.catalog import FEATURES, LIST_NAMES, server_info
 from mcp_functions.protocol.constants import (
     EXTENSION_APPS,
     EXTENSION_TASKS,
@@ -28,13 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.apps.listings import View
+    from mcp_functions.handlers.catalog import Catalog
     from mcp_functions.settings import Settings
+
+CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
 
 
 class Lists:
     """Answers `server/discover` and the list methods. The JSON of each first page is written once, and kept."""
 
-    def __init__(self, catalog: Mapping[str, Any], settings: Settings, about: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, catalog: Catalog, settings: Settings, about: Mapping[str, Any] | None = None) -> None:
         """Take the catalog and the settings.
 
         Args:
@@ -96,10 +98,10 @@ class Lists:
         result = complete({**result, **cache}, self._server_info)
         return Result(result, text=dumps(result))
 
-    def _discover(self, catalog: Mapping[str, Any]) -> dict[str, Any]:
+    def _discover(self, catalog: Catalog) -> dict[str, Any]:
         """Answer `server/discover`."""
         # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
-        capabilities: dict[str, Any] = {capability: {} for capability in list_capabilities(catalog)}
+        capabilities: dict[str, Any] = {capability: {} for capability in _list_capabilities(catalog)}
         capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
         extensions = _extensions(catalog)
         if extensions:
@@ -111,14 +113,14 @@ class Lists:
             result["instructions"] = self._instructions
         return result
 
-    def _page(self, catalog: Mapping[str, Any], list_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _page(self, catalog: Catalog, list_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one page of a list (server/utilities/pagination).
 
         Raises:
             MethodNotFound: no handler belongs to the list.
             UnknownName: the cursor does not belong to this list.
         """
-        if CAPABILITIES[list_name] not in list_capabilities(catalog):
+        if CAPABILITIES[list_name] not in _list_capabilities(catalog):
             raise MethodNotFound
         entries = catalog[list_name]
         size = self._settings.page_size
@@ -130,7 +132,14 @@ class Lists:
         return page
 
 
-def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
+def _list_capabilities(catalog: Catalog) -> list[str]:
+    """List the capabilities that the handlers of a catalog have: "tools", "prompts" or "resources"."""
+    # An adopted server can serve a name without an entry, and the toolkit's form has an entry without a function.
+    lists = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
+    return [CAPABILITIES[list_name] for list_name in lists]
+
+
+def _extensions(catalog: Catalog) -> dict[str, Any]:
     """Return the extensions that the server advertises. A catalog may contain servers of other libraries (`adopt`)."""
     extensions: dict[str, Any] = {}
     for server in catalog.get("servers", ()):

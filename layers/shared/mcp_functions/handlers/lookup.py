@@ -17,7 +17,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, COMPANION_SUFFIXES, LIST_NAMES, UNLISTED_KEY
+from mcp_functions.handlers.catalog import COMPANION_SUFFIXES, UNLISTED_KEY, key_of
 from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.constants import APP_FORM_URI, TASK_METHODS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
@@ -27,10 +27,9 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.handlers.catalog import Catalog
     from mcp_functions.protocol.header_parameters import HeaderParameters
     from mcp_functions.settings import Settings
-
-URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}  # list -> the member of an entry that requests name
 
 
 class Target(NamedTuple):
@@ -42,7 +41,7 @@ class Target(NamedTuple):
     companion: str = ""  # the name in the request, if the request names a companion of the tool
 
 
-def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
+def find(catalog: Catalog, method: str, params: Mapping[str, Any]) -> Target:
     """Find the handler that a call names.
 
     Args:
@@ -65,22 +64,15 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     name = _text_param(params, "name")
     if name in functions:
         return Target(list_name, name, functions[name])
-    tool = _tool_of_companion(catalog, name)
-    if tool and list_name == "tools":
+    tool = name.rpartition("-")[0]  # "book" of its companion "book-answer"
+    if list_name == "tools" and tool in catalog.get("asks", ()) and name.endswith(COMPANION_SUFFIXES):
         return Target("tools", tool, functions[tool], companion=name)
     if UNLISTED_KEY in functions:
         return Target(list_name, UNLISTED_KEY, functions[UNLISTED_KEY])
     raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
 
 
-def _tool_of_companion(catalog: Mapping[str, Any], name: str) -> str | None:
-    """Return the tool whose companion has this name: "book" for "book-answer"; None if there is no such tool."""
-    tool = name.rpartition("-")[0]
-    is_companion = name.endswith(COMPANION_SUFFIXES) and tool in catalog.get("asks", ())
-    return tool if is_companion else None
-
-
-def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
+def _find_resource(catalog: Catalog, params: Mapping[str, Any]) -> Target:
     functions: Mapping[str, Mapping[str, str]] = catalog["functions"]
     if not functions["resources"] and not functions["resourceTemplates"]:
         raise MethodNotFound
@@ -93,13 +85,13 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
         with suppress(ValueError):  # a template that only its adopted server can match
             if UriTemplate(template).match(uri) is not None:
                 return Target("resourceTemplates", template, function)
-    for list_name in URI_KEYS:
+    for list_name in ("resources", "resourceTemplates"):
         if UNLISTED_KEY in functions[list_name]:
             return Target(list_name, UNLISTED_KEY, functions[list_name][UNLISTED_KEY])
     raise ResourceNotFound(uri)
 
 
-def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
+def find_reference(catalog: Catalog, params: Mapping[str, Any]) -> Target:
     """Find the handler that the `ref` of a `completion/complete` names: a prompt, a URI template, or a URI.
 
     Raises:
@@ -115,7 +107,7 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
         case {"type": "ref/prompt", "name": str()}:
             return find(catalog, "prompts/get", ref)  # a `ref` names its handler as the params of a call do
         case {"type": "ref/resource", "uri": str(uri)}:
-            templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
+            templates = catalog["functions"]["resourceTemplates"]
             if uri in templates:
                 return Target("resourceTemplates", uri, templates[uri])
             return find(catalog, "resources/read", ref)
@@ -130,7 +122,7 @@ def _text_param(params: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> str:
+def task_function(catalog: Catalog, method: str, params: Mapping[str, Any]) -> str:
     """Return the folder of the function that keeps a task. The id of a task is `<folder>.<random text>`.
 
     Raises:
@@ -146,7 +138,7 @@ def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, 
     return function
 
 
-def asks_for_form(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> bool:
+def asks_for_form(catalog: Catalog, method: str, params: Mapping[str, Any]) -> bool:
     """Tell whether a request reads the toolkit's form, which every function has whose tools ask their user."""
     return method == "resources/read" and params.get("uri") == APP_FORM_URI and bool(catalog.get("asks"))
 
@@ -158,18 +150,15 @@ def form_result(server: Mapping[str, str]) -> Result:
     return Result(complete(form.contents(), server))
 
 
-def name_of(catalog: Mapping[str, Any], target: Target) -> str:
+def name_of(catalog: Catalog, target: Target) -> str:
     """Return the name of a handler for the log, which must not contain a URI that a client sent."""
-    if target.list_name not in URI_KEYS:  # the key of a tool or prompt is its name
-        return target.key
-    uri_key = URI_KEYS[target.list_name]
     for entry in catalog[target.list_name]:
-        if entry[uri_key] == target.key:
+        if key_of(entry) == target.key:
             return str(entry["name"])
     return target.key  # UNLISTED_KEY, which no entry has
 
 
-def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
+def header_arguments(catalog: Catalog, name: object) -> HeaderParameters:
     """Find the arguments of one tool that clients must repeat in `Mcp-Param-*` headers."""
     for entry in catalog["tools"]:
         if entry["name"] == name:
@@ -185,26 +174,17 @@ def check_headers(declared: HeaderParameters, params: Mapping[str, Any], receive
         params: the params of the call.
         received: the headers of the call.
     """
-    if not declared:
-        return
     arguments = params.get("arguments")
     if not isinstance(arguments, dict):  # the function refuses the call later
         arguments = {}
     header_parameters.check(declared, arguments, received)
 
 
-def cors_headers(catalog: Mapping[str, Any], settings: Settings) -> list[str]:
+def cors_headers(catalog: Catalog, settings: Settings) -> list[str]:
     """List the headers for arguments that a page in a browser may send (CORS); none if no page may call."""
     return header_names(catalog) if settings.allowed_origins else []
 
 
-def header_names(catalog: Mapping[str, Any]) -> list[str]:
+def header_names(catalog: Catalog) -> list[str]:
     """List the `Mcp-Param-*` headers of all tools."""
     return sorted({name for entry in catalog["tools"] for name in header_parameters.find(entry["inputSchema"])})
-
-
-def list_capabilities(catalog: Mapping[str, Any]) -> list[str]:
-    """List the capabilities that the handlers of a catalog have: "tools", "prompts" or "resources"."""
-    # An adopted server can serve a name without an entry, and the toolkit's form has an entry without a function.
-    lists = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
-    return [CAPABILITIES[list_name] for list_name in lists]

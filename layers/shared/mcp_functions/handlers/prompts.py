@@ -44,10 +44,9 @@ class CompletableHandler(FunctionHandler[P, R]):
         """Read the function and its arguments; `complete` adds completers."""
         super().__init__(function, **options)
         self._completers: dict[str, AnyCompleter] = {}  # by the name of the argument
-        signature = self._signature
         # The arguments of a resource are the variables of its URI template, and keep their names.
         camel_case = self.camel_case and self.kind == "prompt"
-        self.arguments = read_arguments(signature.client_parameters, signature.types, camel_case=camel_case)
+        self.arguments = read_arguments(self._signature.client_parameters, camel_case=camel_case)
 
     def complete(self, argument: str) -> Callable[[Completer], Completer]:
         """Decorate the function that completes one argument; it may be async.

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, MutableSequence, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
 from mcp_functions.protocol.plain_values import content_kind_of_type
@@ -31,8 +32,6 @@ def read_structured_type(annotation: object) -> JsonType | None:
     Raises:
         TypeError: the type has no JSON Schema.
     """
-    if annotation is None:
-        return None
     question_class = _input_required_class()
     results = tuple(member for member in union_members(annotation) if member is not question_class)
     if not results or any(_is_unstructured(result) for result in results):
@@ -61,7 +60,7 @@ def _is_unstructured(annotation: object) -> bool:
     """Tell whether a type promises no structured content."""
     plain = _without_annotated(annotation)
     is_bare_list = (get_origin(plain) or plain) in (list, tuple) and not get_args(plain)  # of content, perhaps
-    return is_bare_list or annotation in (str, type(None), Any, object) or _contains_content(annotation)
+    return is_bare_list or annotation in (None, NoneType, str, Any, object) or _contains_content(annotation)
 
 
 def _contains_content(annotation: object) -> bool:

@@ -80,7 +80,7 @@ class Tool(FunctionHandler[P, R]):
         parameters = signature.client_parameters
         self._arguments: Arguments | RawArguments
         if input_schema is None:
-            self._arguments = read_arguments(parameters, signature.types, camel_case=self.camel_case)
+            self._arguments = read_arguments(parameters, camel_case=self.camel_case)
         else:
             self._arguments = read_raw_arguments(parameters, input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)

@@ -33,6 +33,7 @@ class Capability:
     asks: ClassVar[bool] = False  # True if it asks the user
     low_level: ClassVar[bool] = False  # True for the functions that return InputRequiredResult
     logs: ClassVar[bool] = False  # True if it sends log messages, which the server then advertises
+    __after_star__ = "a capability"  # names it in the error of `handlers.signatures` for a parameter before `*`
 
     def __init__(self, round_: Round) -> None:
         """Keep the round in which the function runs. A subclass with types in brackets gets these as well."""
@@ -61,6 +62,11 @@ class Ask(NamedTuple):
 
     message: str
 
+    @property
+    def __after_star__(self) -> str:
+        """Name what it declares, as `Capability` does."""
+        return "a question to the user"
+
 
 class Shared(NamedTuple):
     """Declares a value that many calls share: `database: Annotated[Database, Shared(open_database)]`.
@@ -71,6 +77,11 @@ class Shared(NamedTuple):
     """
 
     enter: Callable[[], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]]
+
+    @property
+    def __after_star__(self) -> str:
+        """Name what it declares, as `Capability` does."""
+        return "a shared value"
 
 
 class Caller(Capability):

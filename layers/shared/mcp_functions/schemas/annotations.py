@@ -19,7 +19,7 @@ from mcp_functions.schemas.json_types import NULL, JsonType, NeedsPydantic
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sized
+    from collections.abc import Callable, Iterable, Iterator
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
@@ -36,36 +36,29 @@ class Limit(NamedTuple):
     reason: str  # why a value is refused; {} is the bound
 
 
-def _has_at_least(value: Sized, least: int) -> bool:
-    return len(value) >= least
-
-
-def _has_at_most(value: Sized, most: int) -> bool:
-    return len(value) <= most
-
-
 NUMBER_LIMITS = {
     "ge": Limit("minimum", operator.ge, "must be at least {}"),
     "gt": Limit("exclusiveMinimum", operator.gt, "must be more than {}"),
     "le": Limit("maximum", operator.le, "must be at most {}"),
     "lt": Limit("exclusiveMaximum", operator.lt, "must be less than {}"),
 }
+
+
+def _length_limits(least: str, most: str, parts: str) -> dict[str, Limit]:
+    """Return the limits of a type that has parts, such as characters."""
+    return {
+        "min_length": Limit(least, lambda value, bound: len(value) >= bound, f"must have at least {{}} {parts}"),
+        "max_length": Limit(most, lambda value, bound: len(value) <= bound, f"must have at most {{}} {parts}"),
+    }
+
+
 # The limits that each type may have, by the attribute of an item that holds the bound: `annotated_types.Ge(1).ge`.
 LIMITS: dict[object, dict[str, Limit]] = {
     int: NUMBER_LIMITS,
     float: NUMBER_LIMITS,
-    str: {
-        "min_length": Limit("minLength", _has_at_least, "must have at least {} characters"),
-        "max_length": Limit("maxLength", _has_at_most, "must have at most {} characters"),
-    },
-    list: {
-        "min_length": Limit("minItems", _has_at_least, "must have at least {} items"),
-        "max_length": Limit("maxItems", _has_at_most, "must have at most {} items"),
-    },
-    dict: {
-        "min_length": Limit("minProperties", _has_at_least, "must have at least {} members"),
-        "max_length": Limit("maxProperties", _has_at_most, "must have at most {} members"),
-    },
+    str: _length_limits("minLength", "maxLength", "characters"),
+    list: _length_limits("minItems", "maxItems", "items"),
+    dict: _length_limits("minProperties", "maxProperties", "members"),
 }
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.protocol.errors import ToolError, shortened
-from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Header, published_default, to_camel_case
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, published_default, to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 from mcp_functions.tuples import NamedTuple
 
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
     from mcp_functions.schemas.json_types import JsonType
     from mcp_functions.schemas.parameters import Parameter
+
+
+class Header(NamedTuple):
+    """Marks an argument that clients repeat in the header `Mcp-Param-<name>`: `Annotated[str, Header("Region")]`."""
+
+    name: str
 
 
 class InvalidArgument(ToolError):
@@ -45,9 +51,7 @@ class Argument(NamedTuple):
             InvalidArgument: the value does not fit the type.
         """
         try:
-            if is_text and isinstance(sent, str):
-                return self.type.read_text(sent)
-            return self.type.read(sent)
+            return self.type.read_text(sent) if is_text and isinstance(sent, str) else self.type.read(sent)
         except ValueError as error:
             message = f"Argument {self.wire_name!r}: {error}"
             raise InvalidArgument(message) from None
@@ -93,7 +97,7 @@ class Arguments(NamedTuple):
 class RawArguments(NamedTuple):
     """All arguments in one parameter, under a schema that the author wrote."""
 
-    parameter: str  # the name of that parameter
+    parameter_name: str
     schema: Mapping[str, Any]  # the `inputSchema`
     read: Callable[[object], Any]  # checks the arguments; raises ValueError
 
@@ -104,18 +108,17 @@ class RawArguments(NamedTuple):
             InvalidArgument: the arguments do not fit the schema.
         """
         try:
-            return {self.parameter: self.read(sent)}
+            return {self.parameter_name: self.read(sent)}
         except ValueError as error:
             message = f"The arguments do not fit: {error}"
             raise InvalidArgument(message) from None
 
 
-def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
+def read_arguments(parameters: Iterable[Parameter], *, camel_case: bool) -> Arguments:
     """Read the parameters before `*`.
 
     Args:
         parameters: the parameters in the order of the signature.
-        hints: the resolved type hints, by the names of parameters.
         camel_case: True if wire names are in camelCase.
 
     Raises:
@@ -124,16 +127,14 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
     by_name: dict[str, Argument] = {}
     for parameter in parameters:
         try:
-            argument = _read_argument(parameter, hints, camel_case=camel_case)
+            argument = _read_argument(parameter, camel_case=camel_case)
         except (TypeError, ValueError, NameError) as error:
             message = f"parameter {parameter.name!r}: {error}"
             raise TypeError(message) from error
         name = argument.wire_name
         if name in by_name:
-            other = by_name[name].parameter.name
-            message = (
-                f"parameters {other!r} and {parameter.name!r} have the same name on the wire, {name!r}: rename one"
-            )
+            both = f"parameters {by_name[name].parameter.name!r} and {parameter.name!r}"
+            message = f"{both} have the same name on the wire, {name!r}: rename one"
             raise TypeError(message)
         by_name[name] = argument
     return Arguments(by_name, _schema_of(by_name))
@@ -156,22 +157,19 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
     return RawArguments(parameters[0].name, schema, validation.read_schema(schema).read)
 
 
-def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
-    if parameter.name not in hints:
+def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
+    if parameter.annotation is MISSING:
         raise TypeError(PARAMETER_RULE)
-    annotation = hints[parameter.name]
-    type_ = read_type(annotation)
-    headers = [item.name for item in get_args(annotation) if isinstance(item, Header)]
+    type_ = read_type(parameter.annotation)
+    headers = [item.name for item in get_args(parameter.annotation) if isinstance(item, Header)]
     keywords = {"x-mcp-header": headers[0]} if headers else {}
     default = parameter.default
     if default is not MISSING:
         keywords |= published_default(default, type_.read)
         if _is_read_as_float(default, type_):  # `amount: float = 5`
             parameter = parameter._replace(make_default=partial(float, default))
-    wire_name = parameter.alias
-    if not wire_name:
-        wire_name = to_camel_case(parameter.name) if camel_case else parameter.name
-    return Argument(parameter, wire_name, type_.with_keywords(keywords))
+    name = to_camel_case(parameter.name) if camel_case else parameter.name
+    return Argument(parameter, parameter.alias or name, type_.with_keywords(keywords))
 
 
 def _is_read_as_float(default: object, type_: JsonType) -> bool:

@@ -26,37 +26,17 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 from mcp_functions.schemas import json_types
 from mcp_functions.schemas.json_types import JsonType, NeedsPydantic
 from mcp_functions.schemas.parameters import docstring, published_default
-from mcp_functions.tuples import NamedTuple
+from mcp_functions.schemas.type_reader import needs_pydantic, read_without_pydantic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
 
-    from mcp_functions.schemas.json_types import ReadType
-
-DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
-TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
-OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"  # Z or +02:00 or -0200
-DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
-
-
-class TextFormat(NamedTuple):
-    """How a date, or a date with a time, is written as text."""
-
-    name: str  # the `format` in a schema
-    pattern: str  # the texts that are accepted, as pydantic accepts them
-    reason: str  # why a value is refused
-
-
-TEXT_FORMATS = {
-    "date": TextFormat("date", DATE, "must be a date, such as 2026-07-28"),
-    "datetime": TextFormat("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
-}
 # The attributes in which a class keeps a rule for pydantic.
 RULES = {"__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__"}
 
 
-def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
+def read_class(cls: type[Any]) -> JsonType:
     """Read an Enum, `date`, `datetime`, a dataclass or a TypedDict.
 
     Raises:
@@ -65,35 +45,34 @@ def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
     if _has_rules(cls):
         raise NeedsPydantic
     if issubclass(cls, Enum):
-        return _read_enum(cls)
-    if cls.__module__ == "datetime" and cls.__name__ in TEXT_FORMATS:
-        return _read_date(cls)
+        return _enum_type(cls)
+    if cls.__module__ == "datetime" and cls.__name__ == "date":
+        return _date_type(cls, "date", DATE, "must be a date, such as 2026-07-28")
+    if cls.__module__ == "datetime" and cls.__name__ == "datetime":
+        return _date_type(cls, "date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z")
     # A subclass without the decorator inherits this attribute, but its own fields are not in it.
     if "__dataclass_fields__" in vars(cls):
-        return _read_dataclass(cls, read_type)
+        return _dataclass_type(cls)
     if hasattr(cls, "__required_keys__"):  # a TypedDict, of `typing` or of `typing_extensions`
-        return _read_typed_dict(cls, read_type)
+        return _typed_dict_type(cls)
     raise NeedsPydantic
 
 
 def _has_rules(cls: type) -> bool:
     """Tell whether a class, or one from which it inherits, has a rule that only pydantic follows."""
-    for base in cls.__mro__:
-        for name, attribute in vars(base).items():
-            # `@field_validator`, for example, puts an object of pydantic in the place of the author's method.
-            if name in RULES or json_types.needs_pydantic(attribute):
-                return True
-    return False
+    attributes = [attribute for base in cls.__mro__ for attribute in vars(base).items()]
+    # `@field_validator`, for example, puts an object of pydantic in the place of the author's method.
+    return any(name in RULES or needs_pydantic(value) for name, value in attributes)
 
 
-def _read_enum(cls: type[Enum]) -> JsonType:
+def _enum_type(cls: type[Enum]) -> JsonType:
     # An Enum with its own `_missing_` accepts more values than its members have. A Flag, for example, accepts sums.
     if any("_missing_" in vars(base) for base in cls.__mro__ if base is not Enum):
         raise NeedsPydantic
     values = tuple(member.value for member in cls)
     if not values or {type(value) for value in values} - {str, int}:
         raise NeedsPydantic
-    choice = json_types.read_choice(values)
+    choice = json_types.choice_type(values)
     schema = dict(choice.schema)
     if cls.__doc__:
         schema["description"] = docstring(cls)
@@ -104,22 +83,27 @@ def _read_enum(cls: type[Enum]) -> JsonType:
     return JsonType(schema, read)
 
 
-def _read_date(cls: type[date]) -> JsonType:
-    """Read the class `date` or `datetime`."""
-    text_format = TEXT_FORMATS[cls.__name__]
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
+TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
+OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"  # Z or +02:00 or -0200
+DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
+
+
+def _date_type(cls: type[date], schema_format: str, pattern: str, reason: str) -> JsonType:
+    """Make the type of `date` or `datetime`: text that matches a pattern; `reason` refuses other values."""
 
     def read(value: object) -> date:
-        if isinstance(value, str) and re.fullmatch(text_format.pattern, value):
+        if isinstance(value, str) and re.fullmatch(pattern, value):
             # pydantic accepts the minus sign U+2212 and a decimal comma, but `fromisoformat` does not.
             text = value.replace("\u2212", "-").replace(",", ".").upper()
             with suppress(ValueError):  # for example a 30th of February
                 return cls.fromisoformat(text)
-        raise ValueError(text_format.reason)
+        raise ValueError(reason)
 
-    return JsonType({"type": "string", "format": text_format.name}, read)
+    return JsonType({"type": "string", "format": schema_format}, read)
 
 
-def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
+def _dataclass_type(cls: type[Any]) -> JsonType:
     from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
 
     hints = get_type_hints(cls, include_extras=True)
@@ -131,7 +115,7 @@ def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
     types: dict[str, JsonType] = {}
     required: list[str] = []
     for field in fields(cls):
-        type_ = read_type(hints[field.name])
+        type_ = read_without_pydantic(hints[field.name])
         if field.default is not MISSING:
             type_ = type_.with_keywords(published_default(field.default, type_.read))
         elif field.default_factory is MISSING:
@@ -149,14 +133,14 @@ def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
     return JsonType(object_type.schema, read)
 
 
-def _read_typed_dict(cls: type[Any], read_type: ReadType) -> JsonType:
+def _typed_dict_type(cls: type[Any]) -> JsonType:
     if getattr(cls, "__closed__", None):  # a closed TypedDict refuses members that it does not declare
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
     for name, hint in get_type_hints(cls, include_extras=True).items():
         type_hint, is_required = _unqualified(hint, is_required=name in cls.__required_keys__)
-        types[name] = read_type(type_hint)
+        types[name] = read_without_pydantic(type_hint)
         if is_required:
             required.append(name)
     return _object_of(cls, types, required)

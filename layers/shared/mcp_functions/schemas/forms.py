@@ -17,6 +17,7 @@ becomes an object with one property. A type that the restricted schema cannot ex
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
@@ -27,23 +28,6 @@ from mcp_functions.schemas.type_reader import read_type
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# PrimitiveSchemaDefinition of schema.ts: the keywords of each type of property. None of them has `pattern`.
-COMMON = {"type", "title", "description", "default"}
-ALLOWED = {
-    "string": COMMON | {"minLength", "maxLength", "format", "enum", "enumNames", "oneOf"},
-    "number": COMMON | {"minimum", "maximum"},
-    "integer": COMMON | {"minimum", "maximum"},
-    "boolean": COMMON,
-    "array": COMMON | {"minItems", "maxItems", "items"},
-}
-ITEM_KEYWORDS = ({"type", "enum"}, {"anyOf"})  # `items` has plain choices, or choices with titles
-FORMATS = {"email", "uri", "date", "date-time"}
-# A field with one of these names, in lower case and without `_` and `-`, asks for a secret.
-SECRET_NAMES = {
-    "accesstoken", "apikey", "cardnumber", "clientsecret", "creditcard", "credential", "credentials", "cvc", "cvv",
-    "passphrase", "passwd", "password", "privatekey", "refreshtoken", "secret",
-}  # fmt: skip
-
 
 class InvalidAnswer(Exception):
     """An accepted form does not fit; the message names the field and the reason, for the user."""
@@ -52,38 +36,36 @@ class InvalidAnswer(Exception):
 class Form:
     """A type whose members a user fills in."""
 
-    def __init__(self, type_: JsonType, *, class_name: str, camel_case: bool) -> None:
-        """Prepare a form.
-
-        Args:
-            type_: the type of an object; its schema has `properties`.
-            class_name: the name of the author's class, for errors; "" if the form has one value.
-            camel_case: True if the names of properties become camelCase on the wire.
-        """
-        self._type = type_
+    def __init__(self, annotation: object, key: str, *, camel_case: bool) -> None:
+        """Read a type as a form; `read_form` describes the arguments."""
+        self._annotation = annotation  # stays in memory as long as the form, as `_forms` needs it
+        type_ = _read_type(annotation, key)
+        # pydantic writes a class that refers to itself as a `$ref` to its definition.
+        schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
+        has_fields = "properties" in schema
+        class_name = getattr(annotation, "__name__", "") if has_fields else ""
+        self._type = JsonType(schema, type_.read) if has_fields else _with_one_property(key, type_)
         self._prefix = f"{class_name}." if class_name else ""  # errors name a field by its path, as in "City.zip"
-        properties = type_.schema["properties"]
         # The name of each property on the wire, by the name of the type's member.
+        properties = self._type.schema["properties"]
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
-        self._requested: dict[str, Any] = {}  # the `requestedSchema`; empty until the first call of `schema`
 
     def schema(self) -> dict[str, Any]:
-        """Return the `requestedSchema`. It is written once, because every round sends the same one.
+        """Return the `requestedSchema`.
 
         Raises:
             DeveloperError: the restricted schema cannot express a member.
         """
-        if not self._requested:
-            self._requested = self._write_schema()
-        return self._requested
+        return self._requested_schema
 
-    def _write_schema(self) -> dict[str, Any]:
+    @cached_property  # every round sends the same one
+    def _requested_schema(self) -> dict[str, Any]:
         schema = self._type.schema
         definitions = schema.get("$defs", {})
-        properties = {}
+        requested: dict[str, Any] = {"type": "object", "properties": {}}
         for name, member in schema["properties"].items():
-            properties[self.wire_names[name]] = _property(self._prefix + name, name, member, definitions)
-        requested = {"type": "object", "properties": properties}
+            property_ = _write_property(name, member, definitions, path=self._prefix + name)
+            requested["properties"][self.wire_names[name]] = property_
         if schema.get("required"):
             requested["required"] = [self.wire_names[name] for name in schema["required"]]
         return requested
@@ -107,10 +89,10 @@ class Form:
             raise InvalidAnswer(str(error)) from None
 
 
-# Every round asks with the same types again, so the forms are kept. The key has the id of the type and not the type
-# itself, because Literal["a", "b"] equals Literal["b", "a"], and they are two forms. The type is kept beside its form:
-# as long as it is in memory, Python gives its id to no other type.
-_forms: dict[tuple[int, str, bool], tuple[object, Form]] = {}
+# The forms that were read, because every round asks with the same types again. The key has the id of the type and not
+# the type itself: Literal["a", "b"] equals Literal["b", "a"], and they are two forms. A form keeps its type in memory,
+# so Python gives the id to no other type.
+_forms: dict[tuple[int, str, bool], Form] = {}
 MAX_FORMS = 256  # a function may make new types and keys without end
 
 
@@ -126,28 +108,21 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
         DeveloperError: JSON has no such type.
     """
     form_key = (id(annotation), key, camel_case)
-    if form_key in _forms:
-        _type, form = _forms[form_key]
-        return form
-    form = _make_form(annotation, key, camel_case=camel_case)
-    if len(_forms) >= MAX_FORMS:
-        _forms.clear()
-    _forms[form_key] = (annotation, form)
+    form = _forms.get(form_key)
+    if form is None:
+        form = Form(annotation, key, camel_case=camel_case)
+        if len(_forms) >= MAX_FORMS:
+            _forms.clear()
+        _forms[form_key] = form
     return form
 
 
-def _make_form(annotation: object, key: str, *, camel_case: bool) -> Form:
+def _read_type(annotation: object, key: str) -> JsonType:
     try:
-        type_ = read_type(annotation)
+        return read_type(annotation)
     except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
-    # pydantic writes a class that refers to itself as a `$ref` to its definition.
-    schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
-    if "properties" in schema:
-        class_name = getattr(annotation, "__name__", "")
-        return Form(JsonType(schema, type_.read), class_name=class_name, camel_case=camel_case)
-    return Form(_with_one_property(key, type_), class_name="", camel_case=camel_case)
 
 
 def _with_one_property(key: str, type_: JsonType) -> JsonType:
@@ -165,8 +140,15 @@ def _with_one_property(key: str, type_: JsonType) -> JsonType:
     return JsonType(schema, read)
 
 
-def _property(path: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Write one property of a form; errors name the field by its path, as in "City.zip"."""
+# A field with one of these names, in lower case and without `_` and `-`, asks for a secret.
+SECRET_NAMES = {
+    "accesstoken", "apikey", "cardnumber", "clientsecret", "creditcard", "credential", "credentials", "cvc", "cvv",
+    "passphrase", "passwd", "password", "privatekey", "refreshtoken", "secret",
+}  # fmt: skip
+
+
+def _write_property(name: str, field: dict[str, Any], definitions: Mapping[str, Any], *, path: str) -> dict[str, Any]:
+    """Write one property of a form; errors name the field by its path."""
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model.
     plain_name = name.lower().replace("_", "").replace("-", "")
     if plain_name in SECRET_NAMES:
@@ -177,7 +159,7 @@ def _property(path: str, name: str, field: dict[str, Any], definitions: Mapping[
         del schema["title"]
     if schema.get("type") == "array":
         items = _simplify(schema.get("items", {}), definitions)
-        schema["items"] = _choices(path, items)
+        schema["items"] = _write_choices(path, items)
     _check_property(path, schema)
     return schema
 
@@ -217,14 +199,28 @@ def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
     return schema
 
 
-def _choices(path: str, items: dict[str, Any]) -> dict[str, Any]:
-    """Return the `items` of a list, which must be choices; choices with titles are `anyOf` there, and not `oneOf`."""
+def _write_choices(path: str, items: dict[str, Any]) -> dict[str, Any]:
+    """Write the `items` of a list, which must be choices; choices with titles are `anyOf` there, and not `oneOf`."""
     items.pop("title", None)
     if "oneOf" in items:
         items = {"anyOf": items["oneOf"]}
-    if set(items) not in ITEM_KEYWORDS or items.get("type", "string") != "string":
+    has_titles = set(items) == {"anyOf"}
+    has_strings = set(items) == {"type", "enum"} and items["type"] == "string"
+    if not has_titles and not has_strings:
         _refuse(path, "a list in a form is a choice among fixed strings: list[Literal[…]] or a list of an Enum")
     return items
+
+
+# PrimitiveSchemaDefinition of schema.ts: the keywords of each type of property. None of them has `pattern`.
+COMMON = {"type", "title", "description", "default"}
+ALLOWED = {
+    "string": COMMON | {"minLength", "maxLength", "format", "enum", "enumNames", "oneOf"},
+    "number": COMMON | {"minimum", "maximum"},
+    "integer": COMMON | {"minimum", "maximum"},
+    "boolean": COMMON,
+    "array": COMMON | {"minItems", "maxItems", "items"},
+}
+FORMATS = {"email", "uri", "date", "date-time"}
 
 
 def _check_property(path: str, schema: dict[str, Any]) -> None:

@@ -1,12 +1,12 @@
 """The types of JSON as Python annotations name them: scalars, choices, unions, arrays and objects.
 
     int                  SCALARS[int]
-    Literal["a", "b"]    read_choice(("a", "b"))
-    int | None           read_union((int, None), …)
-    list[int]            read_array((int,), …)
-    dict[str, int]       read_object((str, int), …)
+    Literal["a", "b"]    choice_type(("a", "b"))
+    int | None           union_type([SCALARS[int], SCALARS[NoneType]])
+    list[int]            array_type(SCALARS[int])
+    dict[str, int]       object_type(SCALARS[int])
 
-Each becomes a `JsonType`: a JSON Schema, and a function that reads values. That function never quotes a value that it
+Each is a `JsonType`: a JSON Schema, and a function that reads values. That function never quotes a value that it
 refuses, because its message goes to the client and into logs.
 """
 
@@ -41,7 +41,7 @@ class JsonType(NamedTuple):
         return JsonType({**self.schema, **keywords}, self.read)
 
     def read_text(self, text: str) -> object:
-        """Read a value from text, because URIs and prompts transport nothing else: "5" may be a number.
+        """Read a value that the protocol transports as text: first as a string, then as a scalar of JSON, such as 5.
 
         Raises:
             ValueError: the text is not a value of this type.
@@ -59,12 +59,8 @@ class JsonType(NamedTuple):
         return self.read(value)
 
 
-# The function of `type_reader` that reads an annotation. Functions that read a type with parts take it as a parameter.
-ReadType: TypeAlias = "Callable[[object], JsonType]"
-
-
 def _scalar(name: str, python_types: tuple[type, ...], reason: str) -> JsonType:
-    """Make a scalar type of JSON. The exact Python type counts, because True is an `int` to `isinstance`."""
+    """Make a scalar type of JSON. The exact Python type counts, because `isinstance(True, int)` is true."""
 
     def read(value: object) -> object:
         if type(value) not in python_types:
@@ -75,19 +71,19 @@ def _scalar(name: str, python_types: tuple[type, ...], reason: str) -> JsonType:
 
 
 ANY = JsonType({}, lambda value: value)
-NUMBER = _scalar("number", (int, float), "must be a number")
+NUMBER = _scalar("number", (int, float), "must be a number")  # reads 5 as an int, and 5.5 as a float
 SCALARS: dict[object, JsonType] = {
     str: _scalar("string", (str,), "must be a string"),
     int: _scalar("integer", (int,), "must be an integer"),
-    float: JsonType({"type": "number"}, lambda value: float(NUMBER.read(value))),
+    float: JsonType({"type": "number"}, lambda value: float(NUMBER.read(value))),  # 5 becomes 5.0
     bool: _scalar("boolean", (bool,), "must be a boolean"),
     NoneType: _scalar("null", (NoneType,), "must be a null"),
 }
 NULL = {"type": "null"}  # the schema of None
 
 
-def read_choice(values: tuple[object, ...]) -> JsonType:
-    """Read a choice among strings, integers, booleans and None.
+def choice_type(values: tuple[object, ...]) -> JsonType:
+    """Make the type of a choice among strings, integers, booleans and None.
 
     Raises:
         NeedsPydantic: a value has another type.
@@ -95,7 +91,7 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
     types = {type(value) for value in values}
     if not types.issubset({str, int, bool, NoneType}):
         raise NeedsPydantic
-    accepted = [(type(value), value) for value in values]  # the type distinguishes True from 1, which are equal
+    accepted = [(type(value), value) for value in values]  # True equals 1, but has another type
 
     def read(value: object) -> object:
         if (type(value), value) not in accepted:
@@ -109,37 +105,31 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
     return JsonType(schema, read)
 
 
-def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType:
-    """Read a union whose members are different types of JSON.
+def union_type(members: list[JsonType]) -> JsonType:
+    """Make the type of a union whose members are different types of JSON.
 
     Raises:
         NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
     """
-    by_member = {member: read_type(member) for member in members}
-    if int in by_member and float in by_member:
-        # JSON has one type for both. NUMBER reads 5 as an int, and 5.5 as a float.
-        del by_member[int]
-        by_member[float] = NUMBER
-    types = [*by_member.values()]
-    if len(types) == 1:
-        return types[0]
-    names: set[str] = set()
-    for type_ in types:
-        names_of_member = _type_names(type_.schema)
-        if names & names_of_member:
-            raise NeedsPydantic
-        names |= names_of_member
+    if SCALARS[int] in members and SCALARS[float] in members:
+        # JSON has one type for both.
+        members = [NUMBER if member == SCALARS[float] else member for member in members if member != SCALARS[int]]
+    if len(members) == 1:
+        return members[0]
+    names = [name for member in members for name in _type_names(member.schema)]
+    if len(set(names)) < len(names):
+        raise NeedsPydantic
 
     def read(value: object) -> object:
         reasons = []
-        for type_ in types:
+        for member in members:
             try:
-                return type_.read(value)
+                return member.read(value)
             except ValueError as error:
                 reasons.append(str(error))
         raise ValueError(" or ".join(reasons))
 
-    return JsonType({"anyOf": [type_.schema for type_ in types]}, read)
+    return JsonType({"anyOf": [member.schema for member in members]}, read)
 
 
 def _type_names(schema: dict[str, Any]) -> set[str]:
@@ -161,9 +151,8 @@ def _type_names(schema: dict[str, Any]) -> set[str]:
     return {name for part in parts for name in _type_names(part)}
 
 
-def read_array(args: tuple[object, ...], read_type: ReadType) -> JsonType:
-    """Read `list`, or `list[…]` with its one argument."""
-    item = read_type(args[0]) if args else ANY
+def array_type(item: JsonType) -> JsonType:
+    """Make the type of an array from the type of its items, which is ANY for `list`."""
 
     def read(value: object) -> list[object]:
         if isinstance(value, list):
@@ -175,9 +164,8 @@ def read_array(args: tuple[object, ...], read_type: ReadType) -> JsonType:
     return JsonType({"type": "array", **items}, read)
 
 
-def read_object(args: tuple[object, ...], read_type: ReadType) -> JsonType:
-    """Read `dict`, or `dict[str, …]` with its two arguments."""
-    member = read_type(args[1]) if args else ANY
+def object_type(member: JsonType) -> JsonType:
+    """Make the type of an object from the type of its members, which is ANY for `dict`."""
 
     def read(value: object) -> dict[str, object]:
         return {key: read_part("a value", member, element) for key, element in check_object(value).items()}
@@ -209,16 +197,3 @@ def read_part(place: str, type_: JsonType, value: object) -> object:
     except ValueError as error:
         message = f"{place} {error}"
         raise ValueError(message) from None
-
-
-def needs_pydantic(item: object) -> bool:
-    """Tell whether only pydantic understands an item of `Annotated`, or an attribute of a class."""
-    if is_keywords(item):  # pydantic understands it too, but is not needed for it
-        return False
-    is_made_by_pydantic = type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core")
-    return is_made_by_pydantic or hasattr(item, "__get_pydantic_core_schema__")
-
-
-def is_keywords(item: object) -> bool:
-    """Recognize a `Keywords` of the module `annotations`, which is imported only where an author uses it."""
-    return hasattr(item, "add_to")

@@ -6,7 +6,7 @@ import sys
 from copy import deepcopy
 from functools import partial
 from textwrap import dedent
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
@@ -15,25 +15,20 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MISSING: Any = ...  # the default of a parameter that has none; also the first argument of `Field(...)`
+MISSING: Any = ...  # in place of a default or a type that an author did not write; `Field(...)` means the same
 # The error text for a parameter without a name or without a type.
 PARAMETER_RULE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
-
-
-class Header(NamedTuple):
-    """Marks an argument that clients repeat in the header `Mcp-Param-<name>`: `Annotated[str, Header("Region")]`."""
-
-    name: str
 
 
 class Parameter(NamedTuple):
     """A parameter of an author's function before `*`."""
 
     name: str  # the name in the function
-    default: Any  # MISSING if there is none, or if a `default_factory` makes it
-    # Makes the default for one call. None if there is no default, or if the call may leave the argument out, so that
-    # Python uses the default in the signature.
+    default: Any  # the default that clients see; MISSING if there is none, or if a `default_factory` makes it
+    # Makes the value of an argument that a call leaves out. None if the parameter is required, or if all calls may
+    # share the default: Python then uses the one in the signature.
     make_default: Callable[[], Any] | None = None
+    annotation: Any = MISSING  # the type, without the options of `Field`; MISSING if the author wrote none
     alias: str | None = None  # the name on the wire, if `Field` gives one
     title: str | None = None  # the title for people, if `Field` gives one
 
@@ -60,27 +55,22 @@ def docstring(item: object) -> str | None:
     return f"{first_line.lstrip()}\n{dedent(other_lines)}".strip("\n")
 
 
-def read_parameter(declared: Parameter, annotation: object) -> tuple[Parameter, object]:
+def read_parameter(declared: Parameter) -> Parameter:
     """Read the default of a parameter, and its `Field` if it has one.
 
     Args:
-        declared: the parameter as the signature has it.
-        annotation: the resolved type hint of the parameter.
-
-    Returns:
-        The parameter with its default, and the annotation of its type, without the options of `Field`.
+        declared: the parameter as the signature has it; its annotation is a resolved type hint.
 
     Raises:
         TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
     """
-    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    if any(_is_field(item) for item in (declared.default, *metadata)):
+    if any(_is_field(item) for item in (declared.default, *get_args(declared.annotation))):
         from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
 
-        return pydantic_fields.read_field(declared, annotation)
+        return pydantic_fields.read_field(declared)
     if _is_constant(declared.default):  # also MISSING
-        return declared, annotation
-    return declared._replace(make_default=default_maker(declared.default)), annotation
+        return declared
+    return declared._replace(make_default=default_maker(declared.default))
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
@@ -93,8 +83,7 @@ def published_default(default: object, read: Callable[[object], object]) -> dict
     try:
         value = to_json(default)
         dumps(value).encode()  # a check: it raises for NaN, infinity and half of a surrogate pair
-        is_changed = value != default  # a date, for example, becomes text
-        if is_changed:
+        if value != default:  # a date, for example, becomes text
             read(value)  # a check: it raises if the type does not accept the changed value
     except ValueError:
         return {}

@@ -26,31 +26,30 @@ ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "i
 TYPE_OPTIONS = ("title", "examples", "discriminator", "json_schema_extra")
 
 
-def read_field(declared: Parameter, annotation: object) -> tuple[Parameter, object]:
+def read_field(declared: Parameter) -> Parameter:
     """Read each `Field` in an annotation and behind `=`.
 
     Args:
         declared: the parameter as the signature has it; its default may be a `Field`.
-        annotation: the resolved type hint of the parameter.
 
     Returns:
-        The parameter, and its type with its description, its limits and the options of its schema.
+        The parameter. Its annotation has the type with its description, its limits and the options of its schema.
 
     Raises:
         TypeError: there are two defaults, one cannot be copied, or there is an option that no parameter can have.
     """
-    _check_defaults(annotation, declared.default)
-    field = _merge(annotation, declared.default)
+    _check_defaults(declared.annotation, declared.default)
+    field = _merge(declared.annotation, declared.default)
     _check_options(field)
     type_ = _type_of(field)
-    parameter = Parameter(declared.name, MISSING, alias=_alias(field), title=field.title)
+    parameter = Parameter(declared.name, MISSING, annotation=type_, alias=_alias(field), title=field.title)
     if field.is_required():
-        return parameter, type_
+        return parameter
     if field.default_factory is not None:
-        return parameter._replace(make_default=_factory(field, type_)), type_
+        return parameter._replace(make_default=_factory(field, type_))
     default = _validate_default(field, type_, field.default)
     # Python's own default may be the `Field` object. So every call passes the default, also one that is constant.
-    return parameter._replace(default=default, make_default=default_maker(default)), type_
+    return parameter._replace(default=default, make_default=default_maker(default))
 
 
 def _check_defaults(annotation: object, default: object) -> None:

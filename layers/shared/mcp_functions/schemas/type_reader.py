@@ -16,13 +16,14 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from mcp_functions.schemas import json_types
-from mcp_functions.schemas.json_types import NeedsPydantic
+from mcp_functions.schemas.json_types import ANY, SCALARS, NeedsPydantic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from mcp_functions.schemas.json_types import JsonType
 
+PLAIN_TYPES = {**SCALARS, Any: ANY, object: ANY, list: json_types.array_type(ANY), dict: json_types.object_type(ANY)}
 UNIONS = (Union, UnionType)  # the origins of `Optional[int]` and of `int | None`
 
 
@@ -36,18 +37,18 @@ def read_type(annotation: object) -> JsonType:
         TypeError: JSON has no such type.
     """
     try:
-        return _read_without_pydantic(annotation)
+        return read_without_pydantic(annotation)
     # A class that refers to itself ends in a RecursionError. A name that is not defined ends in a NameError; pydantic's
     # own error for it names the field too.
     except (NeedsPydantic, RecursionError, NameError):
         from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
 
         type_ = pydantic_types.read_type(annotation)
-    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    return _described(type_, metadata)
+        metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+        return _described(type_, metadata)
 
 
-def _read_without_pydantic(annotation: object) -> JsonType:
+def read_without_pydantic(annotation: object) -> JsonType:
     """Read an annotation without pydantic.
 
     Raises:
@@ -56,42 +57,36 @@ def _read_without_pydantic(annotation: object) -> JsonType:
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         return _read_annotated(inner, metadata)
-    if annotation in (Any, object):
-        return json_types.ANY
-    if not isinstance(annotation, type) or annotation in (list, dict):
-        return _read_generic(annotation)
-    if annotation in json_types.SCALARS:
-        return json_types.SCALARS[annotation]
+    if not isinstance(annotation, type):
+        return _read_with_brackets(get_origin(annotation), get_args(annotation))
+    if annotation in PLAIN_TYPES:
+        return PLAIN_TYPES[annotation]
     from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have another class
 
-    return class_types.read_class(annotation, _read_without_pydantic)
+    return class_types.read_class(annotation)
 
 
-def _read_generic(annotation: object) -> JsonType:
-    """Read a type that has arguments in brackets, or that may have some: `list` and `dict`."""
-    # `list` and `dict` have no origin. Neither has a bare `Literal` or `Union`, which pydantic refuses.
-    origin = annotation if annotation in (list, dict) else get_origin(annotation)
-    args = get_args(annotation)
+def _read_with_brackets(origin: object, args: tuple[Any, ...]) -> JsonType:
+    """Read a type such as `list[int]`, whose origin is `list`; a union counts as one."""
     if origin is Literal:
-        return json_types.read_choice(args)
+        return json_types.choice_type(args)
     if origin in UNIONS:
-        return json_types.read_union(args, _read_without_pydantic)
+        return json_types.union_type([read_without_pydantic(arg) for arg in args])
     if origin is list:
-        return json_types.read_array(args, _read_without_pydantic)
-    has_other_keys = len(args) > 0 and args[0] is not str
-    if origin is dict and not has_other_keys:
-        return json_types.read_object(args, _read_without_pydantic)
+        return json_types.array_type(read_without_pydantic(args[0]))
+    if origin is dict and args[0] is str:
+        return json_types.object_type(read_without_pydantic(args[1]))
     raise NeedsPydantic
 
 
 def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
     """Read `Annotated[inner, *metadata]`: first the limits, then titles and formats, then the description."""
-    if any(json_types.needs_pydantic(item) for item in metadata):
+    if any(needs_pydantic(item) for item in metadata):
         raise NeedsPydantic
     limits = [item for item in metadata if _is_limit(item)]
-    type_ = _read_limited(inner, limits) if limits else _read_without_pydantic(inner)
+    type_ = _read_limited(inner, limits) if limits else read_without_pydantic(inner)
     for item in metadata:
-        if json_types.is_keywords(item):
+        if _is_keywords(item):
             type_ = item.add_to(type_)
     return _described(type_, metadata)
 
@@ -101,13 +96,26 @@ def _read_limited(inner: object, limits: list[object]) -> JsonType:
 
     origin = get_origin(inner)
     if origin not in UNIONS:
-        return annotations.add_limits(origin or inner, _read_without_pydantic(inner), limits)
+        return annotations.add_limits(origin or inner, read_without_pydantic(inner), limits)
     members = [member for member in get_args(inner) if member is not NoneType]
     if len(members) > 1:
         raise NeedsPydantic
     # `Annotated[int | None, Ge(1)]` is read as `Annotated[int, Ge(1)] | None`.
     limited: Any = Annotated[(members[0], *limits)]
-    return json_types.read_union((limited, NoneType), _read_without_pydantic)
+    return json_types.union_type([read_without_pydantic(limited), SCALARS[NoneType]])
+
+
+def needs_pydantic(item: object) -> bool:
+    """Tell whether only pydantic understands an item of `Annotated`, or an attribute of a class."""
+    if _is_keywords(item):  # pydantic understands it too, but is not needed for it
+        return False
+    is_made_by_pydantic = type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core")
+    return is_made_by_pydantic or hasattr(item, "__get_pydantic_core_schema__")
+
+
+def _is_keywords(item: object) -> bool:
+    """Recognize a `Keywords` of the module `annotations`, which is imported only where an author uses it."""
+    return hasattr(item, "add_to")
 
 
 def _is_limit(item: object) -> bool:
@@ -116,7 +124,7 @@ def _is_limit(item: object) -> bool:
     return is_group or type(item).__module__.partition(".")[0] == "annotated_types"
 
 
-def _described(type_: JsonType, metadata: Iterable[object]) -> JsonType:
+def _described(type_: JsonType, metadata: Sequence[object]) -> JsonType:
     """Add the description, which is the first string in `Annotated`."""
     for item in metadata:
         if isinstance(item, str):
