@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool, AdoptOptions
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers.base import to_seconds
-from mcp_functions.protocol.constants import LIST_METHODS, PROTOCOL_VERSION
+from mcp_functions.protocol.constants import LIST_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,15 +58,8 @@ def adopt(
     adopted = AdoptedServer(server)
     lists = _read_lists(adopted)
     _check_replay(replay, lists)
-    capabilities = adopted.low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
-    about = _describe(adopted, lists, capabilities.extensions)
-    options = AdoptOptions(
-        replay=frozenset(replay),
-        answer_within=to_seconds(answer_within),
-        max_sheds=max_sheds,
-        logs=capabilities.logging is not None,
-        completes=capabilities.completions is not None,
-    )
+    about = _describe(adopted, lists)
+    options = AdoptOptions(frozenset(replay), answer_within=to_seconds(answer_within), max_sheds=max_sheds)
     handlers: list[AdoptedHandler] = []
     for list_name, handler_class in KINDS.items():
         if list_name in lists:
@@ -119,9 +112,7 @@ def _check_replay(replay: Sequence[str], lists: Mapping[str, list[dict[str, Any]
         raise ValueError(message)
 
 
-def _describe(
-    adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]], extensions: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _describe(adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Describe the server for the catalog: who it is, its extensions, and the order of its lists."""
     order = {}
     for list_name, entries in lists.items():
@@ -131,7 +122,7 @@ def _describe(
     about: dict[str, Any] = {
         "serverInfo": server.server_info_stamp,
         "instructions": server.instructions,
-        "extensions": extensions,
+        "extensions": adopted.capabilities.extensions,
         "order": order,
     }
     return {name: value for name, value in about.items() if value}

@@ -12,12 +12,12 @@ from mcp_functions import observability
 from mcp_functions.adopt.server import AdoptedError
 from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.catalog import UNLISTED_KEY
-from mcp_functions.protocol import header_parameters, results
+from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.adopt.server import AdoptedServer
     from mcp_functions.rounds.round import Round
@@ -26,13 +26,11 @@ UNLISTED_NAME = "what is not listed"  # the name of a handler without an entry, 
 
 
 class AdoptOptions(NamedTuple):
-    """The options of `adopt`, and what the server says of itself."""
+    """The options of `adopt`."""
 
     replay: frozenset[str]  # the names or URIs of handlers that may ask in the middle of their work
     answer_within: int  # seconds for one answer
     max_sheds: int  # rounds in a row that may end without a question
-    logs: bool  # whether the server has the capability `logging`
-    completes: bool  # whether it has the capability `completions`
 
 
 class AdoptedHandler(Handler[..., Any]):
@@ -65,10 +63,9 @@ class AdoptedHandler(Handler[..., Any]):
         self.server_description = about
         self.answer_within = options.answer_within
         self.max_sheds = options.max_sheds
-        self.logs = options.logs
-        self.has_completers = options.completes
+        self.logs = server.capabilities.logging is not None
+        self.has_completers = server.capabilities.completions is not None
         self.header_arguments = header_parameters.find(entry.get("inputSchema", {}))
-        self.function: Callable[..., Any] = adopted_function
 
     def describe(self) -> dict[str, Any]:
         """Return the handler's entry, as the server lists it; empty without one."""
@@ -110,10 +107,6 @@ class AdoptedTool(AdoptedHandler):
     kind = "tool"
     method = "tools/call"
 
-    def error_result(self, text: str) -> dict[str, Any]:
-        """Write a result that reports an error to the model."""
-        return results.tool_error(text)
-
 
 class AdoptedPrompt(AdoptedHandler):
     """A prompt of an adopted server."""
@@ -137,10 +130,6 @@ class AdoptedTemplate(AdoptedResource):
 
     kind = "resource_template"
     key_field = "uriTemplate"
-
-
-def adopted_function() -> None:
-    """Take the place of the author's function: a `Handler` must have one, and only the server calls the real one."""
 
 
 def _end_with_questions(result: Mapping[str, Any], round_: Round) -> None:
