@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool, AdoptOptions
+from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers.base import to_seconds
 from mcp_functions.protocol.constants import LIST_METHODS
@@ -46,7 +46,7 @@ def adopt(
             (`await ctx.elicit(…)`). Each runs again from its first line in every round, so what must happen once
             belongs into a `step`. A handler that asks and is not named here ends with an error.
         answer_within: a timedelta or seconds for one answer.
-        max_sheds: rounds in a row that may end without a question because the time was up.
+        max_sheds: rounds in a row that may end because their time is up, and not with a question.
 
     Raises:
         TypeError: `server` is none of the three kinds, or `replay` is not a list of names.
@@ -59,12 +59,15 @@ def adopt(
     lists = _read_lists(adopted)
     _check_replay(replay, lists)
     about = _describe(adopted, lists)
-    options = AdoptOptions(frozenset(replay), answer_within=to_seconds(answer_within), max_sheds=max_sheds)
     handlers: list[AdoptedHandler] = []
-    for list_name, handler_class in KINDS.items():
-        if list_name in lists:
-            entries = [*lists[list_name], UNLISTED_ENTRY]
-            handlers += [handler_class(adopted, entry, about, options) for entry in entries]
+    for list_name, entries in lists.items():
+        for entry in [*entries, UNLISTED_ENTRY]:
+            handler = KINDS[list_name](adopted, entry)
+            handler.replays = handler.name in replay or handler.key in replay
+            handler.answer_within = to_seconds(answer_within)
+            handler.max_sheds = max_sheds
+            handler.server_description = about
+            handlers.append(handler)
     return tuple(handlers)
 
 

@@ -66,9 +66,6 @@ def run(coroutine: Coroutine[Any, Any, R], before_end: AsyncFunction | None = No
     except BaseException:  # a signal has interrupted the calling thread: Ctrl+C, for example
         call.cancel()
         raise
-    error = outcome.exception()
-    if error is not None:  # `outcome.result()` would raise it too, and add frames of the library to the log
-        raise error
     return outcome.result()
 
 

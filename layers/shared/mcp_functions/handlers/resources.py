@@ -82,10 +82,8 @@ class Resource(CompletableHandler[P, R]):
         return {**own, "mimeType": self.mime_type}
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the variables of the template from the URI of a `resources/read`."""
-        variables = (
-            uri_templates.match(self.uri, params["uri"]) or {}
-        )  # the URI matches: `lookup` has chosen this handler by it
+        """Read the variables of the template from the URI of a `resources/read`, which `lookup` has matched before."""
+        variables = uri_templates.match(self.uri, params["uri"]) or {}
         return self.arguments.bind(variables, values_are_text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
