@@ -9,10 +9,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool, AdoptOptions
+from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers.base import to_seconds
-from mcp_functions.protocol.constants import LIST_METHODS, PROTOCOL_VERSION
+from mcp_functions.protocol.constants import LIST_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ def adopt(
             (`await ctx.elicit(…)`). Each runs again from its first line in every round, so what must happen once
             belongs into a `step`. A handler that asks and is not named here ends with an error.
         answer_within: a timedelta or seconds for one answer.
-        max_sheds: rounds in a row that may end without a question because the time was up.
+        max_sheds: rounds in a row that may end because their time is up, and not with a question.
 
     Raises:
         TypeError: `server` is none of the three kinds, or `replay` is not a list of names.
@@ -58,20 +58,16 @@ def adopt(
     adopted = AdoptedServer(server)
     lists = _read_lists(adopted)
     _check_replay(replay, lists)
-    capabilities = adopted.low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
-    about = _describe(adopted, lists, capabilities.extensions)
-    options = AdoptOptions(
-        replay=frozenset(replay),
-        answer_within=to_seconds(answer_within),
-        max_sheds=max_sheds,
-        logs=capabilities.logging is not None,
-        completes=capabilities.completions is not None,
-    )
+    about = _describe(adopted, lists)
     handlers: list[AdoptedHandler] = []
-    for list_name, handler_class in KINDS.items():
-        if list_name in lists:
-            entries = [*lists[list_name], UNLISTED_ENTRY]
-            handlers += [handler_class(adopted, entry, about, options) for entry in entries]
+    for list_name, entries in lists.items():
+        for entry in [*entries, UNLISTED_ENTRY]:
+            handler = KINDS[list_name](adopted, entry)
+            handler.replays = handler.name in replay or handler.key in replay
+            handler.answer_within = to_seconds(answer_within)
+            handler.max_sheds = max_sheds
+            handler.server_description = about
+            handlers.append(handler)
     return tuple(handlers)
 
 
@@ -119,9 +115,7 @@ def _check_replay(replay: Sequence[str], lists: Mapping[str, list[dict[str, Any]
         raise ValueError(message)
 
 
-def _describe(
-    adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]], extensions: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _describe(adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Describe the server for the catalog: who it is, its extensions, and the order of its lists."""
     order = {}
     for list_name, entries in lists.items():
@@ -131,7 +125,7 @@ def _describe(
     about: dict[str, Any] = {
         "serverInfo": server.server_info_stamp,
         "instructions": server.instructions,
-        "extensions": extensions,
+        "extensions": adopted.capabilities.extensions,
         "order": order,
     }
     return {name: value for name, value in about.items() if value}

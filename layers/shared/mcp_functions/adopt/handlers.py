@@ -12,27 +12,16 @@ from mcp_functions import observability
 from mcp_functions.adopt.server import AdoptedError
 from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.catalog import UNLISTED_KEY
-from mcp_functions.protocol import header_parameters, results
+from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.adopt.server import AdoptedServer
     from mcp_functions.rounds.round import Round
 
 UNLISTED_NAME = "what is not listed"  # the name of a handler without an entry, in errors and in the log
-
-
-class AdoptOptions(NamedTuple):
-    """The options of `adopt`, and what the server says of itself."""
-
-    replay: frozenset[str]  # the names or URIs of handlers that may ask in the middle of their work
-    answer_within: int  # seconds for one answer
-    max_sheds: int  # rounds in a row that may end without a question
-    logs: bool  # whether the server has the capability `logging`
-    completes: bool  # whether it has the capability `completions`
 
 
 class AdoptedHandler(Handler[..., Any]):
@@ -44,16 +33,14 @@ class AdoptedHandler(Handler[..., Any]):
     is_adopted = True
     needs_state = True
 
-    def __init__(
-        self, server: AdoptedServer, entry: Mapping[str, Any], about: Mapping[str, Any], options: AdoptOptions
-    ) -> None:
-        """Read the entry; the server is not called.
+    replays = False  # whether it may ask in the middle of its work, and then runs again from its first line
+
+    def __init__(self, server: AdoptedServer, entry: Mapping[str, Any]) -> None:
+        """Read the entry; the server is not called. `adopt` sets its own options.
 
         Args:
             server: the server that answers.
             entry: the handler's entry in the list, as the server writes it; empty for names that the list leaves out.
-            about: the description of the server for the catalog (`adoption._describe`).
-            options: the options of `adopt`.
         """
         self._server = server
         self._entry = dict(entry)
@@ -61,14 +48,9 @@ class AdoptedHandler(Handler[..., Any]):
         self.name = str(entry.get("name", UNLISTED_KEY))
         # Errors and the log do not quote a name that is not listed: the client may have made it up.
         self.name_in_errors = self.name if entry else UNLISTED_NAME
-        self.replays = self.name in options.replay or self.key in options.replay
-        self.server_description = about
-        self.answer_within = options.answer_within
-        self.max_sheds = options.max_sheds
-        self.logs = options.logs
-        self.has_completers = options.completes
+        self.logs = server.capabilities.logging is not None
+        self.has_completers = server.capabilities.completions is not None
         self.header_arguments = header_parameters.find(entry.get("inputSchema", {}))
-        self.function: Callable[..., Any] = adopted_function
 
     def describe(self) -> dict[str, Any]:
         """Return the handler's entry, as the server lists it; empty without one."""
@@ -110,10 +92,6 @@ class AdoptedTool(AdoptedHandler):
     kind = "tool"
     method = "tools/call"
 
-    def error_result(self, text: str) -> dict[str, Any]:
-        """Write a result that reports an error to the model."""
-        return results.tool_error(text)
-
 
 class AdoptedPrompt(AdoptedHandler):
     """A prompt of an adopted server."""
@@ -137,10 +115,6 @@ class AdoptedTemplate(AdoptedResource):
 
     kind = "resource_template"
     key_field = "uriTemplate"
-
-
-def adopted_function() -> None:
-    """Take the place of the author's function: a `Handler` must have one, and only the server calls the real one."""
 
 
 def _end_with_questions(result: Mapping[str, Any], round_: Round) -> None:

@@ -72,6 +72,7 @@ class AdoptedServer:
     """The low-level server of an adopted server. This toolkit seals its states, and not the server's own library.
 
     Attributes:
+        capabilities: the capabilities that the server declares.
         enter_lifespan: enters the server's lifespan at its first call; each call returns what the lifespan yields.
     """
 
@@ -88,6 +89,7 @@ class AdoptedServer:
         self.low_level.middleware = [
             each for each in self.low_level.middleware if not isinstance(each, RequestStateBoundary)
         ]
+        self.capabilities = self.low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
         self.enter_lifespan = lazy_value(lambda: event_loop.enter(self.low_level.lifespan(self.low_level)))
 
     def list(self, method: str, params: Mapping[str, Any], state: object) -> dict[str, Any]:
@@ -113,7 +115,7 @@ class AdoptedServer:
             AdoptedError: the server answered with a JSON-RPC error.
         """
         state = self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
-        return event_loop.run(self._run_round(handler, params, round_, state), round_)
+        return event_loop.run(self._run_round(handler, params, round_, state), before_end=round_.wait_for_steps)
 
     async def _run_round(
         self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round, state: object

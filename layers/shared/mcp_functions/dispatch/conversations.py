@@ -179,7 +179,7 @@ class Conversations:
         """Run a round that must not run twice. If it ran before, return the result that the table has."""
         result = claim.run(partial(self._run_function, call), self._now())
         if result is None:
-            return call.handler.error_result("This was done before, and its answer was not kept.")
+            return runner.error_result(call.handler, "This was done before, and its answer was not kept.")
         # The client may have restarted since the result was recorded, and may lack what its questions need.
         questions = result.get("inputRequests", {})
         missing = missing_capabilities(questions.values(), call.request.capabilities)
@@ -188,7 +188,8 @@ class Conversations:
         from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
         is_of_2025 = META_CLIENT_REVISION in call.request.params["_meta"]
-        return call.handler.error_result(channels.not_asked(call.handler, questions, missing, earlier=is_of_2025))
+        text = channels.not_asked(call.handler, questions, missing, earlier=is_of_2025)
+        return runner.error_result(call.handler, text)
 
     def _run_function(self, call: _Call) -> dict[str, Any]:
         """Run the author's function. Return its result, or a result with its questions."""
@@ -203,7 +204,7 @@ class Conversations:
                 result = self._ask(call)
                 is_asked = True
         except ToolError as error:
-            result = handler.error_result(str(error))
+            result = runner.error_result(handler, str(error))
         finally:  # the author gets a record of a round that fails, too
             self._report(call, is_asked=is_asked)
         return result

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.conversations import Conversations
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.handlers.completions import CompletableHandler
     from mcp_functions.handlers.lists import Lists
     from mcp_functions.handlers.lookup import Target
-    from mcp_functions.handlers.prompts import CompletableHandler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
     from mcp_functions.tasks import Tasks

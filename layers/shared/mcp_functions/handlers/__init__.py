@@ -3,6 +3,7 @@
     decorators       `@tool`, `@prompt` and `@resource` make a handler of an author's function
     tools, prompts, resources, base
                      the kinds of handlers, and what they share
+    completions      complete the arguments of prompts and resources while a user types them
     signatures, return_types, callables
                      read the parameters and the return annotation of the function
     injection, shared_values

@@ -1,6 +1,6 @@
 """What a client can call: `Handler` is the base class, and a `FunctionHandler` runs an author's function.
 
-A function may ask its user a question in the middle of its work. A call of it then takes several requests:
+A function may ask its user in the middle of its work. A call of it then takes several requests:
 
     1. The function runs until it asks. The result of the request is the question, and a sealed (encrypted) state.
     2. The client repeats the request with the state and the user's answer. The function runs again from its first line.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, T
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
-from mcp_functions.protocol.errors import DeveloperError, HandlerError
+from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.scopes import SCOPE
 from mcp_functions.schemas.parameters import docstring
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from mcp_functions.handlers.hooks import Call
-    from mcp_functions.protocol.header_parameters import HeaderParameters
+    from mcp_functions.protocol.header_parameters import HeaderParameter
     from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
 
@@ -36,44 +36,45 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
+RepeatPolicy: TypeAlias = Literal["replay", "reject"]
+# Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
+TaskSupport: TypeAlias = Literal["allowed", "required"]
+
 # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
-# What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
-RepeatPolicy: TypeAlias = Literal["replay", "reject"]
 
+class Handler(Generic[P, R]):
+    """A tool, a prompt or a resource: a function of the author, or a part of another library's server (`adopt`).
 
-class ToolDefaults:
-    """What only a tool can have. A prompt or a resource keeps these values, so that no code must ask for the kind."""
-
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed; arguments that `Mcp-Param-*` headers repeat
-    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text the model reads; no subclasses of these
-    single_use: RepeatPolicy | None = None  # None: a round runs again if its request comes again
-    task: object = None  # not None if a call may become a task: the client then polls for the result
-    requires: Sequence[str] = ()  # the capabilities that a client must have to be asked; otherwise it gets error -32021
-    is_app_only = False  # whether the model cannot call it, but only the app (MCP Apps) that its host shows
-
-    # A client without the capability `elicitation` cannot show a question. Two other ways to the user:
-    may_show_form = False  # its host may show the question in an app, the toolkit's form
-    ask_in_words: Sequence[str] = ()  # keys of questions that the model may ask in the chat, and whose answers it sends
-
-
-class Handler(ToolDefaults, Generic[P, R]):
-    """A tool, a prompt or a resource: a function of the author, or a part of another library's server (`adopt`)."""
+    Its attributes are what the rest of the toolkit must know of it.
+    """
 
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
     key: str  # what a request names it by: its name, its URI or its URI template
-    function: Callable[P, R]  # the author's function
 
     scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all of them
     camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
+    header_arguments: Mapping[str, HeaderParameter] = {}  # its arguments that `Mcp-Param-*` headers repeat, by header
+    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text the model reads; no subclasses of these
+
     needs_state = False  # whether a call may take more than one round
     answer_within: int  # seconds that the user has for one answer
-    max_sheds: int = 2  # how many rounds in a row may end without a question, because their time was up
+    max_sheds: int  # how many rounds in a row may end because their time is up, and not with a question
+    single_use: RepeatPolicy | None = None  # None: a round runs again if its request comes again
+    task: TaskSupport | Callable[..., TaskSupport | None] | None = None  # whether a call may or must become a task
 
+    # How its questions reach the user of a client that cannot show them:
+    may_show_form = False  # whether an app (MCP Apps) may show them as a form
+    ask_in_words: Sequence[str] = ()  # the keys of those that the model may ask in the chat
+    requires: Sequence[str] = ()  # a client without one of these capabilities gets error -32021 instead
+
+    # What the list of its kind, and `server/discover`, say of it:
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
+    is_app_only = False  # whether only an app may call it, and not the model
     is_adopted = False  # whether another library's server answers its requests
     server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
 
@@ -100,10 +101,6 @@ class Handler(ToolDefaults, Generic[P, R]):
         """
         raise NotImplementedError
 
-    def error_result(self, text: str) -> dict[str, Any]:
-        """Write a result that reports an error to the model. Only tools have one: others raise HandlerError."""
-        raise HandlerError(text) from None  # the client may learn the text, and nothing else of the author's exception
-
 
 class FunctionHandler(Handler[P, R]):
     """A handler that runs a function of the author: the base class of tools, prompts and resources.
@@ -118,11 +115,16 @@ class FunctionHandler(Handler[P, R]):
         5                                   `run` calls the function, with the values of its parameters after `*`
         {"structuredContent": 5, …}         `result` writes the returned value as a result
 
-    Each kind of handler has its own `bind` and `result`, and adds fields to the entry.
+    Each kind of handler has its own `bind` and `result`, and its own fields of the entry (`describe_kind`).
     """
 
+    function: Callable[P, R]  # the author's function
     asks = False  # whether the function may ask its user; a function with steps needs a state, but may never ask
     around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve(around=…)`
+    # Fields of the entry; None for a field that is left out.
+    _icons: list[dict[str, Any]] | None = None
+    _meta: Mapping[str, Any] | None = None
+    _annotations: dict[str, Any] | None = None  # of a tool or a resource
 
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
@@ -152,19 +154,18 @@ class FunctionHandler(Handler[P, R]):
         self.function = plain
         self.name = name or plain.__name__
         self.key = self.name
+        self.title = title
         self.description = description or docstring(plain)
         self.camel_case = camel_case
         self.answer_within = to_seconds(answer_within)
         self.max_sheds = max_sheds
         self.scopes = tuple(scopes)
-        self._check_options(title, scopes)
-        # The entry in the list of its kind. Each subclass adds fields; `describe` leaves out those that are None.
-        self._entry: dict[str, Any] = {
-            "name": self.name,
-            "title": title,
-            **_read_icons_and_meta(icons, meta, tags),
-            "description": self.description,
-        }
+        self._check_options(scopes)
+        if icons is not None or meta is not None or tags:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
+
+            self._icons = hints.read_icons(icons)
+            self._meta = hints.add_tags(hints.read_meta(meta), tags)
         self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._signature.injection
         if injection:
@@ -172,17 +173,17 @@ class FunctionHandler(Handler[P, R]):
             self.asks = injection.asks
             self.logs = injection.logs
 
-    def _check_options(self, title: object, scopes: Sequence[str]) -> None:
+    def _check_options(self, scopes: object) -> None:
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
-        if not isinstance(title, str | None) or not isinstance(self.description, str | None):
+        if not isinstance(self.title, str | None) or not isinstance(self.description, str | None):
             message = "title and description are text"
             raise TypeError(message)
         if self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
             raise TypeError(message)
-        if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in scopes):
+        if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in self.scopes):
             message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
 
@@ -205,11 +206,24 @@ class FunctionHandler(Handler[P, R]):
     @property
     def only_returns(self) -> bool:
         """Whether the function has no parameters after `*`, no tasks and no hook: then nothing needs a round."""
-        return self._signature.injection is None and not self.task and self.around is None
+        return self._signature.injection is None and self.task is None and self.around is None
 
     def describe(self) -> dict[str, Any]:
-        """Write its entry in the list of its kind, without the fields that are None."""
-        return {field: value for field, value in self._entry.items() if value is not None}
+        """Write its entry in the list of its kind."""
+        entry = {
+            "name": self.name,
+            "title": self.title,
+            "icons": self._icons,
+            "_meta": self._meta,
+            "description": self.description,
+            **self.describe_kind(),
+            "annotations": self._annotations,
+        }
+        return {field: value for field, value in entry.items() if value is not None}
+
+    def describe_kind(self) -> dict[str, Any]:
+        """Write the fields that only entries of its kind have. `describe` leaves out those that are None."""
+        raise NotImplementedError
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request.
@@ -254,30 +268,14 @@ class FunctionHandler(Handler[P, R]):
         if isinstance(value, CoroutineType):  # the function is async
             from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function needs no asyncio
 
-            value = event_loop.run(value, round_)
+            # The results of steps that have begun are recorded for the next round.
+            value = event_loop.run(value, before_end=round_.wait_for_steps if round_ else None)
         if is_input_required(value):  # the function asks by what it returns, and not by a parameter after `*`
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
             value.end_round(round_)  # raises InputRequired
         return value
-
-    def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
-        """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
-        arguments = self.bind(params)  # a function without questions needs this too: wrong arguments begin no task
-        if self._signature.injection:
-            self._signature.injection.ask_questions(arguments, round_)
-
-
-def _read_icons_and_meta(
-    icons: Sequence[Icon | Model] | None, meta: Mapping[str, Any] | None, tags: Collection[str]
-) -> dict[str, Any]:
-    """Read the options that become the fields `icons` and `_meta` of the entry; None for a field without an option."""
-    if icons is None and meta is None and not tags:
-        return {"icons": None, "_meta": None}
-    from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
-
-    return {"icons": hints.read_icons(icons), "_meta": hints.add_tags(hints.read_meta(meta), tags)}
 
 
 def to_seconds(duration: int | timedelta) -> int:

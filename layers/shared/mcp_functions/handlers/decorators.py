@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import TypedDict, Unpack
 
-    from mcp_functions.handlers.base import RepeatPolicy
+    from mcp_functions.handlers.base import RepeatPolicy, TaskSupport
     from mcp_functions.handlers.prompts import Prompt
     from mcp_functions.handlers.resources import CacheScope, Resource
-    from mcp_functions.handlers.tools import TaskSupport, Tool
+    from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.wire_types import Annotations, Icon, Model, ToolAnnotations
 
     # The types of the options, for type checkers. The constructors of the handlers list the same options with their
@@ -92,14 +92,13 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
             `annotations`: hints about its effects, as in {"readOnlyHint": True}.
             `icons`: its icons.
             `meta`: the `_meta` of its entry.
-            `tags`: words that clients may filter by. They are written into `_meta` as FastMCP writes them.
+            `tags`: words that clients may filter by. Their place in `_meta` is that of FastMCP.
             `input_schema`: a JSON Schema, for a function with one parameter that takes all arguments.
             `output_schema`: a JSON Schema of the structured content; without it, the return annotation's.
             `camel_case`: if true, the names of parameters and of forms are in camelCase on the wire.
             `answer_within`: the time that the user has for one answer, as a timedelta or seconds.
-            `max_sheds`: how many requests of a call in a row may end without a question, because their time is up after
-                a `step`. The client repeats such a request. With 2, the third request must ask the user or finish, or
-                the call fails.
+            `max_sheds`: how often in a row the client repeats its request because the time was up before the function
+                could ask or finish. With 2, the call fails if the third request is too short as well.
             `scopes`: the scopes that a caller's access token must grant, all of them.
             `task`: "allowed" if a call may become a task, "required" if it must; or a function of the arguments that
                 returns one of them, or None.
@@ -110,8 +109,8 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
                 client without one of them gets error -32021 instead of a question.
             `ask_in_words`: keys of the questions that the model may ask in the chat, and whose answers it may send, if
                 the client cannot show questions.
-            `form`: whether the host of a client that cannot show questions may show them in an app, the toolkit's form.
-                It is false for a tool whose result the model needs in the same call.
+            `form`: whether an app (MCP Apps) may show the questions, if the client cannot. The app gets the result of
+                the call, so it is false for a tool whose result the model needs in the same call.
             `app`: the URI of the author's own app, a resource like "ui://shop/cart".
             `visibility`: ["app"] if only the app may call the tool, and not the model.
             `errors`: exceptions whose text the model may read; their subclasses are not included. For any other

@@ -2,8 +2,8 @@
 
     calling thread                    thread of the loop
     run(coroutine)                ->  _run_call: await the coroutine
-    (waits)                                      wait for the steps that it began
-                                                 cancel the other asyncio tasks that it began
+    (waits)                                      await `before_end`
+                                                 cancel the asyncio tasks that the call left running
     return the value, or raise    <-             give back the value or the exception
 
 Why one loop: an HTTP or database client of asyncio works only in the loop in which it was first used. An author can
@@ -18,7 +18,7 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.handlers.lazy_values import lazy_value
@@ -27,10 +27,10 @@ from mcp_functions.protocol.errors import DeveloperError, InputRequired
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
 
-    from mcp_functions.rounds.round import Round
+    AsyncFunction: TypeAlias = Callable[[], Awaitable[None]]
 
 R = TypeVar("R")
 
@@ -45,13 +45,12 @@ LEAVE_SECONDS = 2.0  # seconds that a context manager has to clean up at the end
 _tasks_of_call: ContextVar[set[asyncio.Task[Any]] | None] = ContextVar("tasks_of_call", default=None)
 
 
-def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
+def run(coroutine: Coroutine[Any, Any, R], before_end: AsyncFunction | None = None) -> R:
     """Run the coroutine of one call, and end the asyncio tasks that it left running.
 
     Args:
         coroutine: the coroutine of an async function. It sees the context variables of the calling thread.
-        round_: the current request of a call that may take several; None for any other call. Its steps (`step.wait`)
-            that have begun are finished, because their results are recorded for the next request.
+        before_end: waits for those tasks that must finish. It runs when the coroutine has ended.
 
     Raises:
         DeveloperError: the caller runs in this loop itself, which would wait for itself for ever.
@@ -60,36 +59,31 @@ def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
     if is_current():
         coroutine.close()  # without it, Python warns that the coroutine was never awaited
         raise DeveloperError(NO_NESTED_CALL)
-    call = asyncio.run_coroutine_threadsafe(_run_call(coroutine, round_), _loop())
-    value: R
+    outcome: Future[R] = Future()
+    call = asyncio.run_coroutine_threadsafe(_run_call(coroutine, outcome, before_end), _loop())
     try:
-        value, error = call.result()
+        call.result()
     except BaseException:  # a signal has interrupted the calling thread: Ctrl+C, for example
         call.cancel()
         raise
-    if error is not None:
-        raise error
-    return value
+    return outcome.result()
 
 
-async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> tuple[Any, BaseException | None]:
-    """Run the coroutine of a call, and end its tasks. Return the value or the exception of the coroutine.
+async def _run_call(coroutine: Coroutine[Any, Any, R], outcome: Future[R], before_end: AsyncFunction | None) -> None:
+    """Run the coroutine of a call, and end its tasks. The outcome gets the value or the exception of the coroutine.
 
     The exception is not raised here, because this function is a task of the loop: a SystemExit would stop the loop, and
     asyncio would replace a CancelledError by a new one, without the traceback.
     """
     tasks: set[asyncio.Task[Any]] = set()
     _tasks_of_call.set(tasks)
-    value: R | None = None
-    error: BaseException | None = None
     try:
-        value = await coroutine
-    except BaseException as raised:  # noqa: BLE001 - `run` raises it
-        error = raised
-    if round_:
-        await round_.wait_for_steps()
+        outcome.set_result(await coroutine)
+    except BaseException as error:  # noqa: BLE001 - `run` raises it
+        outcome.set_exception(error)
+    if before_end:
+        await before_end()
     await _end_tasks(tasks)
-    return value, error
 
 
 async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:

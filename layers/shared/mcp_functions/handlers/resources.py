@@ -16,7 +16,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.handlers.base import P, R
-from mcp_functions.handlers.prompts import CompletableHandler
+from mcp_functions.handlers.completions import CompletableHandler
 from mcp_functions.protocol import results
 from mcp_functions.protocol.uri_templates import UriTemplate
 
@@ -39,7 +39,7 @@ URI_OR_TEMPLATE = re.compile(f"{SCHEME}:{AFTER_SCHEME}")
 class Resource(CompletableHandler[P, R]):
     """A function that reads one resource, or many if its URI is a template."""
 
-    kind = "resource"
+    keeps_names = True  # the arguments are the variables of the URI
 
     def __init__(  # noqa: PLR0913 - each is an option of `@resource`
         self,
@@ -58,46 +58,51 @@ class Resource(CompletableHandler[P, R]):
         Raises:
             TypeError: an option is wrong, or the parameters before `*` are not the variables of the URI.
         """
-        if not URI_OR_TEMPLATE.fullmatch(uri):
-            message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
-            raise TypeError(message)
-        if type(ttl_ms) is not int or ttl_ms < 0:
-            message = "ttl_ms is a whole number of milliseconds, 0 or more"
-            raise TypeError(message)
-        if size is not None and size < 0:
-            message = "size is a number of bytes, 0 or more"
-            raise TypeError(message)
-        if cache_scope not in ("public", "private"):
-            message = 'cache_scope is "public" or "private"'
-            raise TypeError(message)
+        _check_options(uri, size, ttl_ms, cache_scope)
         super().__init__(function, **options)
         self.uri = uri
         self.key = uri
         self.mime_type = mime_type
-        self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
-        self._template = UriTemplate(uri)
-        variables = set(self._template.variables)
-        parameters = set(self.arguments.by_name)
-        if parameters != variables:
-            rule = f"its parameters before * must be the variables of {uri!r}"
-            message = f"{rule}: {sorted(variables)}, not {sorted(parameters)}"
-            raise TypeError(message)
-        if variables:
-            self.kind = "resource_template"
-            self._entry["uriTemplate"] = uri  # a ResourceTemplate of the specification has no `size`
-        else:
-            self._entry |= {"uri": uri, "size": size}
-        self._entry["mimeType"] = mime_type
+        self._size = size
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
-            self._entry["annotations"] = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)
+            self._annotations = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)
+        self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
+        self._template = UriTemplate(uri)
+        variables = set(self._template.variables)
+        self.kind = "resource_template" if variables else "resource"
+        if set(self.arguments.by_name) != variables:
+            rule = f"its parameters before * must be the variables of {uri!r}"
+            message = f"{rule}: {sorted(variables)}, not {sorted(self.arguments.by_name)}"
+            raise TypeError(message)
+
+    def describe_kind(self) -> dict[str, Any]:
+        """Write the URI, and what a client may know of the contents."""
+        # A ResourceTemplate of the specification has no `size`.
+        own = {"uri": self.uri, "size": self._size} if self.kind == "resource" else {"uriTemplate": self.uri}
+        return {**own, "mimeType": self.mime_type}
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the variables of the template from the URI of a `resources/read`."""
-        variables = self._template.match(params["uri"]) or {}  # without a match, arguments are missing
+        """Read the variables of the template from the URI of a `resources/read`, which `lookup` has matched before."""
+        variables = self._template.match(params["uri"]) or {}
         return self.arguments.bind(variables, values_are_text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a ReadResourceResult."""
         return {"contents": results.read_resource_contents(value, params["uri"], self.mime_type), **self._cache}
+
+
+def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: object) -> None:
+    if not URI_OR_TEMPLATE.fullmatch(uri):
+        message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
+        raise TypeError(message)
+    if type(ttl_ms) is not int or ttl_ms < 0:
+        message = "ttl_ms is a whole number of milliseconds, 0 or more"
+        raise TypeError(message)
+    if size is not None and size < 0:
+        message = "size is a number of bytes, 0 or more"
+        raise TypeError(message)
+    if cache_scope not in ("public", "private"):
+        message = 'cache_scope is "public" or "private"'
+        raise TypeError(message)

@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import Crash, McpError, NotAnswered, is_ctrl_c
+from mcp_functions.protocol import results
+from mcp_functions.protocol.errors import Crash, HandlerError, McpError, NotAnswered, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,37 +31,38 @@ def run_round(
     handler: Handler[..., Any],
     params: Mapping[str, Any],
     round_: Round | None,
-    call_as_task: Callable[[Mapping[str, Any], Round], dict[str, Any]] | None = None,
+    call: Callable[..., dict[str, Any]] | None = None,
 ) -> dict[str, Any] | None:
     """Run one round of a handler; return None if the round ended without a result.
 
     Args:
         handler: runs the author's function.
         params: the params of the request.
-        round_: the round; None if the handler `only_returns`.
-        call_as_task: replaces `handler.call`, and begins a task if the client wants one.
+        round_: the round; None if every call of the handler is one request (`only_returns`).
+        call: takes the place of `handler.call`, for a call that may become a task.
 
     Raises:
         McpError: the request has no result. It may be a Crash, for which `crash_result` writes a result.
     """
-    result: dict[str, Any] | None = None
+    call = call or handler.call
     error: BaseException | None = None
     try:
-        result = call_as_task(params, round_) if call_as_task and round_ else handler.call(params, round_)
+        result = call(params, round_)
     except BaseException as raised:  # an author's `sys.exit()` must get an answer too
         if is_ctrl_c(raised):
             raise
         error = raised
     if round_:
         round_.close()
-        if round_.has_ended or round_.error:
-            # The round ended before the function did. What the function did afterwards does not count.
-            result = None
-            error = round_.error
-    return result if error is None else _error_result(handler, error)
+        # The round may have ended before the function did. What the function did afterwards does not count.
+        if round_.error:
+            return _result_of_error(handler, round_.error)
+        if round_.has_ended:
+            return None
+    return result if error is None else _result_of_error(handler, error)
 
 
-def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
+def _result_of_error(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
     """Write the result for an exception that is meant for the model; raise any other, as an McpError."""
     if isinstance(error, McpError):
         raise error
@@ -68,7 +70,7 @@ def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str,
     if text is None:
         # `from None` keeps the author's text out of tracebacks. `Crash.cause` has the exception.
         raise Crash(crash_message(handler), error) from None
-    return handler.error_result(text)
+    return error_result(handler, text)
 
 
 def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
@@ -101,11 +103,26 @@ def crash_message(handler: Handler[..., Any]) -> str:
 
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
-    """Add a crash to the log line of the request, and write a result that reports it. Only tools have such results."""
+    """Add a crash to the log line of the request, and write a result that reports it.
+
+    Raises:
+        Crash: the handler is a prompt or a resource, whose results cannot report an error.
+    """
     observability.current().add_crash(crash.cause)
     if handler.kind != "tool":
         raise crash
-    return handler.error_result(crash.message)
+    return error_result(handler, crash.message)
+
+
+def error_result(handler: Handler[..., Any], text: str) -> dict[str, Any]:
+    """Write a result that reports an error to the model.
+
+    Raises:
+        HandlerError: the handler is a prompt or a resource, whose results cannot report an error.
+    """
+    if handler.kind != "tool":
+        raise HandlerError(text) from None  # the client may learn the text, and nothing else of the author's exception
+    return results.tool_error(text)
 
 
 def read_errors(errors: object) -> frozenset[type[Exception]]:

@@ -11,10 +11,10 @@ Each call is checked: its arguments by the `inputSchema`, and the value that the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import FunctionHandler, P, R, RepeatPolicy, to_seconds
+from mcp_functions.handlers.base import FunctionHandler, P, R, RepeatPolicy, TaskSupport, to_seconds
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.decorators import HandlerOptions
     from mcp_functions.protocol.wire_types import Model, ToolAnnotations
+    from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
 
-# Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
-TaskSupport: TypeAlias = Literal["allowed", "required"]
 TASK_SUPPORT = (None, *get_args(TaskSupport))
 DAY_SECONDS = 24 * 3600
 
@@ -62,10 +61,10 @@ class Tool(FunctionHandler[P, R]):
     ) -> None:
         """Read the function's signature, and the options of `@tool`, which `decorators.tool` describes."""
         super().__init__(function, **options)
-        self.task: Any = task
+        self.task = task
         self.task_ttl = to_seconds(task_ttl)
-        self.single_use = single_use
         self._check_task()
+        self.single_use = single_use
         self._check_single_use()
         self.errors = read_errors(errors)
         self.may_show_form = form and not app  # a host shows only one app for a tool
@@ -75,7 +74,11 @@ class Tool(FunctionHandler[P, R]):
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
             self.is_app_only = bool(visibility) and "model" not in visibility
-            self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
+            self._meta = tool_options.add_app(self._meta, app, visibility)
+        if annotations is not None:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
+
+            self._annotations = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
         signature = self._signature
         parameters = signature.client_parameters
         self._arguments: Arguments | RawArguments
@@ -86,12 +89,6 @@ class Tool(FunctionHandler[P, R]):
         self.header_arguments = header_parameters.find(self._arguments.schema)
         self._returns_content_list = return_types.returns_content_list(signature.returns)
         self._output = _read_output(output_schema, signature.returns)
-        self._entry["inputSchema"] = self._arguments.schema
-        self._entry["outputSchema"] = self._output.schema if self._output else None
-        if annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
-
-            self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
 
     def _check_task(self) -> None:
         if not callable(self.task) and self.task not in TASK_SUPPORT:
@@ -102,19 +99,22 @@ class Tool(FunctionHandler[P, R]):
             raise TypeError(message)
 
     def _check_single_use(self) -> None:
-        if self.single_use is None:
-            return
-        if self.single_use not in get_args(RepeatPolicy):
+        if self.single_use not in (None, *get_args(RepeatPolicy)):
             message = f'single_use is "replay" or "reject", not {self.single_use!r}'
             raise TypeError(message)
-        if not self.needs_state:
+        if self.single_use and not self.needs_state:
             message = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
             raise TypeError(message)
         # A repeated request is recognized by its state. The first request of a call has none, so its round ends before
         # the first step, without a question, and the client repeats it with a state.
-        if self.max_sheds == 0:
+        if self.single_use and self.max_sheds == 0:
             message = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
             raise TypeError(message)
+
+    def describe_kind(self) -> dict[str, Any]:
+        """Write the schemas of the arguments and of the structured content."""
+        output_schema = self._output.schema if self._output else None
+        return {"inputSchema": self._arguments.schema, "outputSchema": output_schema}
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`.
@@ -137,10 +137,6 @@ class Tool(FunctionHandler[P, R]):
             self._check_output(self._output, result)
         return result
 
-    def error_result(self, text: str) -> dict[str, Any]:
-        """Write a result that reports an error to the model (server/tools, "Tool execution errors")."""
-        return results.tool_error(text)
-
     def task_support(self, params: Mapping[str, Any]) -> TaskSupport | None:
         """Decide whether a call may or must become a task; None if it may not.
 
@@ -152,6 +148,12 @@ class Tool(FunctionHandler[P, R]):
             rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
             raise DeveloperError(rule, name=self.name, decided=decided)
         return decided
+
+    def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
+        """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
+        arguments = self.bind(params)  # a function without questions needs this too: wrong arguments begin no task
+        if self._signature.injection:
+            self._signature.injection.ask_questions(arguments, round_)
 
     def _check_output(self, output: JsonType, result: Mapping[str, Any]) -> None:
         """Check the structured content of a result.

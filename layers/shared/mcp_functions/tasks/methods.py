@@ -20,6 +20,7 @@ from mcp_functions import observability
 from mcp_functions.http import access_tokens
 from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, UnknownTask
 from mcp_functions.protocol.messages import complete, is_dict_of
+from mcp_functions.protocol.results import tool_error
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.seal.binding import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
@@ -100,10 +101,10 @@ class Tasks:
             task_id = self.store.create(task, owner)
         except TooManyTasks:
             most = self._settings.max_open_tasks
-            return tool.error_result(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
+            return tool_error(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
-            return tool.error_result("The call has more data than a task can keep. Call with less.")
+            return tool_error("The call has more data than a task can keep. Call with less.")
         return {"resultType": "task", **_description(task_id, task, task.created)}
 
     def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:

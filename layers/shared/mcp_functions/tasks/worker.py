@@ -30,6 +30,7 @@ from mcp_functions.protocol.errors import (
     is_ctrl_c,
 )
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.protocol.results import tool_error
 from mcp_functions.rounds.audit import audit_record
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
@@ -196,7 +197,7 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
             return None
         from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": tool.error_result(channels.not_asked(tool, round_.requests, missing))}
+        return {"result": tool_error(channels.not_asked(tool, round_.requests, missing))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
         if _must_run_again(error):
             raise
@@ -213,7 +214,7 @@ def _error_outcome(tool: Tool[..., Any], error: BaseException) -> dict[str, Any]
     notes = observability.current()
     if isinstance(error, ItemTooLarge):
         notes.reason = error.reason  # the author reads the reason in the log
-        return {"result": tool.error_result("This call has more data than a task can keep. Answer more briefly.")}
+        return {"result": tool_error("This call has more data than a task can keep. Answer more briefly.")}
     if isinstance(error, Crash):
         return {"result": crash_result(tool, error)}
     if isinstance(error, McpError):

@@ -170,7 +170,7 @@ def _without_event_loop(answer: Callable[[], Event]) -> Event:
 def _find_variable(handler: LambdaFunction) -> dict[str, str]:
     """Return the module, the file and the variable of what `serve` returned, by the modules of its tools."""
     for tool in handler.handlers:
-        module = sys.modules.get(tool.function.__module__)
+        module = sys.modules.get(tool.__module__)
         if module is None or module.__file__ is None:
             continue
         for variable, value in vars(module).items():
