@@ -15,8 +15,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from mcp_functions.http import responses
-from mcp_functions.oauth import errors
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
@@ -54,10 +53,10 @@ SERVER_FAULT = 500
 UNAVAILABLE = 503
 # HTTP status -> error code of OAuth, and its description. Any other status from 400 on has UNREADABLE.
 FAILURES = {
-    SERVER_FAULT: (errors.SERVER_ERROR, "the server failed"),
-    UNAVAILABLE: (errors.TEMPORARILY_UNAVAILABLE, "try again in a moment"),
+    SERVER_FAULT: (ErrorCode.SERVER_ERROR, "the server failed"),
+    UNAVAILABLE: (ErrorCode.TEMPORARILY_UNAVAILABLE, "try again in a moment"),
 }
-UNREADABLE = (errors.INVALID_REQUEST, "the request cannot be read")
+UNREADABLE = (ErrorCode.INVALID_REQUEST, "the request cannot be read")
 
 
 def json(status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:

@@ -17,9 +17,9 @@ import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from mcp_functions.oauth import answers, consent_page, errors, redirects
+from mcp_functions.oauth import answers, consent_page, redirects
 from mcp_functions.oauth.browsers import consent_name, new_browser
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def _find_client(request: OAuthRequest, services: Services) -> Client:
     """Return the client of a request. Its redirect URI and `state` are checked, so an error may be sent there."""
     client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
     if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
-        raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "redirect_uri is not registered for this client")
     if not re.fullmatch(STATE, request.parameters.get("state", "")):  # a client ignores a response without its `state`
-        raise OAuthError(errors.INVALID_REQUEST, "state is too long, or not in ASCII")
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "state is too long, or not in ASCII")
     return client
 
 
@@ -108,16 +108,16 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     headers = request.http.headers
     fetch_site = headers.get("sec-fetch-site", "same-origin")  # older browsers do not send it
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
-        raise OAuthError(errors.INVALID_REQUEST, "the form comes from another site", status=403)
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "the form comes from another site", status=403)
     browser = services.browsers.recognise(request)
     if browser is None:
-        raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "the browser sent no cookie", status=403)
     claims = services.values.open(CONSENT, request.parameters.get("request", ""), request.caller_id, (browser.digest,))
     if claims is None:
-        raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or was shown too long ago")
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "the page was not shown to this browser, or was shown too long ago")
     sign_in = SignIn.of(claims)
     if request.parameters.get("decision") != "allow":
-        denied = OAuthError(errors.ACCESS_DENIED, "the user did not consent")
+        denied = OAuthError(ErrorCode.ACCESS_DENIED, "the user did not consent")
         return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
     cookies = []
     if sign_in.consent and request.parameters.get("remember") == "yes":
@@ -169,15 +169,15 @@ def answer_url(redirect: str, state: str, answer: Mapping[str, str], settings: F
 def _check_request(client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
     """Check a request whose client and redirect URI are known; its errors go to the client."""
     if "request" in parameters or "request_uri" in parameters:
-        raise OAuthError(errors.REQUEST_NOT_SUPPORTED, "request objects are not supported")
+        raise OAuthError(ErrorCode.REQUEST_NOT_SUPPORTED, "request objects are not supported")
     if parameters.get("response_type") != "code":
-        raise OAuthError(errors.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code is supported")
+        raise OAuthError(ErrorCode.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code is supported")
     if parameters.get("response_mode", "query") != "query":
-        raise OAuthError(errors.INVALID_REQUEST, "only response_mode=query is supported")
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "only response_mode=query is supported")
     challenge = parameters.get("code_challenge", "")
     # RFC 9700, 2.1.1. Without PKCE a stolen code is enough, and with the method "plain" the challenge is the verifier.
     if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
-        raise OAuthError(errors.INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
     check_resource(parameters, settings)
     scope = _scope(parameters.get("scope", ""), settings)
     redirect = parameters["redirect_uri"]
@@ -211,22 +211,22 @@ def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> No
     if not urlsplit(settings.resource).path:
         accepted.add(f"{settings.resource}/")
     if resource not in accepted:
-        raise OAuthError(errors.INVALID_TARGET, "the resource is not this server's")
+        raise OAuthError(ErrorCode.INVALID_TARGET, "the resource is not this server's")
 
 
 def _scope(text: str, settings: FrontSettings) -> str:
     """Return the scope that a client asks for, each name once; all scopes of this server if it names none."""
     if len(text) > MAX_SCOPE_CHARS:
-        raise OAuthError(errors.INVALID_SCOPE, "scope is too long")
+        raise OAuthError(ErrorCode.INVALID_SCOPE, "scope is too long")
     supported = settings.common.scopes_supported
     names = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
     if not set(names).issubset(supported):
-        raise OAuthError(errors.INVALID_SCOPE, "a scope is not one of this server's")
+        raise OAuthError(ErrorCode.INVALID_SCOPE, "a scope is not one of this server's")
     return " ".join(names or supported)
 
 
 def _prompt(text: str) -> str:
     names = text.split()
     if "none" in names:  # the front keeps no session, so it cannot know whether the user has signed in
-        raise OAuthError(errors.INTERACTION_REQUIRED, "this server always shows a page")
+        raise OAuthError(ErrorCode.INTERACTION_REQUIRED, "this server always shows a page")
     return " ".join(name for name in names if name in PROMPTS)

@@ -15,10 +15,10 @@ import hmac
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_plus
 
-from mcp_functions.oauth import errors, json_web_tokens
+from mcp_functions.oauth import json_web_tokens
 from mcp_functions.oauth.client_metadata import BASIC, NONE, POST, PRIVATE_KEY, SECRET_METHODS
 from mcp_functions.oauth.clients import hash_secret
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ def authenticate(request: OAuthRequest, clients: Clients, audiences: set[str], n
     client = clients.find(credentials.client_id, request.caller_id)
     # Otherwise a thief of the id could choose "none" for a client that registered a key or a secret.
     if credentials.method != client.method:
-        raise OAuthError(errors.INVALID_CLIENT, "the client authenticates by another method than it registered")
+        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client authenticates by another method than it registered")
     if client.method in SECRET_METHODS:
         digest = hash_secret(credentials.secret)
         if not hmac.compare_digest(digest, client.secret_digest):
-            raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
+            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's secret is wrong")
     if client.method == PRIVATE_KEY:
         keys = clients.keys(client, request.caller_id)
         _check_assertion(request.parameters["client_assertion"], client, keys, audiences, now)
@@ -75,15 +75,15 @@ def _credentials(request: OAuthRequest) -> Credentials:
     header = request.http.headers.get("authorization", "")
     given = [bool(header), "client_secret" in form, "client_assertion" in form]
     if given.count(True) > 1:  # "The client MUST NOT use more than one authentication method in each request."
-        raise OAuthError(errors.INVALID_REQUEST, "the request has more than one way of client authentication")
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "the request has more than one way of client authentication")
     if header:
         client_id, secret = _read_basic(header)
         if form.get("client_id", client_id) != client_id:
-            raise OAuthError(errors.INVALID_REQUEST, "the request names two clients")
+            raise OAuthError(ErrorCode.INVALID_REQUEST, "the request names two clients")
         return Credentials(BASIC, client_id, secret)
     if "client_assertion" in form:
         if form.get("client_assertion_type") != ASSERTION:
-            raise OAuthError(errors.INVALID_CLIENT, "client_assertion_type is not that of a JWT")
+            raise OAuthError(ErrorCode.INVALID_CLIENT, "client_assertion_type is not that of a JWT")
         return Credentials(PRIVATE_KEY, form.get("client_id") or _subject(form))
     if "client_secret" in form:
         return Credentials(POST, form.get("client_id", ""), form["client_secret"])
@@ -92,7 +92,7 @@ def _credentials(request: OAuthRequest) -> Credentials:
 
 def _read_basic(header: str) -> tuple[str, str]:
     """Return the client id and the secret of an Authorization header."""
-    malformed = OAuthError(errors.INVALID_CLIENT, "the Authorization header is not Basic authentication")
+    malformed = OAuthError(ErrorCode.INVALID_CLIENT, "the Authorization header is not Basic authentication")
     scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         raise malformed
@@ -111,7 +111,7 @@ def _subject(form: Mapping[str, str]) -> str:
     try:
         claims = json_web_tokens.claims_of(form["client_assertion"])
     except BadToken:
-        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is malformed") from None
+        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion is malformed") from None
     return str(claims.get("sub", ""))
 
 
@@ -120,21 +120,21 @@ def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], au
     try:
         claims = json_web_tokens.verify(assertion, keys)
     except BadToken:
-        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is not signed by a key of the client") from None
+        raise OAuthError(ErrorCode.INVALID_CLIENT, "no key of the client has signed the client assertion") from None
     if claims.get("iss") != client.id or claims.get("sub") != client.id:
-        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is about another client")
+        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion is about another client")
     audience = claims.get("aud")
     named = audience if isinstance(audience, list) else [audience]
     if not any(isinstance(name, str) and name in audiences for name in named):
-        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is for another server")
+        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion is for another server")
     _check_expiry(claims.get("exp"), now)
 
 
 def _check_expiry(expires: object, now: float) -> None:
     """Check `exp` of an assertion, in unix seconds."""
     if not isinstance(expires, int):
-        raise OAuthError(errors.INVALID_CLIENT, "the client assertion has no expiry")
+        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion has no expiry")
     if expires <= now - SKEW_SECONDS:
-        raise OAuthError(errors.INVALID_CLIENT, "the client assertion has expired")
+        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion has expired")
     if expires > now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
-        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is valid for too long")
+        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion is valid for too long")

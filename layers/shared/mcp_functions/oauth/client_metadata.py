@@ -9,8 +9,8 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.oauth import errors, redirects
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth import redirects
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.safe_fetch import may_be_fetched
 from mcp_functions.protocol.json_writer import base64url, dumps_ascii
 
@@ -85,10 +85,10 @@ def read(metadata: object, client_id: str = "") -> Client:
         OAuthError: the metadata is not that of a client that can sign in here.
     """
     if not isinstance(metadata, dict):
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "the metadata is not a JSON object")
+        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "the metadata is not a JSON object")
     method = metadata.get("token_endpoint_auth_method", NONE)
     if method not in METHODS:
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
+        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
     _check_flow(metadata)
     key_fields = _key_fields(metadata) if method == PRIVATE_KEY else {}
     return Client(
@@ -105,18 +105,18 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
     for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
         offered = metadata.get(name, [needed])
         if not isinstance(offered, list) or needed not in offered:
-            raise OAuthError(errors.INVALID_CLIENT_METADATA, "only the authorization code flow is supported")
+            raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "only the authorization code flow is supported")
 
 
 def _redirect_uris(uris: object) -> tuple[str, ...]:
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
-        raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
+        raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
     characters = sum(len(uri) for uri in uris)
     if len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS:
-        raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris are too many or too long")
+        raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, "redirect_uris are too many or too long")
     if not all(redirects.may_be_registered(uri) for uri in uris):
         description = "a redirect URI must be https, http on loopback, or an application's own scheme, without fragment"
-        raise OAuthError(errors.INVALID_REDIRECT_URI, description)
+        raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, description)
     return tuple(uris)
 
 
@@ -134,13 +134,13 @@ def _key_fields(metadata: Mapping[str, Any]) -> dict[str, Any]:
     keys = metadata.get("jwks")
     url = metadata.get("jwks_uri")
     if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, 2)
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
+        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
     if url is not None:
         if not isinstance(url, str) or not may_be_fetched(url):
-            raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name")
+            raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name")
         return {"keys_url": url}
     if not isinstance(keys, dict) or not isinstance(keys.get("keys"), list):
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is not a JWK set")
+        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "jwks is not a JWK set")
     if len(dumps_ascii(keys)) > MAX_JWKS_CHARS:
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is too long: use jwks_uri")
+        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "jwks is too long: use jwks_uri")
     return {"keys": {"keys": keys["keys"]}}
