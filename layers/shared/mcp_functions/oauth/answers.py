@@ -145,7 +145,7 @@ def failed(error: McpError, http: HttpRequest) -> Response:
 
 def _error(error: OAuthError, headers: Mapping[str, str]) -> Response:
     """Make the response to a client (RFC 6749, section 5.2)."""
-    return json(error.status, {"error": error.code, "error_description": error.description}, headers)
+    return json(error.status, error.parameters(), headers)
 
 
 def _error_page(status: int) -> Response:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_plus
 
 from mcp_functions.oauth import json_web_tokens
-from mcp_functions.oauth.client_metadata import BASIC, NONE, POST, PRIVATE_KEY, SECRET_METHODS
+from mcp_functions.oauth.client_metadata import SECRET_METHODS, AuthMethod
 from mcp_functions.oauth.clients import hash_secret
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
@@ -36,7 +36,7 @@ SKEW_SECONDS = 60  # the clock of a client may differ by this
 class Credentials(NamedTuple):
     """The credentials of a request, not checked yet."""
 
-    method: str  # one of client_metadata.METHODS
+    method: AuthMethod
     client_id: str
     secret: str = ""  # the client's secret; "" if the method needs none
 
@@ -63,7 +63,7 @@ def authenticate(request: OAuthRequest, clients: Clients, audiences: set[str], n
         digest = hash_secret(credentials.secret)
         if not hmac.compare_digest(digest, client.secret_digest):
             raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's secret is wrong")
-    if client.method == PRIVATE_KEY:
+    if client.method == AuthMethod.PRIVATE_KEY:
         keys = clients.keys(client, request.caller_id)
         _check_assertion(request.parameters["client_assertion"], client, keys, audiences, now)
     return client
@@ -80,14 +80,14 @@ def _credentials(request: OAuthRequest) -> Credentials:
         client_id, secret = _read_basic(header)
         if form.get("client_id", client_id) != client_id:
             raise OAuthError(ErrorCode.INVALID_REQUEST, "the request names two clients")
-        return Credentials(BASIC, client_id, secret)
+        return Credentials(AuthMethod.BASIC, client_id, secret)
     if "client_assertion" in form:
         if form.get("client_assertion_type") != ASSERTION:
             raise OAuthError(ErrorCode.INVALID_CLIENT, "client_assertion_type is not that of a JWT")
-        return Credentials(PRIVATE_KEY, form.get("client_id") or _subject(form))
+        return Credentials(AuthMethod.PRIVATE_KEY, form.get("client_id") or _subject(form))
     if "client_secret" in form:
-        return Credentials(POST, form.get("client_id", ""), form["client_secret"])
-    return Credentials(NONE, form.get("client_id", ""))
+        return Credentials(AuthMethod.POST, form.get("client_id", ""), form["client_secret"])
+    return Credentials(AuthMethod.NONE, form.get("client_id", ""))
 
 
 def _read_basic(header: str) -> tuple[str, str]:

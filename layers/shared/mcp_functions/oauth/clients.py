@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.oauth import client_metadata, redirects
-from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRET_METHODS, Client
+from mcp_functions.oauth.client_metadata import SECRET_METHODS, Client
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
 from mcp_functions.observability import lines
@@ -23,7 +23,7 @@ from mcp_functions.observability import lines
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.oauth.safe_fetch import SafeFetch
+    from mcp_functions.oauth.document_cache import DocumentCache
     from mcp_functions.oauth.settings import FrontSettings
 
 UNKNOWN = "the client is unknown: register again"
@@ -32,7 +32,7 @@ UNKNOWN = "the client is unknown: register again"
 class Clients:
     """Finds clients by their ids, and registers new ones."""
 
-    def __init__(self, settings: FrontSettings, values: SealedValues, documents: SafeFetch) -> None:
+    def __init__(self, settings: FrontSettings, values: SealedValues, documents: DocumentCache) -> None:
         """Keep the arguments; no client is looked up.
 
         Args:
@@ -61,7 +61,7 @@ class Clients:
         if not names.isdisjoint(self._settings.blocked_clients):
             raise OAuthError(ErrorCode.INVALID_CLIENT, "the client is blocked")
         client = self._look_up(client_id, caller_id)
-        # `register` has checked this already, but the operator may have blocked the host after it.
+        # `create` has checked this already, but the operator may have blocked the host after it.
         if self._leads_to_blocked_host(client):
             raise OAuthError(ErrorCode.INVALID_CLIENT, "the host of a redirect URI is blocked")
         return client
@@ -79,8 +79,8 @@ class Clients:
             raise OAuthError(ErrorCode.INVALID_CLIENT, "the keys of the client cannot be fetched")
         return keys
 
-    def register(self, metadata: object) -> tuple[Client, str]:
-        """Register a client, and return it with its secret ("" if it has none).
+    def create(self, metadata: object) -> tuple[Client, str]:
+        """Return a new client, and its secret ("" if it has none). Nothing is stored: the id holds the metadata.
 
         Raises:
             OAuthError: the metadata is not that of a client that can sign in here.
@@ -149,7 +149,7 @@ class Clients:
             raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's metadata document has another client_id")
         client = client_metadata.read(document, url)
         # "The client_secret … MUST NOT be used": everybody can read the document.
-        if client.method not in {NONE, PRIVATE_KEY} or "client_secret" in document:
+        if client.method in SECRET_METHODS or "client_secret" in document:
             raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "a metadata document cannot have a shared secret")
         return client._replace(site=_site(url))
 

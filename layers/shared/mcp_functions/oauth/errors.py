@@ -47,6 +47,10 @@ class OAuthError(Exception):
         self.description = description
         self.status = 401 if code == ErrorCode.INVALID_CLIENT else status
 
+    def parameters(self) -> dict[str, str]:
+        """Return the members of a JSON response, or the parameters of a redirect (RFC 6749, 4.1.2.1 and 5.2)."""
+        return {"error": self.code, "error_description": self.description}
+
     def note(self) -> None:
         """Note the description for the log line of the request."""
         observability.current().conclude("refused", self.description)

@@ -24,10 +24,10 @@ from mcp_functions.oauth.browsers import Browsers
 from mcp_functions.oauth.caller_budgets import FETCHES, REFUSALS, CallerBudgets
 from mcp_functions.oauth.client_secret import ClientSecret
 from mcp_functions.oauth.clients import Clients
+from mcp_functions.oauth.document_cache import DocumentCache
 from mcp_functions.oauth.provider import Provider
 from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.request import read as read_request
-from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
 from mcp_functions.oauth.settings import read as read_settings
 from mcp_functions.protocol.errors import FunctionStopped
@@ -171,7 +171,7 @@ def make_services(
     values = SealedValues(seals, now)
     secret = ClientSecret(settings.secret_arn, now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
-    documents = SafeFetch(now, CallerBudgets(FETCHES, now), network)
+    documents = DocumentCache(now, CallerBudgets(FETCHES, now), network)
     return Services(
         settings=settings,
         values=values,

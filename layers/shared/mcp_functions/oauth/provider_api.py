@@ -39,7 +39,7 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the metadata must have these
 GRANT_REFUSED = "the provider refused the code or the refresh token: it was used, was revoked, or has expired"
 # The provider's error -> the error and its description for the client.
-REFUSALS = {
+REFUSALS: dict[str, tuple[str, str]] = {
     ErrorCode.INVALID_GRANT: (ErrorCode.INVALID_GRANT, GRANT_REFUSED),
     # The code is malformed. The operator has nothing to mend: a browser may bring any text to /callback as the code.
     ErrorCode.INVALID_REQUEST: (ErrorCode.INVALID_GRANT, GRANT_REFUSED),

@@ -123,7 +123,7 @@ class Issuer:
         try:
             return handler(request)
         except OAuthError as error:
-            return json_response(400, {"error": error.code, "error_description": error.description}, NO_STORE)
+            return json_response(400, error.parameters(), NO_STORE)
 
     def _metadata(self, _request: HttpRequest) -> HttpResponse:
         metadata = {
@@ -148,7 +148,8 @@ class Issuer:
 
     def _register(self, request: HttpRequest) -> HttpResponse:
         metadata = client_metadata.read(_read_json(request))
-        client = metadata._replace(id=self._grants.register(metadata.redirect_uris), method=client_metadata.NONE)
+        client_id = self._grants.register(metadata.redirect_uris)
+        client = metadata._replace(id=client_id, method=client_metadata.AuthMethod.NONE)
         return json_response(201, registration.describe(client, "", int(self._now())), NO_STORE)
 
     def _authorize(self, request: HttpRequest) -> HttpResponse:
@@ -162,11 +163,11 @@ class Issuer:
         try:
             answer = {"code": self._issue_code(parameters)}
         except OAuthError as error:
-            answer = {"error": error.code, "error_description": error.description}
+            answer = error.parameters()
         answer["iss"] = self.url
         if "state" in parameters:
             answer["state"] = parameters["state"]
-        return HttpResponse(302, (("location", redirects.with_answer(redirect_uri, answer)), NO_STORE))
+        return HttpResponse(302, (("location", redirects.with_parameters(redirect_uri, answer)), NO_STORE))
 
     def _issue_code(self, parameters: Mapping[str, str]) -> str:
         if parameters.get("response_type") != "code":
