@@ -45,13 +45,11 @@ def receive(request: OAuthRequest, services: Services) -> Response:
         raise OAuthError(ErrorCode.INVALID_REQUEST, "this browser did not start the sign-in, or did so too long ago")
     services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
-    response = _response_parameters(sign_in, claims["seed"], parameters, services)
+    response = _make_response(sign_in, claims["seed"], parameters, services)
     return answers.redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))
 
 
-def _response_parameters(
-    sign_in: SignIn, seed: str, parameters: Mapping[str, str], services: Services
-) -> dict[str, str]:
+def _make_response(sign_in: SignIn, seed: str, parameters: Mapping[str, str], services: Services) -> dict[str, str]:
     """Return the parameters for the client: the front's code, or an error, which is logged."""
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(PROVIDER_CODE, code):

@@ -151,7 +151,7 @@ class Provider:
         now = self._now()
         # A bad token is the operator's problem. As BadToken or Unauthorized it would look like the client's.
         try:
-            claims = json_web_tokens.claims_of(token)
+            claims = json_web_tokens.unverified_claims(token)
             access_tokens.check_claims(claims, {}, self._settings.common, now)
         except BadToken:
             raise Misconfigured(reason="provider:access_token_is_no_jwt") from None

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -39,7 +40,6 @@ URL = rf"""(?x)
 """
 FETCH_SECONDS = 3.0  # the time limit for name, connection, handshake and response together
 MAX_BYTES = 5 * 1024  # the largest document
-OK = 200
 
 
 def _resolve_host(host: str) -> list[str]:
@@ -74,7 +74,7 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     public = _public_addresses(allowed["host"], network, deadline)
     connection = _open(allowed["host"], public, network, deadline)
     response = https.exchange(connection, allowed["target"], MAX_BYTES)
-    if response.status != OK:  # a redirect is refused too, because nothing has checked where it leads
+    if response.status != HTTPStatus.OK:  # a redirect is refused too, because nothing has checked where it leads
         raise NoAnswer
     return https.read_json(response)
 

@@ -40,7 +40,7 @@ def issue(request: OAuthRequest, services: Services) -> Response:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
-    client = _find_client(request, "/token", services)
+    client = authenticate(request, "/token", services)
     check_resource(request.parameters, services.settings)
     grant = request.parameters.get("grant_type")
     if grant == "authorization_code":
@@ -57,7 +57,7 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
-    client = _find_client(request, "/revoke", services)
+    client = authenticate(request, "/revoke", services)
     token = request.parameters.get("token")
     if token is None:
         raise OAuthError(ErrorCode.INVALID_REQUEST, "token is missing")
@@ -69,12 +69,6 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
     with services.refusal_budget.charged_if_refused(request.caller_id):
         services.provider.api.revoke(claims["token"])
     return answers.json(200, {})
-
-
-def _find_client(request: OAuthRequest, endpoint: str, services: Services) -> Client:
-    """Return the client that sent a request. Its assertion, if it has one, names the issuer or the endpoint."""
-    issuer = services.settings.url
-    return authenticate(request, services.clients, {issuer, f"{issuer}{endpoint}"}, services.now())
 
 
 def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
