@@ -187,10 +187,10 @@ class Conversations:
         missing = missing_capabilities(questions.values(), call.request.capabilities)
         if not missing:
             return result
-        from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
 
         is_of_2025 = META_CLIENT_REVISION in call.request.params["_meta"]
-        return call.handler.error_result(channels.not_asked(call.handler, questions, missing, earlier=is_of_2025))
+        return call.handler.error_result(unasked.explain(call.handler, questions, missing, is_of_2025=is_of_2025))
 
     def _run_function(self, call: _Call) -> dict[str, Any]:
         """Run the author's function. Return its result, or a result with its questions."""
@@ -287,4 +287,4 @@ def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> 
         return True
     from mcp_functions.apps import hosts  # noqa: PLC0415 - only for clients without elicitation
 
-    return hosts.carries_empty_rounds(meta, request.capabilities)
+    return hosts.continues_calls(meta, request.capabilities)
