@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import channels, unasked
-from mcp_functions.apps.question_texts import describe_request
 from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import ToolError
 
@@ -98,7 +97,7 @@ def _for_app(
         "expires": asked_ms + handler.answer_within * 1000,
     }
     if questions:
-        asks = " / ".join(map(describe_request, questions.values()))
+        asks = " / ".join(map(unasked.describe_request, questions.values()))
         text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
     else:
         text = f"{STILL_AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
@@ -109,7 +108,7 @@ def _for_model(handler: channels.AskingHandler, questions: Mapping[str, JSONObje
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
     call = f'call {handler.name}{channels.MODEL.suffix} with "state": "{state}"'
     if questions:
-        asks = " / ".join(f"{key}: {describe_request(question)}" for key, question in questions.items())
+        asks = " / ".join(f"{key}: {unasked.describe_request(question)}" for key, question in questions.items())
         text = (
             f"Not finished yet: this tool asks the user: {asks}. {ONLY_THE_USER} "
             f'When the user has answered, {call} and "answers": for each key its "action" ("accept", "decline" or '

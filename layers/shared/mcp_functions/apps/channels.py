@@ -52,10 +52,7 @@ MODEL = Channel(answered_by="model", suffix="-answer", label=b"ks1/words", metho
 
 
 def choose(
-    handler: AskingHandler,
-    questions: Mapping[str, JSONObject],
-    declared: Mapping[str, Any],
-    last: Channel | None,
+    handler: AskingHandler, questions: Mapping[str, JSONObject], declared: Mapping[str, Any], last: Channel | None
 ) -> Channel | None:
     """Choose the channel for the questions of one round; None if the user cannot be asked.
 

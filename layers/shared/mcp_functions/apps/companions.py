@@ -27,6 +27,46 @@ if TYPE_CHECKING:
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
+
+ANSWER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "action": {"type": "string", "enum": ["accept", "decline", "cancel"]},
+        "content": {"type": "object", "description": "The filled-in fields, if the user accepts"},
+    },
+    "required": ["action"],
+}
+MODEL_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "state": {"type": "string", "description": "As the pending result has it, unchanged"},
+        "answers": {"type": "object", "description": "By the question's key", "additionalProperties": ANSWER_SCHEMA},
+    },
+    "required": ["state"],
+}
+CHECK_SCHEMA = {"type": "boolean", "description": "Only ask whether the state can still be used"}
+FORM_SCHEMA = {**MODEL_SCHEMA, "properties": {**MODEL_SCHEMA["properties"], "check": CHECK_SCHEMA}}
+
+
+def form_companion(tool: str) -> dict[str, Any]:
+    """Write the entry of the companion that the form of a tool calls."""
+    return {
+        "name": f"{tool}{APP.suffix}",
+        "description": f"Takes the answers that a person gives in the form of {tool}. Only the form calls it.",
+        "inputSchema": FORM_SCHEMA,
+        "_meta": {"ui": {"visibility": ["app"]}},
+    }
+
+
+def model_companion(tool: str) -> dict[str, Any]:
+    """Write the entry of the companion that the model calls."""
+    text = (
+        f"Continue a call of {tool} that is not finished. Pass on what the user has answered, in the user's "
+        f"place never, and only after {tool} has asked and the user has replied."
+    )
+    return {"name": f"{tool}{MODEL.suffix}", "description": text, "inputSchema": MODEL_SCHEMA}
+
+
 ARGUMENTS = "call"  # the member of the sealed record with the arguments of the first call
 
 
@@ -92,7 +132,7 @@ def open_call(
 
 
 def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
-    """Read the state, the answers and `check`, which have the schemas of `companion_entries`.
+    """Read the state, the answers and `check`, as the schemas have them.
 
     Raises:
         InvalidParams: one of them has the wrong type, or there is no state.

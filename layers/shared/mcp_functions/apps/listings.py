@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import form
-from mcp_functions.apps.companion_entries import form_companion, model_companion
+from mcp_functions.apps.companions import form_companion, model_companion
 from mcp_functions.apps.hosts import continues_calls
 from mcp_functions.protocol.constants import APP_FORM_URI, META_CLIENT_CAPABILITIES
 from mcp_functions.protocol.messages import shows_apps, shows_forms

@@ -14,8 +14,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps.question_texts import describe_request
-from mcp_functions.apps.unasked import unfinished_text
+from mcp_functions.apps.unasked import describe_request, unfinished_text
 from mcp_functions.legacy import responses, revisions, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (

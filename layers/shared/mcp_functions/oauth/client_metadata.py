@@ -73,8 +73,7 @@ def read(metadata: object, client_id: str = "") -> Client:
     if method not in list(AuthMethod):
         raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
     _check_flow(metadata)
-    needs_keys = method == AuthMethod.PRIVATE_KEY
-    keys, keys_url = _read_keys(metadata) if needs_keys else (None, "")
+    keys, keys_url = _read_keys(metadata) if method == AuthMethod.PRIVATE_KEY else (None, "")
     return Client(
         id=client_id,
         name=read_name(metadata.get("client_name")),

@@ -8,8 +8,7 @@ MAX_CHARS = 80
 # Characters that change the direction of a text or cannot be seen: a name with them could look like another name.
 # They are control characters, Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt), and a few others.
 INVISIBLE = (
-    r"["
-    r"\u0000-\u001f\u007f-\u009f"  # control characters
+    r"[\u0000-\u001f\u007f-\u009f"  # control characters
     r"\u00ad\u034f\u061c"  # soft hyphen, combining grapheme joiner, Arabic letter mark
     r"\u115f\u1160\u3164\uffa0"  # Hangul fillers
     r"\u17b4\u17b5\u180b-\u180f"  # inherent vowels of Khmer; selectors and separators of Mongolian
@@ -17,8 +16,7 @@ INVISIBLE = (
     r"\u2060-\u206f\u2800"  # word joiner, invisible operators, isolates of direction; blank pattern of Braille
     r"\ufe00-\ufe0f\U000e0000-\U000e0fff"  # selectors of variation, tags
     r"\ufeff\ufff0-\ufffb"  # byte order mark, unassigned characters, interlinear annotation
-    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # format controls of shorthand and of musical notation
-    r"]"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"  # format controls of shorthand and of musical notation
 )
 
 

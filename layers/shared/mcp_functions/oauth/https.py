@@ -17,19 +17,13 @@ if TYPE_CHECKING:
 
     from mcp_functions.aws.connection import Connection, Response
 
-USER_AGENT = "mcp-functions"
-
 
 class NoAnswer(Exception):
     """No usable response arrived. It has no text, because a text could quote the response."""
 
 
 def exchange(
-    connection: Connection,
-    target: str,
-    limit: int,
-    headers: Mapping[str, str] | None = None,
-    body: bytes | None = None,
+    connection: Connection, target: str, limit: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> Response:
     """Send a request, read its response and close the connection.
 
@@ -44,7 +38,7 @@ def exchange(
         NoAnswer: the response did not arrive in time, or is over the limit.
     """
     method = "GET" if body is None else "POST"
-    sent = {"accept": "application/json", "user-agent": USER_AGENT, "connection": "close", **(headers or {})}
+    sent = {"accept": "application/json", "user-agent": "mcp-functions", "connection": "close", **(headers or {})}
     try:
         connection.request(method, target, body, sent)
         response = read_response(connection, limit + 1)  # one byte more shows that the body is too large

@@ -74,10 +74,8 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
 def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
     """Redeem our code: `callback` has bound it to the client, its redirect URI and the resource."""
     form = request.parameters
-    redirect = form.get("redirect_uri", "")
-    resource = services.settings.resource
-    code = form.get("code", "")
-    claims = services.values.open(CODE, code, request.caller_id, client.id_digest, redirect, resource)
+    bound_to = (client.id_digest, form.get("redirect_uri", ""), services.settings.resource)
+    claims = services.values.open(CODE, form.get("code", ""), request.caller_id, *bound_to)
     if claims is None:
         raise OAuthError(ErrorCode.INVALID_GRANT, UNUSABLE_GRANT)
     _check_verifier(form.get("code_verifier", ""), claims["challenge"])
