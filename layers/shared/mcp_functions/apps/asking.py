@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject
 
 META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
-# Parts of the texts for the model.
-ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
-FORM_REPORTS = (
-    "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."
-)
-STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
 def choose_channel(
@@ -82,6 +76,14 @@ def write_result(
 def open_result() -> dict[str, Any]:
     """Write the result for a form that asks whether it can still be answered."""
     return {"content": [], "isError": False, "_meta": {META_FORM: {"status": "open"}}}
+
+
+# Parts of the texts for the model.
+ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
+FORM_REPORTS = (
+    "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."
+)
+STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
 def _for_app(

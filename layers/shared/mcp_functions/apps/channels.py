@@ -1,6 +1,6 @@
 """How a tool asks its user if the client cannot: through a form in the client's host, or through its model.
 
-Such a client does not declare elicitation. In each request, what it does declare decides:
+A client that can ask declares elicitation. What any other client declares in a request decides:
 
     MCP Apps                         APP     the host shows a form
     nothing for questions            MODEL   the model asks the user, and passes on the answers

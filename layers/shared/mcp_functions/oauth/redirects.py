@@ -38,9 +38,7 @@ LOOPBACK = rf"""(?x)
     (?P<origin> http:// (?: localhost | 127\.0\.0\.1 | \[::1\] ) )
     {PORT} {PATH_AND_QUERY}
 """
-OWN_SCHEME = rf"""(?x)
-    [a-z] [a-z0-9-]* (?: \. [a-z0-9-]+ )* :/ {CHARACTER}*
-"""
+OWN_SCHEME = rf"[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*:/{CHARACTER}*"
 # RFC 8252 (section 7.1) asks for a scheme that is a domain name in reverse order. These applications have none.
 SCHEMES_WITHOUT_DOT = {
     "claude", "cursor", "goose", "jetbrains", "kiro", "raycast", "vscode", "vscode-insiders", "vscodium", "warp",
