@@ -42,11 +42,11 @@ def name_of(purpose: Purpose) -> str:
 
 @pytest.mark.parametrize("purpose", PURPOSES, ids=name_of)
 def test_a_value_opens_for_its_own_purpose_alone(values: SealedValues, purpose: Purpose) -> None:
-    value = values.seal(purpose, {"a": 1}, ("bound",))
-    assert values.open(purpose, value, "ann", ("bound",)) == {"a": 1, "exp": Clock()() + purpose.lifetime_seconds}
+    value = values.seal(purpose, {"a": 1}, "bound")
+    assert values.open(purpose, value, "ann", "bound") == {"a": 1, "exp": Clock()() + purpose.lifetime_seconds}
     other_purposes = [other for other in PURPOSES if other is not purpose]
     for other in other_purposes:
-        assert values.open(other, value, "ann", ("bound",)) is None
+        assert values.open(other, value, "ann", "bound") is None
 
 
 def test_no_value_is_a_request_state() -> None:
@@ -72,8 +72,8 @@ def test_no_value_is_a_request_state() -> None:
     ],
 )
 def test_a_value_opens_only_with_all_that_it_was_bound_to(values: SealedValues, bound: tuple[str, ...]) -> None:
-    value = values.seal(sealed_values.CODE, {}, ("a", "b"))
-    assert values.open(sealed_values.CODE, value, "ann", bound) is None
+    value = values.seal(sealed_values.CODE, {}, "a", "b")
+    assert values.open(sealed_values.CODE, value, "ann", *bound) is None
 
 
 @pytest.mark.parametrize("purpose", PURPOSES, ids=name_of)
@@ -118,9 +118,9 @@ def test_the_vectors_have_the_claims_that_the_front_writes(
     values: list[SealedValue] = []
     seal = SealedValues.seal
 
-    def record(self: SealedValues, purpose: Purpose, claims: dict[str, object], binding: tuple[str, ...] = ()) -> str:
+    def record(self: SealedValues, purpose: Purpose, claims: dict[str, object], *binding: str) -> str:
         values.append(SealedValue(purpose, claims, binding))
-        return seal(self, purpose, claims, binding)
+        return seal(self, purpose, claims, *binding)
 
     monkeypatch.setattr(SealedValues, "seal", record)
     client = server.new_client()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import channels
+from mcp_functions.apps import channels, unasked
 from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import ToolError
 
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject
 
 META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
-# Parts of the texts for the model.
-ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
-FORM_REPORTS = (
-    "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."
-)
-STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
 def choose_channel(
@@ -51,14 +45,10 @@ def choose_channel(
         ToolError: the user cannot be asked, and the text tells the model what to do.
         MissingRequiredClientCapability: the handler cannot do without what the client lacks.
     """
-    declared = dict(request.capabilities)
-    if last_channel:  # the call keeps its channel, even if the client declares elicitation by now
-        declared.pop("elicitation", None)
-    chosen = channels.choose(handler, questions, declared)
-    is_other_channel = last_channel is not None and chosen is not last_channel
-    if chosen is None or is_other_channel or channels.is_required(handler, missing):
+    chosen = channels.choose(handler, questions, request.capabilities, last_channel)
+    if chosen is None or unasked.is_required(handler, missing):
         is_of_2025 = META_CLIENT_REVISION in request.params["_meta"]
-        raise ToolError(channels.not_asked(handler, questions, missing, earlier=is_of_2025))
+        raise ToolError(unasked.explain(handler, questions, missing, is_of_2025=is_of_2025))
     return chosen
 
 
@@ -88,6 +78,14 @@ def open_result() -> dict[str, Any]:
     return {"content": [], "isError": False, "_meta": {META_FORM: {"status": "open"}}}
 
 
+# Parts of the texts for the model.
+ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
+FORM_REPORTS = (
+    "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."
+)
+STILL_AT_WORK = "The work is not finished, and nothing is lost."
+
+
 def _for_app(
     handler: channels.AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
 ) -> dict[str, Any]:
@@ -101,7 +99,7 @@ def _for_app(
         "expires": asked_ms + handler.answer_within * 1000,
     }
     if questions:
-        asks = " / ".join(map(channels.describe_request, questions.values()))
+        asks = " / ".join(map(unasked.describe_request, questions.values()))
         text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
     else:
         text = f"{STILL_AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
@@ -112,7 +110,7 @@ def _for_model(handler: channels.AskingHandler, questions: Mapping[str, JSONObje
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
     call = f'call {handler.name}{channels.MODEL.suffix} with "state": "{state}"'
     if questions:
-        asks = " / ".join(f"{key}: {channels.describe_request(question)}" for key, question in questions.items())
+        asks = " / ".join(f"{key}: {unasked.describe_request(question)}" for key, question in questions.items())
         text = (
             f"Not finished yet: this tool asks the user: {asks}. {ONLY_THE_USER} "
             f'When the user has answered, {call} and "answers": for each key its "action" ("accept", "decline" or '

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps.channels import APP, CHANNELS
+from mcp_functions.apps.channels import APP, MODEL
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
 from mcp_functions.protocol.messages import is_dict_of, shows_apps
 from mcp_functions.seal.binding import bind_request, caller_id
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
-ARGUMENTS = "call"  # the member of the sealed record with the arguments of the first call
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -37,7 +36,7 @@ ANSWER_SCHEMA: dict[str, Any] = {
     },
     "required": ["action"],
 }
-INPUT_SCHEMA: dict[str, Any] = {
+MODEL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "state": {"type": "string", "description": "As the pending result has it, unchanged"},
@@ -45,13 +44,30 @@ INPUT_SCHEMA: dict[str, Any] = {
     },
     "required": ["state"],
 }
-FORM_SCHEMA: dict[str, Any] = {
-    **INPUT_SCHEMA,
-    "properties": {
-        **INPUT_SCHEMA["properties"],
-        "check": {"type": "boolean", "description": "Only ask whether the state can still be used"},
-    },
-}
+CHECK_SCHEMA = {"type": "boolean", "description": "Only ask whether the state can still be used"}
+FORM_SCHEMA = {**MODEL_SCHEMA, "properties": {**MODEL_SCHEMA["properties"], "check": CHECK_SCHEMA}}
+
+
+def form_companion(tool: str) -> dict[str, Any]:
+    """Write the entry of the companion that the form of a tool calls."""
+    return {
+        "name": f"{tool}{APP.suffix}",
+        "description": f"Takes the answers that a person gives in the form of {tool}. Only the form calls it.",
+        "inputSchema": FORM_SCHEMA,
+        "_meta": {"ui": {"visibility": ["app"]}},
+    }
+
+
+def model_companion(tool: str) -> dict[str, Any]:
+    """Write the entry of the companion that the model calls."""
+    text = (
+        f"Continue a call of {tool} that is not finished. Pass on what the user has answered, in the user's "
+        f"place never, and only after {tool} has asked and the user has replied."
+    )
+    return {"name": f"{tool}{MODEL.suffix}", "description": text, "inputSchema": MODEL_SCHEMA}
+
+
+ARGUMENTS = "call"  # the member of the sealed record with the arguments of the first call
 
 
 class CompanionCall(NamedTuple):
@@ -62,35 +78,17 @@ class CompanionCall(NamedTuple):
     is_check: bool  # True if the form only asks whether the state can still be used
 
 
-def describe(channel: Channel, tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the entry of a companion in `tools/list`.
-
-    Args:
-        channel: the companion's channel.
-        tool: the entry of the tool that asks.
-    """
-    name = f"{tool['name']}{channel.suffix}"
-    if channel is APP:
-        text = f"Takes the answers that a person gives in the form of {tool['name']}. Only the form calls it."
-        return {"name": name, "description": text, "inputSchema": FORM_SCHEMA, "_meta": {"ui": {"visibility": ["app"]}}}
-    text = (
-        f"Continue a call of {tool['name']} that is not finished. Pass on what the user has answered, in the user's "
-        f"place never, and only after {tool['name']} has asked and the user has replied."
-    )
-    return {"name": name, "description": text, "inputSchema": INPUT_SCHEMA}
-
-
 def channel_of(name: str, declared: Mapping[str, Any]) -> Channel:
     """Return the channel of a companion, by the suffix of its name.
 
     Raises:
         UnknownName: the client does not declare MCP Apps, so its list does not have the form's companion.
     """
-    _tool, _dash, suffix = name.rpartition("-")
-    channel = CHANNELS[f"-{suffix}"]
-    if channel is APP and not shows_apps(declared):
+    if not name.endswith(APP.suffix):
+        return MODEL
+    if not shows_apps(declared):
         raise UnknownName(message="Unknown tool")
-    return channel
+    return APP
 
 
 def bind(channel: Channel, audience: str, tool: str, principal: Principal | None) -> Binding:
@@ -134,7 +132,7 @@ def open_call(
 
 
 def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
-    """Read the state, the answers and `check`, as `INPUT_SCHEMA` or `FORM_SCHEMA` has them.
+    """Read the state, the answers and `check`, as the schemas have them.
 
     Raises:
         InvalidParams: one of them has the wrong type, or there is no state.

@@ -37,7 +37,7 @@ STOPPING_HOSTS = (
 )
 
 
-def carries_empty_rounds(meta: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
+def continues_calls(meta: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
     """Tell whether a client repeats a request whose result has no question.
 
     Args:

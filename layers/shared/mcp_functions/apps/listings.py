@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import companions, form
-from mcp_functions.apps.channels import APP, MODEL
-from mcp_functions.apps.hosts import carries_empty_rounds
+from mcp_functions.apps import form
+from mcp_functions.apps.companions import form_companion, model_companion
+from mcp_functions.apps.hosts import continues_calls
 from mcp_functions.protocol.constants import APP_FORM_URI, META_CLIENT_CAPABILITIES
 from mcp_functions.protocol.messages import shows_apps, shows_forms
 from mcp_functions.tuples import NamedTuple
@@ -50,7 +50,7 @@ def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View | None:
     view = View(
         has_elicitation=shows_forms(declared),
         has_apps=has_apps,
-        continues_calls=has_apps or carries_empty_rounds(meta, declared),
+        continues_calls=has_apps or continues_calls(meta, declared),
     )
     has_app_tools = bool(catalog.get("apps"))
     adds_companions = view.has_form or bool(_tools_answered_by_model(catalog, view))
@@ -67,10 +67,11 @@ def show(catalog: Mapping[str, Any], view: View) -> dict[str, Any]:
     for entry in catalog["tools"]:
         if is_app_only(entry) and not view.has_apps:
             continue
-        if entry["name"] in answered_by_form:
-            tools += [_with_form(entry), companions.describe(APP, entry)]
-        elif entry["name"] in answered_by_model:
-            tools += [entry, companions.describe(MODEL, entry)]
+        name = entry["name"]
+        if name in answered_by_form:
+            tools += [_with_form(entry), form_companion(name)]
+        elif name in answered_by_model:
+            tools += [entry, model_companion(name)]
         else:
             tools.append(entry)
     resources = list(catalog["resources"])

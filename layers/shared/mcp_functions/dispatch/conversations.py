@@ -185,10 +185,10 @@ class Conversations:
         missing = missing_capabilities(questions.values(), call.request.capabilities)
         if not missing:
             return result
-        from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
 
         is_of_2025 = META_CLIENT_REVISION in call.request.params["_meta"]
-        text = channels.not_asked(call.handler, questions, missing, earlier=is_of_2025)
+        text = unasked.explain(call.handler, questions, missing, is_of_2025=is_of_2025)
         return runner.error_result(call.handler, text)
 
     def _run_function(self, call: _Call) -> dict[str, Any]:
@@ -288,4 +288,4 @@ def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> 
         return True
     from mcp_functions.apps import hosts  # noqa: PLC0415 - only for clients without elicitation
 
-    return hosts.carries_empty_rounds(meta, request.capabilities)
+    return hosts.continues_calls(meta, request.capabilities)

@@ -66,6 +66,9 @@ def run(coroutine: Coroutine[Any, Any, R], before_end: AsyncFunction | None = No
     except BaseException:  # a signal has interrupted the calling thread: Ctrl+C, for example
         call.cancel()
         raise
+    error = outcome.exception()
+    if error is not None:
+        raise error  # `outcome.result()` would add its own frame to the traceback, which the log quotes
     return outcome.result()
 
 

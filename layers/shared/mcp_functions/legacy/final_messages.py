@@ -14,7 +14,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import channels
+from mcp_functions.apps.unasked import describe_request, unfinished_text
 from mcp_functions.legacy import responses, revisions, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (
@@ -90,7 +90,7 @@ def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[
     asks_only_for_pages = all(value_at(question, "params", "mode") == "url" for question in questions.values())
     if asks_only_for_pages:
         return _pages_message(call, questions)
-    return explanation_message(call, map(channels.describe_request, questions.values()), obstacle)
+    return explanation_message(call, map(describe_request, questions.values()), obstacle)
 
 
 def client_error_message(call: Call, request: JSONObject, error: object) -> dict[str, Any]:
@@ -104,12 +104,12 @@ def client_error_message(call: Call, request: JSONObject, error: object) -> dict
     code = value_at(error, "code")
     if type(code) is int:
         reason += f" (it answered with JSON-RPC error {code})"
-    return explanation_message(call, [channels.describe_request(request)], reason)
+    return explanation_message(call, [describe_request(request)], reason)
 
 
 def explanation_message(call: Call, questions: Iterable[str], reason: str) -> dict[str, Any]:
     """Return a response that explains why a call did not finish: a tool result for the model, otherwise an error."""
-    text = channels.unfinished(reason, questions, ADVICE)
+    text = unfinished_text(reason, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return responses.error_message(call.id, HandlerError(text).to_json())

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.apps.channels import describe_request
+from mcp_functions.apps.unasked import describe_request
 from mcp_functions.legacy import final_messages, responses, translation
 from mcp_functions.legacy.errors import ResultLost
 from mcp_functions.legacy.final_messages import Obstacle

@@ -12,11 +12,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from html import escape
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from mcp_functions.http import responses
-from mcp_functions.oauth import errors
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
@@ -48,16 +48,12 @@ STYLE = (
 )
 ERROR_PAGE = "<p>This sign-in cannot go on. Close this page and start again in your application.</p>"
 PAGES = ("/authorize", "/callback")  # a browser shows the responses of these endpoints
-BAD_REQUEST = 400
-UNAUTHORIZED = 401
-SERVER_FAULT = 500
-UNAVAILABLE = 503
 # HTTP status -> error code of OAuth, and its description. Any other status from 400 on has UNREADABLE.
 FAILURES = {
-    SERVER_FAULT: (errors.SERVER_ERROR, "the server failed"),
-    UNAVAILABLE: (errors.TEMPORARILY_UNAVAILABLE, "try again in a moment"),
+    500: (ErrorCode.SERVER_ERROR, "the server failed"),
+    503: (ErrorCode.TEMPORARILY_UNAVAILABLE, "try again in a moment"),
 }
-UNREADABLE = (errors.INVALID_REQUEST, "the request cannot be read")
+UNREADABLE = (ErrorCode.INVALID_REQUEST, "the request cannot be read")
 
 
 def json(status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:
@@ -121,32 +117,29 @@ def refused(error: OAuthError, http: HttpRequest) -> Response:
     """Make the response of a request that was refused."""
     if is_page(http.path):
         # With 401 a browser would ask for a password.
-        status = BAD_REQUEST if error.status == UNAUTHORIZED else error.status
+        status = 400 if error.status == HTTPStatus.UNAUTHORIZED else error.status
         return _error_page(status)
     headers = {}
     # RFC 6749, 5.2: the response names the scheme of the Authorization header that did not authenticate the client.
-    if error.status == UNAUTHORIZED and "authorization" in http.headers:
+    if error.status == HTTPStatus.UNAUTHORIZED and "authorization" in http.headers:
         headers["www-authenticate"] = 'Basic realm="token"'
-    return _error(error, headers)
+    return json(error.status, error.parameters(), headers)
 
 
 def failed(error: McpError, http: HttpRequest) -> Response:
     """Make the response of a request that this server could not answer, or not read."""
     status = error.status
-    if status < BAD_REQUEST:  # an MCP client reads the error in the body, so some errors have the status 200 there
-        status = SERVER_FAULT
+    if (
+        status < HTTPStatus.BAD_REQUEST
+    ):  # an MCP client reads the error in the body, so some errors have the status 200 there
+        status = 500
     if is_page(http.path):
         response = _error_page(status)
     else:
         code, description = FAILURES.get(status, UNREADABLE)
-        response = _error(OAuthError(code, description, status), {})
+        response = json(status, OAuthError(code, description).parameters())
     response["headers"].update(error.headers)
     return response
-
-
-def _error(error: OAuthError, headers: Mapping[str, str]) -> Response:
-    """Make the response to a client (RFC 6749, section 5.2)."""
-    return json(error.status, {"error": error.code, "error_description": error.description}, headers)
 
 
 def _error_page(status: int) -> Response:

@@ -13,6 +13,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import REMEMBERED, SealedValues
 from mcp_functions.protocol.json_writer import base64url
 
@@ -55,6 +56,17 @@ class Browsers:
             return None
         return Browser(value)
 
+    def require(self, request: OAuthRequest) -> Browser:
+        """Return the browser of a request.
+
+        Raises:
+            OAuthError: the request has no valid cookie.
+        """
+        browser = self.recognise(request)
+        if browser is None:
+            raise OAuthError(ErrorCode.INVALID_REQUEST, "the browser sent no cookie", status=403)
+        return browser
+
     def cookie(self, browser: Browser) -> str:
         """Return the Set-Cookie header by which a new browser is recognised later."""
         return self._cookie(BROWSER, browser.id)
@@ -67,14 +79,14 @@ class Browsers:
         """Return the Set-Cookie header with which a browser remembers one more consent; the oldest make room."""
         others = [other for other in self._remembered(request, browser) if other != consent]
         newest = [*others, consent][-MAX_REMEMBERED:]
-        sealed = self._values.seal(REMEMBERED, {"consents": newest}, (browser.digest,))
+        sealed = self._values.seal(REMEMBERED, {"consents": newest}, browser.digest)
         return self._cookie(CONSENTS, sealed)
 
     def _remembered(self, request: OAuthRequest, browser: Browser) -> list[str]:
         value = request.cookies.get(self._name(CONSENTS))
         if not value:
             return []
-        claims = self._values.open(REMEMBERED, value, request.caller_id, (browser.digest,))
+        claims = self._values.open(REMEMBERED, value, request.caller_id, browser.digest)
         if claims is None:  # the cookie is too old or another browser's, so the user is asked again
             return []
         consents: list[str] = claims["consents"]

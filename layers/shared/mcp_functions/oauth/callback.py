@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mcp_functions.oauth import answers, errors
-from mcp_functions.oauth.authorization import SignIn, answer_url
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth import answers
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import CODE, REQUEST
+from mcp_functions.oauth.sign_in import SignIn, response_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.front import Services
     from mcp_functions.oauth.request import OAuthRequest
 
-FOUND = 302
 # A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash. JSON would escape these two, and the
 # front's code, which holds the provider's as JSON, could become too long.
 PROVIDER_CODE = r"[!#-\[\]-~]{1,4096}"
-# The client gets these errors of a provider as they are, and any other as errors.SERVER_ERROR.
-FORWARDED_ERRORS = {errors.ACCESS_DENIED, errors.TEMPORARILY_UNAVAILABLE}
+# The client gets these errors of a provider as they are, and any other as ErrorCode.SERVER_ERROR.
+FORWARDED_ERRORS = {ErrorCode.ACCESS_DENIED, ErrorCode.TEMPORARILY_UNAVAILABLE}
 
 
 def receive(request: OAuthRequest, services: Services) -> Response:
@@ -40,32 +39,29 @@ def receive(request: OAuthRequest, services: Services) -> Response:
         OAuthError: this browser did not start the sign-in, or another provider answered.
     """
     parameters = request.parameters
-    browser = services.browsers.recognise(request)
-    if browser is None:
-        raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
-    claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, (browser.digest,))
+    browser = services.browsers.require(request)
+    claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, browser.digest)
     if claims is None:
-        raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or started it too long ago")
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "this browser did not start the sign-in, or did so too long ago")
     services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
-    answer = _answer(sign_in, claims["seed"], parameters, services)
-    return answers.redirect(FOUND, answer_url(sign_in.redirect, sign_in.state, answer, services.settings))
+    response = _make_response(sign_in, claims["seed"], parameters, services)
+    return answers.redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))
 
 
-def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], services: Services) -> dict[str, str]:
+def _make_response(sign_in: SignIn, seed: str, parameters: Mapping[str, str], services: Services) -> dict[str, str]:
     """Return the parameters for the client: the front's code, or an error, which is logged."""
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(PROVIDER_CODE, code):
         error = _error(parameters.get("error", ""))
         error.note()
-        return {"error": error.code, "error_description": error.description}
+        return error.parameters()
     claims = {"code": code, "seed": seed, "challenge": sign_in.challenge, "scope": sign_in.scope}
-    bound_to = (sign_in.client, sign_in.redirect, services.settings.resource)
-    return {"code": services.values.seal(CODE, claims, bound_to)}
+    return {"code": services.values.seal(CODE, claims, sign_in.client, sign_in.redirect, services.settings.resource)}
 
 
 def _error(code: str) -> OAuthError:
     """Return the error for the client, from the provider's error code; "" if its answer has neither code nor error."""
     if code not in FORWARDED_ERRORS:
-        code = errors.SERVER_ERROR
+        code = ErrorCode.SERVER_ERROR
     return OAuthError(code, "the provider did not sign the user in")

@@ -14,16 +14,16 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.oauth import client_metadata, errors, redirects
-from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRET_METHODS, Client
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth import client_metadata, redirects
+from mcp_functions.oauth.client_metadata import SECRET_METHODS, Client
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
 from mcp_functions.observability import lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.oauth.safe_fetch import SafeFetch
+    from mcp_functions.oauth.document_cache import DocumentCache
     from mcp_functions.oauth.settings import FrontSettings
 
 UNKNOWN = "the client is unknown: register again"
@@ -32,7 +32,7 @@ UNKNOWN = "the client is unknown: register again"
 class Clients:
     """Finds clients by their ids, and registers new ones."""
 
-    def __init__(self, settings: FrontSettings, values: SealedValues, documents: SafeFetch) -> None:
+    def __init__(self, settings: FrontSettings, values: SealedValues, documents: DocumentCache) -> None:
         """Keep the arguments; no client is looked up.
 
         Args:
@@ -59,11 +59,11 @@ class Clients:
         observability.current().flow = client_id
         names = {lines.digest(client_id), client_id, _site(client_id)}
         if not names.isdisjoint(self._settings.blocked_clients):
-            raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
+            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client is blocked")
         client = self._look_up(client_id, caller_id)
-        # `register` has checked this already, but the operator may have blocked the host after it.
+        # `create` has checked this already, but the operator may have blocked the host after it.
         if self._leads_to_blocked_host(client):
-            raise OAuthError(errors.INVALID_CLIENT, "the host of a redirect URI is blocked")
+            raise OAuthError(ErrorCode.INVALID_CLIENT, "the host of a redirect URI is blocked")
         return client
 
     def keys(self, client: Client, caller_id: str) -> Mapping[str, Any]:
@@ -76,18 +76,18 @@ class Clients:
             return client.keys
         keys = self._documents.get(client.keys_url, caller_id)
         if keys is None:
-            raise OAuthError(errors.INVALID_CLIENT, "the keys of the client cannot be fetched")
+            raise OAuthError(ErrorCode.INVALID_CLIENT, "the keys of the client cannot be fetched")
         return keys
 
-    def register(self, metadata: object) -> tuple[Client, str]:
-        """Register a client, and return it with its secret ("" if it has none).
+    def create(self, metadata: object) -> tuple[Client, str]:
+        """Return a new client, and its secret ("" if it has none). Nothing is stored: the id holds the metadata.
 
         Raises:
             OAuthError: the metadata is not that of a client that can sign in here.
         """
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
-            raise OAuthError(errors.INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
+            raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
         secret = ""
         if client.method in SECRET_METHODS:
             secret = secrets.token_urlsafe(32)
@@ -107,14 +107,14 @@ class Clients:
             return self._registered(client_id, caller_id)
         if client_id.startswith("https://") and self._settings.documents:
             return self._published(client_id, caller_id)
-        raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
+        raise OAuthError(ErrorCode.INVALID_CLIENT, UNKNOWN)
 
     def _registered(self, client_id: str, caller_id: str) -> Client:
         """Read the client that is sealed in an id."""
         claims = self._values.open(CLIENT, client_id, caller_id)
         # The id is forged, its registration has expired, or the operator has ended all registrations.
         if claims is None or claims["generation"] != self._settings.client_generation:
-            raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
+            raise OAuthError(ErrorCode.INVALID_CLIENT, UNKNOWN)
         return Client(
             id=client_id,
             name=claims["name"],
@@ -143,14 +143,14 @@ class Clients:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
         document = self._documents.get(url, caller_id)
         if document is None:
-            raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document cannot be fetched")
+            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's metadata document cannot be fetched")
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
-            raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document has another client_id")
+            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's metadata document has another client_id")
         client = client_metadata.read(document, url)
         # "The client_secret … MUST NOT be used": everybody can read the document.
-        if client.method not in {NONE, PRIVATE_KEY} or "client_secret" in document:
-            raise OAuthError(errors.INVALID_CLIENT_METADATA, "a metadata document cannot have a shared secret")
+        if client.method in SECRET_METHODS or "client_secret" in document:
+            raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "a metadata document cannot have a shared secret")
         return client._replace(site=_site(url))
 
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from mcp_functions.oauth import redirects
 
 if TYPE_CHECKING:
-    from mcp_functions.oauth.authorization import SignIn
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.sign_in import SignIn
 
 TITLE = "Allow access?"
 UNNAMED = "an application without a name"
@@ -42,7 +42,7 @@ def render(client: Client, sign_in: SignIn, sealed_sign_in: str, settings: Front
     if client.site:
         rows.append(("Published by", client.site))
     rows += [
-        ("The answer goes to", _destination(sign_in.redirect)),
+        ("The answer goes to", _describe_destination(sign_in.redirect)),
         ("Server", settings.resource),
         ("Access", ", ".join(sign_in.scope.split()) or "everything that you may do there"),
     ]
@@ -53,14 +53,15 @@ def render(client: Client, sign_in: SignIn, sealed_sign_in: str, settings: Front
         f"<dl>{details}</dl>{warning}"
         "<p>Allow this only if you have just started it yourself. Then you sign in.</p>"
         f'<form method="post" action="{escape(settings.url)}/authorize">'
-        f'<input type="hidden" name="request" value="{escape(sealed_sign_in)}">{_checkbox(sign_in)}'
+        f'<input type="hidden" name="request" value="{escape(sealed_sign_in)}">'
+        f"{_checkbox(sign_in)}"
         '<p><button name="decision" value="allow">Allow</button> '
         '<button name="decision" value="deny">Cancel</button></p></form>'
     )
 
 
-def _destination(redirect: str) -> str:
-    """Describe where a redirect leads. On the user's computer, any program may receive it, so none is named."""
+def _describe_destination(redirect: str) -> str:
+    """Describe where a redirect leads. Any program on the user's computer may receive it, so no program is named."""
     place = redirects.destination(redirect)
     if redirects.is_web(redirect):
         return place
@@ -78,6 +79,6 @@ def _leads_elsewhere(client: Client, redirect: str) -> bool:
 
 def _checkbox(sign_in: SignIn) -> str:
     """Return the checkbox with which the user has the browser remember the consent."""
-    if not sign_in.consent:  # the browser may not remember it
+    if not sign_in.consent:  # no browser may remember it
         return ""
     return '<p><label><input type="checkbox" name="remember" value="yes"> Do not ask again in this browser</label></p>'

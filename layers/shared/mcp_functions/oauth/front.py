@@ -21,13 +21,13 @@ from mcp_functions import observability
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.oauth import answers, authorization, callback, discovery, registration, token
 from mcp_functions.oauth.browsers import Browsers
-from mcp_functions.oauth.caller_budgets import FETCHES, REFUSALS, CallerBudgets
+from mcp_functions.oauth.caller_budgets import CallerBudgets
 from mcp_functions.oauth.client_secret import ClientSecret
 from mcp_functions.oauth.clients import Clients
+from mcp_functions.oauth.document_cache import DocumentCache
 from mcp_functions.oauth.provider import Provider
 from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.request import read as read_request
-from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
 from mcp_functions.oauth.settings import read as read_settings
 from mcp_functions.protocol.errors import FunctionStopped
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.settings import FrontSettings
     from mcp_functions.seal.kms import Wrapping
 
-REGISTER = "/register"
 # The endpoints that read a query or a form, with the function for each method. The body of /register is JSON.
 ENDPOINTS: dict[str, dict[str, Callable[[OAuthRequest, Services], Response]]] = {
     "/authorize": {"GET": authorization.begin, "POST": authorization.decide},
@@ -89,7 +88,7 @@ def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> R
     if http.path in documents:
         return _answer_metadata(http, documents[http.path])
     path = _path_in_front(http.path, services.settings)
-    if path == REGISTER and services.settings.registration:
+    if path == "/register" and services.settings.registration:
         return _answer_registration(http, services)
     if path in ENDPOINTS:
         return _answer_endpoint(event, http, path, services)
@@ -117,7 +116,7 @@ def _answer_metadata(http: HttpRequest, document: Mapping[str, Any]) -> Response
 
 
 def _answer_registration(http: HttpRequest, services: Services) -> Response:
-    observability.current().method = REGISTER.removeprefix("/")
+    observability.current().method = "register"
     if http.method != "POST":
         return _answer_other_method(http, ["POST"])
     return registration.register(http, services)
@@ -171,13 +170,15 @@ def make_services(
     values = SealedValues(seals, now)
     secret = ClientSecret(settings.secret_arn, now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
-    documents = SafeFetch(now, CallerBudgets(FETCHES, now), network)
+    fetch_budget = CallerBudgets(at_once=10, seconds_per_unit=6, reason="fetch_budget", now=now)
+    documents = DocumentCache(now, fetch_budget, network)
     return Services(
         settings=settings,
         values=values,
         clients=Clients(settings, values, documents),
         browsers=Browsers(settings, values),
         provider=Provider(settings, api, now),
-        refusal_budget=CallerBudgets(REFUSALS, now),
+        # All requests to the provider come from this one client of it. After many refusals it would throttle all users.
+        refusal_budget=CallerBudgets(at_once=30, seconds_per_unit=2, reason="provider_budget", now=now),
         now=now,
     )

@@ -17,23 +17,13 @@ if TYPE_CHECKING:
 
     from mcp_functions.aws.connection import Connection, Response
 
-USER_AGENT = "mcp-functions"
-
 
 class NoAnswer(Exception):
-    """No usable response arrived."""
-
-    def __init__(self, reason: str) -> None:
-        """Keep the reason, a constant."""
-        super().__init__(reason)
+    """No usable response arrived. It has no text, because a text could quote the response."""
 
 
 def exchange(
-    connection: Connection,
-    target: str,
-    limit: int,
-    headers: Mapping[str, str] | None = None,
-    body: bytes | None = None,
+    connection: Connection, target: str, limit: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> Response:
     """Send a request, read its response and close the connection.
 
@@ -48,16 +38,16 @@ def exchange(
         NoAnswer: the response did not arrive in time, or is over the limit.
     """
     method = "GET" if body is None else "POST"
-    sent = {"accept": "application/json", "user-agent": USER_AGENT, "connection": "close", **(headers or {})}
+    sent = {"accept": "application/json", "user-agent": "mcp-functions", "connection": "close", **(headers or {})}
     try:
         connection.request(method, target, body, sent)
         response = read_response(connection, limit + 1)  # one byte more shows that the body is too large
     except (OSError, HTTPException, ValueError):
-        raise NoAnswer(reason="no response arrived in time") from None  # the text of the cause may quote the response
+        raise NoAnswer from None
     finally:
         connection.close()
     if len(response.body) > limit:
-        raise NoAnswer(reason="the response is too large")
+        raise NoAnswer
     return response
 
 
@@ -70,11 +60,11 @@ def read_json(response: Response) -> dict[str, Any]:
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     has_json_suffix = media_type.startswith("application/") and media_type.endswith("+json")
     if media_type != "application/json" and not has_json_suffix:
-        raise NoAnswer(reason="the response is not JSON")
+        raise NoAnswer
     try:
         value = json_reader.loads(response.body)
     except ParseError:
-        value = None
+        raise NoAnswer from None
     if not isinstance(value, dict):
-        raise NoAnswer(reason="the response is not a JSON object")
+        raise NoAnswer
     return value

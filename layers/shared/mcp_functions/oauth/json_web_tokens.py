@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 from cryptography.hazmat.primitives.hashes import SHA256
+
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,11 +42,16 @@ class ParsedToken(NamedTuple):
 
 
 class BadToken(Exception):
-    """A token cannot be verified; the text is a constant, which a client may get."""
+    """A token cannot be verified; the text is one of the constants below, which a client may get."""
 
 
-def claims_of(token: object) -> dict[str, Any]:
-    """Return the claims of a token that is not verified.
+MALFORMED = "the token is malformed"
+UNSUPPORTED = "the algorithm of the token is not supported"
+UNSIGNED = "no key has signed the token"
+
+
+def unverified_claims(token: object) -> dict[str, Any]:
+    """Return the claims of a token whose signature is not checked.
 
     Raises:
         BadToken: the text is not a token.
@@ -52,8 +59,8 @@ def claims_of(token: object) -> dict[str, Any]:
     return _parse(token).claims
 
 
-def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claims of a token that a key of a JWK set has signed; the claims are not checked.
+def verify(token: object, key_set: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims of a token that a key of a key set has signed; the claims are not checked.
 
     Raises:
         BadToken: no key of the set has signed it.
@@ -61,40 +68,27 @@ def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
     parsed = _parse(token)
     # RFC 7515, 4.1.11: a token with an extension in `crit` that is not understood is invalid. None is understood here.
     if parsed.header.get("alg") not in ALGORITHMS or "crit" in parsed.header:
-        message = "the algorithm of the token is not supported"
-        raise BadToken(message)
-    listed = keys.get("keys")
-    candidates = listed if isinstance(listed, list) else []
-    for key in candidates:
+        raise BadToken(UNSUPPORTED)
+    keys = key_set.get("keys")
+    for key in keys if isinstance(keys, list) else []:
         if isinstance(key, dict) and _may_have_signed(key, parsed.header) and _has_signed(key, parsed):
             return parsed.claims
-    message = "no key has signed the token"
-    raise BadToken(message)
-
-
-def decode(text: str) -> bytes:
-    """Decode base64url without padding.
-
-    Raises:
-        ValueError: the text is not base64url.
-    """
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    raise BadToken(UNSIGNED)
 
 
 def _parse(token: object) -> ParsedToken:
-    message = "the token is malformed"
     if not isinstance(token, str) or len(token) > MAX_CHARS:
-        raise BadToken(message)
+        raise BadToken(MALFORMED)
     try:
         header_text, claims_text, signature_text = token.split(".")
-        header = json.loads(decode(header_text))
-        claims = json.loads(decode(claims_text))
-        signature = decode(signature_text)
+        header = json.loads(_decode(header_text))
+        claims = json.loads(_decode(claims_text))
+        signature = _decode(signature_text)
     # ValueError: not three parts, not base64url, or not JSON. RecursionError: JSON that is nested too deep.
     except (ValueError, RecursionError):
-        raise BadToken(message) from None  # the cause could quote the token
+        raise BadToken(MALFORMED) from None  # the cause could quote the token
     if not isinstance(header, dict) or not isinstance(claims, dict):
-        raise BadToken(message)
+        raise BadToken(MALFORMED)
     return ParsedToken(header, claims, f"{header_text}.{claims_text}".encode(), signature)
 
 
@@ -142,4 +136,9 @@ def _verify_elliptic(key: Mapping[str, Any], signed: bytes, signature: bytes) ->
 
 def _integer(text: str) -> int:
     """Read a number of a key: big-endian bytes in base64url."""
-    return int.from_bytes(decode(text))
+    return int.from_bytes(_decode(text))
+
+
+def _decode(text: str) -> bytes:
+    """Decode base64url without padding; a ValueError says that the text is none."""
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 from mcp_functions.http import access_tokens
-from mcp_functions.oauth import errors, json_web_tokens
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth import json_web_tokens
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
 from mcp_functions.oauth.provider_api import FRESH_SECONDS
 from mcp_functions.protocol.errors import Misconfigured, Unauthorized
@@ -101,7 +101,7 @@ class Provider:
         if issuer is None and self.api.metadata().get("authorization_response_iss_parameter_supported") is not True:
             return  # this provider does not send it
         if issuer != self.api.issuer:
-            raise OAuthError(errors.INVALID_GRANT, "the response is of another issuer")
+            raise OAuthError(ErrorCode.INVALID_GRANT, "the response is of another issuer")
 
     def redeem(self, code: str, seed: str) -> Tokens:
         """Spend the provider's code.
@@ -151,7 +151,7 @@ class Provider:
         now = self._now()
         # A bad token is the operator's problem. As BadToken or Unauthorized it would look like the client's.
         try:
-            claims = json_web_tokens.claims_of(token)
+            claims = json_web_tokens.unverified_claims(token)
             access_tokens.check_claims(claims, {}, self._settings.common, now)
         except BadToken:
             raise Misconfigured(reason="provider:access_token_is_no_jwt") from None
@@ -179,16 +179,16 @@ class Provider:
         audience = claims.get("aud")  # one client id, or a list
         audiences = audience if isinstance(audience, list) else [audience]
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
-            raise OAuthError(errors.INVALID_GRANT, "the ID token is of another issuer, or for another client")
+            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is of another issuer, or for another client")
         # `azp` names the client that asked for a token with several audiences.
         if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
-            raise OAuthError(errors.INVALID_GRANT, "the ID token is for another client")
+            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is for another client")
         expires = claims.get("exp")  # unix seconds
         is_current = isinstance(expires, int | float) and expires > self._now() - SKEW_SECONDS
         if not is_current:
-            raise OAuthError(errors.INVALID_GRANT, "the ID token has expired")
+            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token has expired")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-            raise OAuthError(errors.INVALID_GRANT, "the ID token is of another sign-in")
+            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is of another sign-in")
 
     def _verify(self, token: object) -> dict[str, Any]:
         """Return the claims of an ID token that the provider has signed."""
@@ -198,7 +198,7 @@ class Provider:
         for max_age in (FRESH_SECONDS, NEW_KEYS_SECONDS):
             with suppress(BadToken):
                 return json_web_tokens.verify(token, self.api.keys(max_age))
-        raise OAuthError(errors.INVALID_GRANT, "the provider has not signed the ID token")
+        raise OAuthError(ErrorCode.INVALID_GRANT, "the provider has not signed the ID token")
 
 
 def derive(seed: str, use: str) -> str:

@@ -11,13 +11,14 @@ The front (this package's authorization server for MCP clients) sends them as on
 from __future__ import annotations
 
 import base64
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from mcp_functions.aws.connection import Deadline, open_connection
 from mcp_functions.aws.endpoints import PORTS
-from mcp_functions.oauth import errors, https
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth import https
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 
@@ -32,18 +33,16 @@ REQUEST_SECONDS = 6.0  # the time limit of one request
 CONNECT_SECONDS = 2.0  # the time limit for a connection to one address, and for the TLS handshake
 MAX_BYTES = 128 * 1024  # the largest response that is read
 FRESH_SECONDS = 3600  # how long metadata and keys stay in memory
-OK = 200
-TOO_MANY = 429
-SERVER_FAULT = 500
+UNAVAILABLE = "provider:unavailable"  # for the log
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the metadata must have these
 GRANT_REFUSED = "the provider refused the code or the refresh token: it was used, was revoked, or has expired"
 # The provider's error -> the error and its description for the client.
-REFUSALS = {
-    errors.INVALID_GRANT: (errors.INVALID_GRANT, GRANT_REFUSED),
+REFUSALS: dict[str, tuple[str, str]] = {
+    ErrorCode.INVALID_GRANT: (ErrorCode.INVALID_GRANT, GRANT_REFUSED),
     # The code is malformed. The operator has nothing to mend: a browser may bring any text to /callback as the code.
-    errors.INVALID_REQUEST: (errors.INVALID_GRANT, GRANT_REFUSED),
-    errors.INVALID_SCOPE: (errors.INVALID_SCOPE, "the provider does not grant this scope"),
+    ErrorCode.INVALID_REQUEST: (ErrorCode.INVALID_GRANT, GRANT_REFUSED),
+    ErrorCode.INVALID_SCOPE: (ErrorCode.INVALID_SCOPE, "the provider does not grant this scope"),
 }
 # Further errors of the token endpoint (RFC 6749, 5.2, and RFC 8707). Only a wrong configuration causes them.
 OPERATOR_ERRORS = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
@@ -110,17 +109,17 @@ class ProviderApi:
         """
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
-            raise OAuthError(errors.CANNOT_REVOKE, "the provider cannot revoke tokens")
+            raise OAuthError(ErrorCode.CANNOT_REVOKE, "the provider cannot revoke tokens")
         _check_url(endpoint)
         response = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
         self._check_status(response)
 
     def _check_status(self, response: Response) -> None:
         """Raise the error of a response that is not 200."""
-        if response.status == OK:
+        if response.status == HTTPStatus.OK:
             return
-        if response.status >= SERVER_FAULT or response.status == TOO_MANY:
-            raise _unavailable()
+        if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR or response.status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise TemporarilyUnavailable(UNAVAILABLE)
         code = str(_json(response).get("error"))
         if code in REFUSALS:
             raise OAuthError(*REFUSALS[code])
@@ -153,15 +152,11 @@ class ProviderApi:
         if document and self._now() < read_at + max_age:  # an empty document is useless, and is read again
             return document
         response = _request(url, {}, None)
-        if response.status != OK:
-            raise _unavailable()
+        if response.status != HTTPStatus.OK:
+            raise TemporarilyUnavailable(UNAVAILABLE)
         document = _json(response)
         self._documents[url] = (self._now(), document)
         return document
-
-
-def _unavailable() -> TemporarilyUnavailable:
-    return TemporarilyUnavailable("provider:unavailable")
 
 
 def _check_url(url: object) -> None:
@@ -188,7 +183,9 @@ def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Respon
         connection = open_connection(parts.scheme, host, port, CONNECT_SECONDS, Deadline.after(REQUEST_SECONDS))
         return https.exchange(connection, target, MAX_BYTES, headers, body)
     except (OSError, NoAnswer):
-        raise _unavailable() from None  # the cause could quote the response, which may hold a token
+        raise TemporarilyUnavailable(
+            UNAVAILABLE
+        ) from None  # the cause could quote the response, which may hold a token
 
 
 def _json(response: Response) -> dict[str, Any]:

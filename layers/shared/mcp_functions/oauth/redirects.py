@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 MAX_CHARS = 512
 # One character of a URI (RFC 3986, section 2), but no "#": a redirect URI has no fragment.
 CHARACTER = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%\[\]-]"
+# "(?x)" lets the patterns that hold these two have spaces and comments.
 PORT = r"(?: : [0-9]{1,5} )?"
 PATH_AND_QUERY = rf"(?P<path_and_query> (?: [/?] {CHARACTER}* )? )"
 
-# The three forms of a redirect URI. "(?x)" lets a pattern have spaces and comments.
+# The three forms of a redirect URI.
 # The last label of a host begins with a letter: browsers read any other host as an IPv4 address ("https://2130706433").
 WEB = rf"""(?x)
     https://
@@ -37,23 +38,20 @@ LOOPBACK = rf"""(?x)
     (?P<origin> http:// (?: localhost | 127\.0\.0\.1 | \[::1\] ) )
     {PORT} {PATH_AND_QUERY}
 """
-OWN_SCHEME = rf"""(?x)
-    (?P<scheme> [a-z] [a-z0-9-]* (?: \. [a-z0-9-]+ )* )
-    :/ {CHARACTER}*
-"""
+OWN_SCHEME = rf"[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*:/{CHARACTER}*"
 # RFC 8252 (section 7.1) asks for a scheme that is a domain name in reverse order. These applications have none.
 SCHEMES_WITHOUT_DOT = {
     "claude", "cursor", "goose", "jetbrains", "kiro", "raycast", "vscode", "vscode-insiders", "vscodium", "warp",
     "windsurf", "zed",
 }  # fmt: skip
-ANSWER_PARAMETERS = {"code", "state", "iss", "error", "error_description"}  # this server adds them to a redirect URI
+RESPONSE_PARAMETERS = {"code", "state", "iss", "error", "error_description"}  # this server adds them to a redirect URI
 
 
 def may_be_registered(uri: str) -> bool:
     """Check whether a URI has one of the three forms, and no parameter that this server will add."""
-    if len(uri) > MAX_CHARS or _has_answer_parameter(uri):
+    if len(uri) > MAX_CHARS or _has_response_parameter(uri):
         return False
-    return is_web(uri) or _has_own_scheme(uri) or re.fullmatch(LOOPBACK, uri) is not None
+    return is_web(uri) or _is_loopback(uri) or _has_own_scheme(uri)
 
 
 def matches(uri: str, registered: Collection[str]) -> bool:
@@ -71,7 +69,7 @@ def is_web(uri: str) -> bool:
     if web is None:
         return False
     last_label = web["host"].lower().rpartition(".")[2]
-    return last_label != "localhost"
+    return last_label != "localhost"  # it names the user's machine, also in "app.localhost" (RFC 6761)
 
 
 def destination(uri: str) -> str:
@@ -82,28 +80,32 @@ def destination(uri: str) -> str:
     loopback = re.fullmatch(LOOPBACK, uri)
     if loopback:
         return loopback["origin"].removeprefix("http://")
-    return uri.partition(":")[0] + "://"
+    return uri.partition(":")[0] + "://"  # as people know a scheme, whatever follows it
 
 
-def with_answer(uri: str, answer: Mapping[str, str]) -> str:
-    """Return a registered URI with the parameters of an answer."""
+def with_parameters(uri: str, parameters: Mapping[str, str]) -> str:
+    """Return a registered URI with further parameters."""
     separator = "&" if "?" in uri else "?"
-    return f"{uri}{separator}{urlencode(answer)}"
+    return f"{uri}{separator}{urlencode(parameters)}"
+
+
+def _is_loopback(uri: str) -> bool:
+    """Check whether a URI leads to a program that listens on a loopback address."""
+    return re.fullmatch(LOOPBACK, uri) is not None
 
 
 def _has_own_scheme(uri: str) -> bool:
     """Check whether a URI leads to an application by the application's own scheme."""
-    application = re.fullmatch(OWN_SCHEME, uri)
-    if application is None:
+    if not re.fullmatch(OWN_SCHEME, uri):
         return False
-    scheme = application["scheme"]
+    scheme = uri.partition(":")[0]
     return "." in scheme or scheme in SCHEMES_WITHOUT_DOT
 
 
-def _has_answer_parameter(uri: str) -> bool:
-    """Check whether a URI has a parameter of an answer already. A client could read that one in place of ours."""
+def _has_response_parameter(uri: str) -> bool:
+    """Check whether a URI has a parameter of a response already. A client could read that one in place of ours."""
     query = uri.partition("?")[2]
-    return any(name in ANSWER_PARAMETERS for name, _value in parse_qsl(query, keep_blank_values=True))
+    return any(name in RESPONSE_PARAMETERS for name, _value in parse_qsl(query, keep_blank_values=True))
 
 
 def _without_loopback_port(uri: str) -> str:

@@ -3,7 +3,7 @@
     request    {"redirect_uris": ["https://host.example/callback"], "client_name": "Desk"}
     response   {"client_id": "ks1.…", "redirect_uris": ["https://host.example/callback"], "client_name": "Desk", …}
 
-This server stores no client. The id holds the metadata, encrypted and authenticated, so nobody can change them later.
+`client_metadata` checks the metadata. This server stores no client: `clients` encrypts the metadata into the id.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http import events
-from mcp_functions.oauth import answers, errors, sealed_values
+from mcp_functions.oauth import answers
 from mcp_functions.oauth.client_metadata import GRANTS
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.sealed_values import CLIENT
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.front import Services
 
 MAX_BODY_BYTES = 16 * 1024
-CREATED = 201
 
 
 def register(http: HttpRequest, services: Services) -> Response:
@@ -36,9 +36,9 @@ def register(http: HttpRequest, services: Services) -> Response:
     try:
         metadata = json_reader.loads(events.read_body(http, MAX_BODY_BYTES))
     except ParseError:  # an error of JSON-RPC; a client of OAuth expects one of RFC 7591
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "the body is not JSON") from None
-    client, secret = services.clients.register(metadata)
-    return answers.json(CREATED, describe(client, secret, int(services.now())))
+        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "the body is not JSON") from None
+    client, secret = services.clients.create(metadata)
+    return answers.json(201, describe(client, secret, int(services.now())))
 
 
 def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
         "client_id": client.id,
         "client_id_issued_at": now,
         "redirect_uris": list(client.redirect_uris),
-        "grant_types": list(GRANTS),
+        "grant_types": list(GRANTS),  # whatever the client has asked for
         "response_types": ["code"],
         "token_endpoint_auth_method": client.method,
     }
@@ -61,7 +61,7 @@ def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
         described["client_name"] = client.name
     if secret:
         described["client_secret"] = secret
-        described["client_secret_expires_at"] = now + sealed_values.CLIENT.lifetime_seconds
+        described["client_secret_expires_at"] = now + CLIENT.lifetime_seconds  # the secret ends with the id
     if client.keys is not None:
         described["jwks"] = client.keys
     if client.keys_url:

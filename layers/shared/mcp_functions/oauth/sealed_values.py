@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps_ascii
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +66,7 @@ class SealedValues:
             max_age = purpose.lifetime_seconds
             self._seals[purpose] = seals.seal(purpose.label, max_age=max_age, max_chars=purpose.max_chars)
 
-    def seal(self, purpose: Purpose, claims: Mapping[str, Any], bound_to: tuple[str, ...] = ()) -> str:
+    def seal(self, purpose: Purpose, claims: Mapping[str, Any], *bound_to: str) -> str:
         """Return a value that holds the claims.
 
         Args:
@@ -81,9 +82,7 @@ class SealedValues:
         plaintext = dumps_ascii({**claims, "exp": expires}).encode()
         return self._seals[purpose].seal(plaintext, about=encode_binding(bound_to))
 
-    def open(
-        self, purpose: Purpose, value: str, caller_id: str, bound_to: tuple[str, ...] = ()
-    ) -> dict[str, Any] | None:
+    def open(self, purpose: Purpose, value: str, caller_id: str, *bound_to: str) -> dict[str, Any] | None:
         """Return the claims of a value.
 
         The claims are None if the value has expired, or was not sealed by this front for this purpose and these texts.

@@ -1,12 +1,12 @@
 """The endpoints `/token` and `/revoke`: a client gets the provider's access token, refreshes it, and revokes it.
 
-    the client sends                  the front sends to the provider      the client gets
-    a code of the front               the provider's code                  the provider's access token, a refresh token
-    a refresh token of the front      the provider's refresh token         the same, anew
+    the client sends      this server sends to the provider     the client gets
+    our code              the provider's code                   the provider's access token, and our refresh token
+    our refresh token     the provider's refresh token          a new access token, and a new refresh token of ours
 
-The front is this package's authorization server. Its codes and refresh tokens hold the provider's, sealed: encrypted
-and authenticated, for one client alone. The provider's code is valid once. So the front checks everything before it
-sends that code: a refused request of a stranger does not cost the client its code.
+Our codes and refresh tokens hold the provider's, sealed: encrypted and authenticated, for one client alone. The
+provider's code is valid once. So this server checks everything before it sends that code: a refused request of a
+stranger does not cost the client its code.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.oauth import answers, errors
-from mcp_functions.oauth.authorization import check_resource
+from mcp_functions.oauth import answers
 from mcp_functions.oauth.client_authentication import authenticate
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.provider import challenge
 from mcp_functions.oauth.sealed_values import CODE, PREFIX, REFRESH
+from mcp_functions.oauth.sign_in import check_resource
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import Response
@@ -40,14 +40,14 @@ def issue(request: OAuthRequest, services: Services) -> Response:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
-    client = _authenticate(request, "/token", services)
+    client = authenticate(request, "/token", services)
     check_resource(request.parameters, services.settings)
     grant = request.parameters.get("grant_type")
     if grant == "authorization_code":
         return _redeem(request, client, services)
     if grant == "refresh_token":
         return _refresh(request, client, services)
-    raise OAuthError(errors.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token are supported")
+    raise OAuthError(ErrorCode.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token are supported")
 
 
 def revoke(request: OAuthRequest, services: Services) -> Response:
@@ -57,12 +57,12 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
-    client = _authenticate(request, "/revoke", services)
+    client = authenticate(request, "/revoke", services)
     token = request.parameters.get("token")
     if token is None:
-        raise OAuthError(errors.INVALID_REQUEST, "token is missing")
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "token is missing")
     if not token.startswith(PREFIX):
-        raise OAuthError(errors.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
+        raise OAuthError(ErrorCode.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
     claims = _open_refresh_token(token, request, client, services)
     if claims is None:
         return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
@@ -71,20 +71,13 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
     return answers.json(200, {})
 
 
-def _authenticate(request: OAuthRequest, endpoint: str, services: Services) -> Client:
-    """Return the client that sent a request. Its assertion, if it has one, names the issuer or the endpoint."""
-    issuer = services.settings.url
-    return authenticate(request, services.clients, {issuer, f"{issuer}{endpoint}"}, services.now())
-
-
 def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
-    """Redeem a code of the front."""
+    """Redeem our code: `callback` has bound it to the client, its redirect URI and the resource."""
     form = request.parameters
-    # `callback` has bound the code to these three texts, in this order.
     bound_to = (client.id_digest, form.get("redirect_uri", ""), services.settings.resource)
-    claims = services.values.open(CODE, form.get("code", ""), request.caller_id, bound_to)
+    claims = services.values.open(CODE, form.get("code", ""), request.caller_id, *bound_to)
     if claims is None:
-        raise OAuthError(errors.INVALID_GRANT, UNUSABLE_GRANT)
+        raise OAuthError(ErrorCode.INVALID_GRANT, UNUSABLE_GRANT)
     _check_verifier(form.get("code_verifier", ""), claims["challenge"])
     with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.redeem(claims["code"], claims["seed"])
@@ -97,29 +90,28 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
 def _check_verifier(verifier: str, expected_challenge: str) -> None:
     """Check the PKCE verifier of the client that sends a code; its challenge came with the request for the code."""
     if not re.fullmatch(VERIFIER, verifier):
-        raise OAuthError(errors.INVALID_GRANT, "code_verifier is missing or malformed")
+        raise OAuthError(ErrorCode.INVALID_GRANT, "code_verifier is missing or malformed")
     if not hmac.compare_digest(challenge(verifier), expected_challenge):
-        raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
+        raise OAuthError(ErrorCode.INVALID_GRANT, "code_verifier does not match code_challenge")
 
 
 def _refresh(request: OAuthRequest, client: Client, services: Services) -> Response:
-    """Get a new access token for a refresh token of the front; a client may ask for fewer scopes than were granted."""
+    """Get a new access token for our refresh token; a client may ask for fewer scopes than were granted."""
     form = request.parameters
     claims = _open_refresh_token(form.get("refresh_token", ""), request, client, services)
     if claims is None:
-        raise OAuthError(errors.INVALID_GRANT, UNUSABLE_GRANT)
+        raise OAuthError(ErrorCode.INVALID_GRANT, UNUSABLE_GRANT)
     granted = claims["scope"]
     scope = " ".join(form.get("scope", "").split()) or granted
     # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
     asked = set(scope.split())
     if not asked.issubset(granted.split()):
-        raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
+        raise OAuthError(ErrorCode.INVALID_SCOPE, "the scope is more than was granted")
     # RFC 6749, 6: without a scope, the provider grants all that the user granted. So the front sends a scope only for a
     # part of it. A provider that was asked for "https://example.com/read" may have granted it as "read", and refuse the
     # first name now.
     is_part = asked != set(granted.split())
-    # A refusal is charged to the caller. Otherwise one caller with false tokens could make the provider throttle the
-    # front, and so every user.
+    # One caller with false tokens could make the provider throttle this server, and so every user.
     with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.refresh(claims["token"], scope if is_part else None)
     body = _access_token(tokens, scope=scope)
@@ -144,19 +136,11 @@ def _access_token(tokens: Tokens, scope: str) -> dict[str, Any]:
 
 
 def _open_refresh_token(token: str, request: OAuthRequest, client: Client, services: Services) -> dict[str, Any] | None:
-    """Return the claims of the front's refresh token; None if it is not this client's, or has expired."""
-    bound_to = (client.id_digest, services.settings.resource)
-    return services.values.open(REFRESH, token, request.caller_id, bound_to)
+    """Return the claims of our refresh token; None if it is not this client's, or has expired."""
+    return services.values.open(REFRESH, token, request.caller_id, client.id_digest, services.settings.resource)
 
 
 def _seal_refresh_token(token: str, granted: str, client: Client, services: Services) -> str:
-    """Return the front's refresh token.
-
-    Args:
-        token: the provider's refresh token.
-        granted: the scope that the user granted.
-        client: the client that gets the token.
-        services: the services of the front.
-    """
-    bound_to = (client.id_digest, services.settings.resource)
-    return services.values.seal(REFRESH, {"token": token, "scope": granted}, bound_to)
+    """Return our refresh token, which holds the provider's and the scope that the user granted."""
+    claims = {"token": token, "scope": granted}
+    return services.values.seal(REFRESH, claims, client.id_digest, services.settings.resource)

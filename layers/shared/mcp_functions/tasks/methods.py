@@ -174,9 +174,9 @@ class Tasks:
         # capabilities"
         missing = missing_capabilities(questions.values(), request.capabilities)
         if missing:
-            from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
+            from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
 
-            raise channels.refusal(missing, questions)  # an McpError that names the missing capabilities
+            raise unasked.missing_capability_error(missing, questions)
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}

@@ -195,9 +195,9 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
         missing = missing_capabilities(round_.requests.values(), task.declared)
         if not missing:
             return None
-        from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": tool_error(channels.not_asked(tool, round_.requests, missing))}
+        return {"result": tool_error(unasked.explain(tool, round_.requests, missing))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
         if _must_run_again(error):
             raise

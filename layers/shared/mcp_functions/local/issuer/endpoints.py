@@ -24,8 +24,8 @@ from urllib.parse import unquote_plus
 from mcp_functions.local.issuer.grants import Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
-from mcp_functions.oauth import client_metadata, errors, redirects, registration
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth import client_metadata, redirects, registration
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.request import read_parameters
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Issuer:
         try:
             return handler(request)
         except OAuthError as error:
-            return json_response(400, {"error": error.code, "error_description": error.description}, NO_STORE)
+            return json_response(400, error.parameters(), NO_STORE)
 
     def _metadata(self, _request: HttpRequest) -> HttpResponse:
         metadata = {
@@ -148,7 +148,8 @@ class Issuer:
 
     def _register(self, request: HttpRequest) -> HttpResponse:
         metadata = client_metadata.read(_read_json(request))
-        client = metadata._replace(id=self._grants.register(metadata.redirect_uris), method=client_metadata.NONE)
+        client_id = self._grants.register(metadata.redirect_uris)
+        client = metadata._replace(id=client_id, method=client_metadata.AuthMethod.NONE)
         return json_response(201, registration.describe(client, "", int(self._now())), NO_STORE)
 
     def _authorize(self, request: HttpRequest) -> HttpResponse:
@@ -156,21 +157,21 @@ class Issuer:
         client = parameters.get("client_id", "")
         redirect_uri = parameters.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # the error is shown here, and not sent to an unknown URI
-            raise OAuthError(errors.INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
+            raise OAuthError(ErrorCode.INVALID_REQUEST, "client_id and redirect_uri are of no registered client")
         if self._behaviour.asks_for_user and "login_hint" not in parameters:
             return _login_page(parameters)
         try:
             answer = {"code": self._issue_code(parameters)}
         except OAuthError as error:
-            answer = {"error": error.code, "error_description": error.description}
+            answer = error.parameters()
         answer["iss"] = self.url
         if "state" in parameters:
             answer["state"] = parameters["state"]
-        return HttpResponse(302, (("location", redirects.with_answer(redirect_uri, answer)), NO_STORE))
+        return HttpResponse(302, (("location", redirects.with_parameters(redirect_uri, answer)), NO_STORE))
 
     def _issue_code(self, parameters: Mapping[str, str]) -> str:
         if parameters.get("response_type") != "code":
-            raise OAuthError(errors.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
+            raise OAuthError(ErrorCode.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
         is_sha256 = parameters.get("code_challenge_method") == "S256"
         grant = Grant(
             client=parameters["client_id"],
@@ -199,9 +200,9 @@ class Issuer:
                 refresh_token = parameters.get("refresh_token", "")
                 grant = self._grants.refresh(refresh_token, client=client, scope=parameters.get("scope"))
             case _:
-                raise OAuthError(errors.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
+                raise OAuthError(ErrorCode.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
         if parameters.get("resource", grant.resource) != grant.resource:
-            raise OAuthError(errors.INVALID_TARGET, "the code was for another resource")
+            raise OAuthError(ErrorCode.INVALID_TARGET, "the code was for another resource")
         return json_response(200, self._token_response(grant), NO_STORE)
 
     def _revoke(self, request: HttpRequest) -> HttpResponse:
@@ -217,10 +218,10 @@ class Issuer:
         try:
             form = read_parameters((request.body or b"").decode()) | _basic_credentials(request)
         except ValueError:
-            raise OAuthError(errors.INVALID_REQUEST, "the body cannot be read") from None
+            raise OAuthError(ErrorCode.INVALID_REQUEST, "the body cannot be read") from None
         expected = self._behaviour.secrets.get(form.get("client_id", ""))
         if expected is not None and form.get("client_secret") != expected:
-            raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
+            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's secret is wrong")
         return form
 
     def _token_response(self, grant: Grant) -> dict[str, Any]:
@@ -243,7 +244,7 @@ def _read_json(request: HttpRequest) -> object:
     try:
         return json.loads(request.body or b"")
     except (ValueError, RecursionError):
-        raise OAuthError(errors.INVALID_REQUEST, "the body cannot be read") from None
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "the body cannot be read") from None
 
 
 def _basic_credentials(request: HttpRequest) -> dict[str, str]:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from mcp_functions.oauth import errors, redirects
-from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth import redirects
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.provider import challenge
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Grants:
             description = (
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
-            raise OAuthError(errors.INVALID_REDIRECT_URI, description)
+            raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, description)
         return _add(self._lock, self._redirect_uris, redirect_uris)
 
     def knows(self, client: str, redirect_uri: str) -> bool:
@@ -84,7 +84,7 @@ class Grants:
             OAuthError: the request has no PKCE challenge.
         """
         if not CHALLENGE.fullmatch(grant.challenge):
-            raise OAuthError(errors.INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
+            raise OAuthError(ErrorCode.INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
         return _add(self._lock, self._grants_by_code, replace(grant, expires=now + CODE_SECONDS))
 
     def redeem(self, code: str, *, client: str, redirect_uri: str, verifier: str, now: float) -> Grant:
@@ -96,11 +96,11 @@ class Grants:
         with self._lock:
             grant = self._grants_by_code.pop(code, None)
         if grant is None or now > grant.expires:
-            raise OAuthError(errors.INVALID_GRANT, "this code is unknown, used or too old")
+            raise OAuthError(ErrorCode.INVALID_GRANT, "this code is unknown, used or too old")
         if grant.client != client or grant.redirect_uri != redirect_uri:
-            raise OAuthError(errors.INVALID_GRANT, "this code is for another client or another redirect_uri")
+            raise OAuthError(ErrorCode.INVALID_GRANT, "this code is for another client or another redirect_uri")
         if not hmac.compare_digest(challenge(verifier), grant.challenge):
-            raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
+            raise OAuthError(ErrorCode.INVALID_GRANT, "code_verifier does not match code_challenge")
         return grant
 
     def refresh_token(self, grant: Grant) -> str:
@@ -125,9 +125,9 @@ class Grants:
             if grant and not self._rotates_refresh_tokens:
                 self._grants_by_refresh_token[token] = grant
         if grant is None or grant.client != client:
-            raise OAuthError(errors.INVALID_GRANT, "this refresh token is unknown, used, or another client's")
+            raise OAuthError(ErrorCode.INVALID_GRANT, "this refresh token is unknown, used, or another client's")
         if scope is not None and not set(scope.split()) <= set(grant.scope.split()):
-            raise OAuthError(errors.INVALID_SCOPE, "a refreshed token has no scope that was not granted")
+            raise OAuthError(ErrorCode.INVALID_SCOPE, "a refreshed token has no scope that was not granted")
         return grant if scope is None else replace(grant, scope=scope)
 
     def revoke(self, token: str) -> None:

@@ -1,0 +1,117 @@
+"""How a call ends whose user cannot be asked: with a text for the model, or with error -32021.
+
+Not finished: this client declares no way to ask its user. It asks: Which seat? (seat: aisle | window). Effects of …
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.protocol.errors import MissingRequiredClientCapability
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcp_functions.apps.channels import AskingHandler
+    from mcp_functions.protocol.wire_types import JSONObject
+
+
+def explain(
+    handler: AskingHandler, questions: Mapping[str, JSONObject], missing: Mapping[str, Any], *, is_of_2025: bool = False
+) -> str:
+    """Return the text of the result of such a call.
+
+    Args:
+        handler: the handler that asks.
+        questions: the questions, by key; empty if the round ended only because its time was up.
+        missing: the capabilities that the client would need, as ClientCapabilities.
+        is_of_2025: whether the client is of 2025: then `legacy` makes the result from the error.
+
+    Raises:
+        MissingRequiredClientCapability: only an error can say so. The tool requires the capability, the handler is a
+            prompt or a resource, or the client is of 2025.
+    """
+    needs_error = is_of_2025 or handler.kind != "tool" or is_required(handler, missing)
+    if missing and needs_error:
+        raise missing_capability_error(missing, questions, is_of_2025=is_of_2025)
+    if questions:
+        reason = "this client declares no way to ask its user"
+    else:
+        reason = "the work takes longer than one request, and this client does not continue it"
+    return unfinished_text(reason, map(describe_request, questions.values()))
+
+
+def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:
+    """Tell whether the tool declares that it cannot do without a missing capability.
+
+    Args:
+        handler: the tool; its `requires` has names such as "elicitation" or "elicitation.url".
+        missing: the missing capabilities, as ClientCapabilities.
+    """
+    for required in handler.requires:
+        capability, _dot, member = required.partition(".")
+        if capability not in missing:
+            continue
+        if not member or member in missing[capability]:
+            return True
+    return False
+
+
+def missing_capability_error(
+    missing: Mapping[str, Any], questions: Mapping[str, JSONObject], *, is_of_2025: bool = False
+) -> MissingRequiredClientCapability:
+    """Return error -32021 with the missing capabilities and the texts of the questions.
+
+    Args:
+        missing: the missing capabilities, as ClientCapabilities.
+        questions: the questions that the tool would have asked, by key.
+        is_of_2025: whether the client is of 2025. Then the error's data has the questions too, for `legacy`.
+    """
+    if not questions:
+        return MissingRequiredClientCapability(missing)
+    described = {key: describe_request(question) for key, question in questions.items()}
+    text = f". The server would have asked: {' / '.join(described.values())}"
+    if is_of_2025:
+        return MissingRequiredClientCapability(missing, text, asks=described)
+    return MissingRequiredClientCapability(missing, text)
+
+
+ADVICE = (
+    "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
+    "Otherwise tell the user that a client with elicitation or MCP Apps can finish this call."
+)
+
+
+def unfinished_text(reason: str, questions: Iterable[str], advice: str = ADVICE) -> str:
+    """Return the text that says why a call is not finished, what it asks, and what the model should do.
+
+    Args:
+        reason: why the user was not asked.
+        questions: the texts of the questions.
+        advice: what the model should do.
+    """
+    asks = [f"It asks: {question}." for question in questions]
+    effects = "Effects of earlier steps remain; later steps did not run."
+    return " ".join([f"Not finished: {reason}.", *asks, effects, advice])
+
+
+def describe_request(request: JSONObject) -> str:
+    """Return the text of a question: of a form with its fields, "Where to? (city: string; class: first | second)"."""
+    params = request.get("params", {})
+    if request["method"] == "roots/list":
+        return "the client's roots"
+    if request["method"] == "sampling/createMessage":
+        return "a message of the client's model"
+    if params.get("mode") == "url":
+        return f"{params['message']} ({params['url']})"
+    fields = params["requestedSchema"]["properties"]
+    described = [f"{name}: {_describe_field(field)}" for name, field in fields.items()]
+    return f"{params['message']} ({'; '.join(described)})"
+
+
+def _describe_field(field: Mapping[str, Any]) -> str:
+    """Return the choices that a field of a form offers, or its description, or else its type."""
+    choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
+    if choices:
+        return " | ".join(str(choice) for choice in choices)
+    return str(field.get("description") or field.get("type"))

@@ -1,0 +1,126 @@
+"""A sign-in: the checked request of a client for a code (RFC 6749, section 4.1.1)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from mcp_functions.oauth import redirects
+from mcp_functions.oauth.browsers import consent_name
+from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.settings import FrontSettings
+
+CHALLENGE = r"[A-Za-z0-9_-]{43}"  # a PKCE challenge: SHA-256 in base64url
+
+
+class SignIn(NamedTuple):
+    """A checked request of a client. Sealed, it is in the consent page and in the provider's `state`."""
+
+    client: str  # the digest of the client's id
+    redirect: str  # the redirect URI, which gets the code or the error
+    state: str  # the client's `state`; "" if it sent none
+    challenge: str  # the client's PKCE challenge
+    scope: str  # the scope that the client asked for
+    prompt: str  # the `prompt` for the provider; "" for none
+    consent: str  # the name under which a browser remembers this consent; "" if no browser may remember it
+
+    @classmethod
+    def of(cls, claims: Mapping[str, Any]) -> SignIn:
+        """Read the claims of a sealed value, which has further claims."""
+        return cls(**{name: claims[name] for name in cls._fields})
+
+
+def read_sign_in(client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
+    """Check the request of a client that may use its redirect URI.
+
+    Raises:
+        OAuthError: the request is refused.
+    """
+    if "request" in parameters or "request_uri" in parameters:
+        raise OAuthError(ErrorCode.REQUEST_NOT_SUPPORTED, "request objects are not supported")
+    if parameters.get("response_type") != "code":
+        raise OAuthError(ErrorCode.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code is supported")
+    if parameters.get("response_mode", "query") != "query":
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "only response_mode=query is supported")
+    challenge = parameters.get("code_challenge", "")
+    # RFC 9700, 2.1.1. Without PKCE a stolen code is enough, and with the method "plain" the challenge is the verifier.
+    if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
+        raise OAuthError(ErrorCode.INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
+    check_resource(parameters, settings)
+    scope = read_scope(parameters, settings)
+    redirect = parameters["redirect_uri"]
+    return SignIn(
+        client=client.id_digest,
+        redirect=redirect,
+        state=parameters.get("state", ""),
+        challenge=challenge,
+        scope=scope,
+        prompt=_read_prompt(parameters.get("prompt", "")),
+        consent=name_consent(client, redirect, scope),
+    )
+
+
+def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> None:
+    """Check that a token is requested for this server (RFC 8707), as it is by a request without a resource.
+
+    Raises:
+        OAuthError: the request names another resource.
+    """
+    resource = parameters.get("resource", settings.resource)
+    # An empty path and "/" are the same (RFC 3986, 6.2.3), and the URL types of many languages write the second.
+    accepted = {settings.resource}
+    if not urlsplit(settings.resource).path:
+        accepted.add(f"{settings.resource}/")
+    if resource not in accepted:
+        raise OAuthError(ErrorCode.INVALID_TARGET, "the resource is not this server's")
+
+
+MAX_SCOPE_CHARS = 512
+# Many clients ask every server for these scopes of OpenID Connect. They are no scopes of an MCP server.
+IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
+
+
+def read_scope(parameters: Mapping[str, str], settings: FrontSettings) -> str:
+    """Return the scope that a client asks for, each name once; all scopes of this server if it names none.
+
+    Raises:
+        OAuthError: this server does not have one of the scopes.
+    """
+    text = parameters.get("scope", "")
+    if len(text) > MAX_SCOPE_CHARS:
+        raise OAuthError(ErrorCode.INVALID_SCOPE, "scope is too long")
+    supported = settings.common.scopes_supported
+    names = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
+    if not set(names).issubset(supported):
+        raise OAuthError(ErrorCode.INVALID_SCOPE, "a scope is not one of this server's")
+    return " ".join(names or supported)
+
+
+PROMPTS = {"login", "select_account", "consent"}  # this server passes them on to the provider
+
+
+def _read_prompt(text: str) -> str:
+    names = text.split()
+    if "none" in names:  # without a session, this server cannot know whether the user has signed in
+        raise OAuthError(ErrorCode.INTERACTION_REQUIRED, "this server always shows a page")
+    return " ".join(name for name in names if name in PROMPTS)
+
+
+def name_consent(client: Client, redirect: str, scope: str) -> str:
+    """Return the name under which a browser remembers a consent; "" if it may not."""
+    if not redirects.is_web(redirect):  # another program on the user's machine could get the code without a question
+        return ""
+    return consent_name(client.id, redirect, scope)
+
+
+def response_url(redirect: str, state: str, response: Mapping[str, str], settings: FrontSettings) -> str:
+    """Return a redirect URI with a code or an error, the client's state if it sent one, and `iss` (RFC 9207)."""
+    state_parameter = {"state": state} if state else {}
+    return redirects.with_parameters(redirect, {**response, **state_parameter, "iss": settings.url})
