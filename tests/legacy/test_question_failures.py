@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, tool
-from mcp_functions.legacy.sealed_ids import IdSeal
+from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from tests.legacy import handlers
 from tests.legacy.clients import Client, error_message, read_question, read_retry, result_text
@@ -119,16 +119,16 @@ def damage_items(deployment: Deployment) -> None:
 
 def fail_next_question_seals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the seal of the next question fail twice, as without KMS."""
-    seal = IdSeal.seal
+    write = SealedIds.write
     failures = [TemporarilyUnavailable("kms:down")] * 2
 
-    def fail_twice(self: IdSeal, claims: Mapping[str, Any]) -> str:
-        is_question = "rest" in claims
+    def fail_twice(self: SealedIds, data: Mapping[str, Any]) -> str:
+        is_question = "rest" in data
         if is_question and failures:
             raise failures.pop()
-        return seal(self, claims)
+        return write(self, data)
 
-    monkeypatch.setattr(IdSeal, "seal", fail_twice)
+    monkeypatch.setattr(SealedIds, "write", fail_twice)
 
 
 def test_the_question_of_the_next_round_is_sealed_again_when_kms_fails(
@@ -143,14 +143,14 @@ def test_the_question_of_the_next_round_is_sealed_again_when_kms_fails(
 
 
 def test_a_question_that_no_key_can_seal_is_explained(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    seal = IdSeal.seal
+    write = SealedIds.write
 
-    def refuse_questions(self: IdSeal, claims: Mapping[str, Any]) -> str:
-        if "rest" in claims:
+    def refuse_questions(self: SealedIds, data: Mapping[str, Any]) -> str:
+        if "rest" in data:
             raise Misconfigured(reason="kms:denied")
-        return seal(self, claims)
+        return write(self, data)
 
-    monkeypatch.setattr(IdSeal, "seal", refuse_questions)
+    monkeypatch.setattr(SealedIds, "write", refuse_questions)
     message = result_text(client.call("resolve", bug=7))
     assert "How was bug 7 resolved?" in message
     assert "the server's key for questions is not available" in message

@@ -44,7 +44,9 @@ def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
             conversations.receive_notification(exchange, message)
         else:
             reply = _reply(exchange, message)
-            sent += reply.messages
+            sent += reply.notifications
+            if reply.response:
+                sent.append(reply.response)
             headers |= reply.headers
     if not has_requests:
         return empty(202)

@@ -18,8 +18,8 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import observability
+from mcp_functions.legacy.call_ids import CallIds, kept_seconds
 from mcp_functions.legacy.runner import Call
-from mcp_functions.legacy.sealed_ids import FETCH_SECONDS
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.legacy.call_ids import CallStream
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.sealed_ids import CallStream, IdSeals
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
     from mcp_functions.store import Item
@@ -73,7 +73,6 @@ class Mailbox:
         self,
         settings: Settings,
         seal_factory: SealFactory,
-        seals: IdSeals,
         *,
         now: Callable[[], float],
         sleep: Callable[[float], object],
@@ -82,14 +81,12 @@ class Mailbox:
 
         Args:
             settings: the settings of the deployment.
-            seal_factory: makes the sealed table.
-            seals: the seals of the ids with which clients return to a call.
+            seal_factory: makes the sealed table, and the seals of the ids.
             now: the clock, in unix seconds.
             sleep: waits some seconds between attempts to reach the table.
         """
-        self.seals = seals
-        # Seconds for which an item is kept after each write: the time to answer, and then to fetch the response.
-        self._kept_seconds = settings.question_seconds + FETCH_SECONDS
+        self.ids = CallIds(seal_factory, settings)  # the ids with which clients return to a call
+        self._kept_seconds = kept_seconds(settings)  # after each write
         self._table = seal_factory.table(self._kept_seconds)
         self._now = now
         self._sleep = sleep

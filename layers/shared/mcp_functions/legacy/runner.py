@@ -1,7 +1,7 @@
 """Runs a request of a legacy client as requests of 2026-07-28, on the modern server of this deployment.
 
     run_request   one modern request
-    run_call      one round of a call, and more rounds while the call needs only time
+    run_rounds    modern requests for one call, until it ends, asks a question or has no time left
 
 A call may need several modern requests, its rounds: each runs the handler once more, with the answers and the state of
 earlier rounds. The modern server is this function, or an endpoint that forwards each request to the right function.
@@ -86,10 +86,10 @@ class Outcome(NamedTuple):
         return self.result.get("requestState") if self.result else None
 
 
-def run_call(
+def run_rounds(
     exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """Run a round of a call, and more rounds while it needs only time, and this exchange has time.
+    """Run rounds of a call until it ends, asks a question, or this exchange has no time for another round.
 
     Args:
         exchange: the HTTP request of the client.
@@ -114,7 +114,7 @@ def run_call(
 def run_request(
     exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """Run one modern request; an exception becomes the outcome's error. The arguments are those of `run_call`."""
+    """Run one modern request; an exception becomes the outcome's error. The arguments are those of `run_rounds`."""
     notes = observability.current()
     request = _modern_request(exchange, call, capabilities, answers)
     try:
@@ -139,7 +139,11 @@ def _modern_request(
     exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
 ) -> Request:
     modern = exchange.deployment.modern
-    params = _round_params(call, answers)
+    params = dict(call.params)
+    if call.state:
+        params["requestState"] = call.state
+    if answers is not None:
+        params["inputResponses"] = dict(answers)
     message = translation.modern_message(exchange, call.id, call.method, params, capabilities)
     headers = translation.modern_headers(message, modern.catalog, exchange.http.headers)
     event = exchange.event
@@ -155,15 +159,6 @@ def _modern_request(
         scopes=exchange.caller.scopes,
         lambda_deadline=exchange.lambda_deadline,
     )
-
-
-def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, Any]:
-    params = dict(call.params)
-    if call.state:
-        params["requestState"] = call.state
-    if answers is not None:
-        params["inputResponses"] = dict(answers)
-    return params
 
 
 def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
