@@ -203,15 +203,26 @@ def test_a_death_of_a_function_without_a_front_door_is_an_error_after_its_timeou
 # ---- Sizes
 
 
-def test_a_result_too_large_for_the_table_becomes_an_error(placement: str) -> None:
-    @tool
-    def ask_and_return_much(*, elicit: Elicit) -> str:
-        elicit("why", "Go on?", handlers.Why)
-        return "x" * 500_000
+@tool
+def ask_and_return_much(*, elicit: Elicit) -> str:
+    elicit("why", "Go on?", handlers.Why)
+    return "x" * 500_000
 
+
+def test_a_result_too_large_for_the_table_becomes_an_error(placement: str) -> None:
     client = Deployment(ask_and_return_much, placement=placement).initialized_client()
     client.accept(read_question(client.call("ask_and_return_much"))["id"], why="Fixed")
     assert "too large" in error_message(client.resume())
+
+
+def test_a_large_result_during_an_outage_becomes_an_error(placement: str) -> None:
+    deployment = Deployment(ask_and_return_much, placement=placement)
+    client = deployment.initialized_client()
+    id_ = read_question(client.call("ask_and_return_much"))["id"]
+    deployment.fail_table(None, None, "denied")  # the claim succeeds; the result cannot be stored
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202
+    deployment.clock.advance(60)
+    assert error_message(client.resume()) == TIMEOUT_MESSAGE
 
 
 def test_a_request_id_too_long_for_an_event_id_gets_no_question(client: Client) -> None:

@@ -31,6 +31,7 @@ from mcp_functions.legacy.round_records import WaitingCall
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.messages import value_at
+from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,8 +123,10 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     if exchange.deployment.now() >= question.stream.ends:
         notes.reason = "answered_late"
         return
-    waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
-    if not _continue_call(waiting, question, stored, message):
+    try:
+        waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
+        _continue_call(waiting, question, stored, message)
+    except Conflict:  # the same answer, sent twice at the same time, has continued the call
         notes.reason = "answered_before"
 
 
@@ -142,8 +145,8 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
 
 def _continue_call(
     waiting: WaitingCall, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
-) -> bool:
-    """Continue a call with its answer; False if the same answer, sent twice, has already continued it."""
+) -> None:
+    """Continue a call with its answer; Conflict if another request has already continued it."""
     mailbox = waiting.mailbox
     deadline = waiting.exchange.gateway_deadline
     result = message.get("result")
@@ -151,15 +154,12 @@ def _continue_call(
         observability.current().reason = "client_error"
         request = dict(stored.record.messages[-1])
         last = final_messages.client_error_message(question.call, request, message.get("error"))
-        return mailbox.replace(stored, round_records.end_record(waiting, [last]), deadline) is not None
+        mailbox.replace(stored, round_records.end_record(waiting, [last]), deadline)
+        return
     answer = {name: value for name, value in result.items() if name != "_meta"}
     answers = {**question.answers, question.key: answer}
     if question.rest:
         next_question = mailbox.retry(lambda: round_records.question_record(waiting, question.rest, answers), deadline)
-        return mailbox.replace(stored, next_question, deadline) is not None
-    # It was the last question of the round, so the next round runs.
-    claim = mailbox.claim(stored, waiting.exchange)
-    if claim is None:
-        return False
-    round_records.run_next_round(waiting, claim, answers)
-    return True
+        mailbox.replace(stored, next_question, deadline)
+    else:
+        round_records.run_next_round(waiting, mailbox.claim(stored, waiting.exchange), answers)

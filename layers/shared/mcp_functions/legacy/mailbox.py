@@ -127,22 +127,20 @@ class Mailbox:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
-    def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord | None:
-        """Reserve a call for the function that handles this exchange; None if another function was faster."""
+    def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord:
+        """Reserve a call for the function that handles this exchange; Conflict if another function was faster."""
         until = math.ceil(exchange.lambda_deadline) + RUNNING_MARGIN
         running = stored.record._replace(phase="running", messages=(), until=until)
         return self.replace(stored, running, exchange.gateway_deadline)
 
-    def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord | None:
-        """Replace a record by another; None if another writer was faster. The deadline is that of `retry`.
+    def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord:
+        """Replace a record by another. The deadline is that of `retry`.
 
         Raises:
+            Conflict: another writer was faster.
             ItemTooLarge: the record does not fit into an item.
         """
-        try:
-            item = self.retry(lambda: self._write(stored.item, record), deadline)
-        except Conflict:
-            return None
+        item = self.retry(lambda: self._write(stored.item, record), deadline)
         return StoredRecord(record, item)
 
     def retry(self, attempt: Callable[[], T], deadline: float) -> T:

@@ -20,7 +20,7 @@ from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.runner import run_rounds
 from mcp_functions.protocol.errors import McpError, Misconfigured, StateTooLarge
-from mcp_functions.store import ItemTooLarge
+from mcp_functions.store import Conflict, ItemTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,25 +53,29 @@ def run_next_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[s
         claim: the call's record in the phase "running", from `Mailbox.claim`: no other function runs this round.
         answers: the answers to the questions of the last round, by key; None if it asked nothing.
     """
-    notes = observability.current()
-    exchange = waiting.exchange
-    mailbox = waiting.mailbox
-    capabilities = exchange.session.capabilities if exchange.session else {}
-    outcome = run_rounds(exchange, waiting.call, capabilities, answers)
+    session = waiting.exchange.session
+    outcome = run_rounds(waiting.exchange, waiting.call, session.capabilities if session else {}, answers)
     try:
-        # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
-        record = mailbox.retry(lambda: outcome_record(waiting, outcome), exchange.lambda_deadline)
-        stored = mailbox.replace(claim, record, exchange.lambda_deadline)
-    except ItemTooLarge:
-        record = end_record(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
-        stored = mailbox.replace(claim, record, exchange.lambda_deadline)
+        return _store_outcome(waiting, claim, outcome)
+    except Conflict:  # the client has cancelled the call, so its item is gone
+        observability.current().reason = "cancelled"
     except McpError as error:
         # Nothing is stored. After `CallRecord.until`, the client's next poll gets OutcomeUnknown.
-        notes.reason = error.reason
-        return None
-    if stored is None:  # the client has cancelled the call, so its item is gone
-        notes.reason = "cancelled"
-        return None
+        observability.current().reason = error.reason
+    return None
+
+
+def _store_outcome(waiting: WaitingCall, claim: StoredRecord, outcome: Outcome) -> CallRecord:
+    """Store the record of a round's outcome, and return it."""
+    mailbox = waiting.mailbox
+    deadline = waiting.exchange.lambda_deadline
+    # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
+    record = mailbox.retry(lambda: outcome_record(waiting, outcome), deadline)
+    try:
+        mailbox.replace(claim, record, deadline)
+    except ItemTooLarge:
+        record = end_record(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
+        mailbox.replace(claim, record, deadline)
     return record
 
 
@@ -101,10 +105,10 @@ def question_record(waiting: WaitingCall, questions: Mapping[str, Any], answers:
     stream = waiting.stream._replace(ends=answer_deadline(waiting.exchange))
     step = waiting.step + 1
     elicitation_id = f"{stream.nonce}-{step}"
-    # All questions are translated now, so that no user answers the first one when a later one cannot be asked.
-    requests = [translation.legacy_question(each, revision, elicitation_id) for each in questions.values()]
-    first_request = requests[0]
-    if first_request is None or None in requests:
+    try:
+        # All questions are translated now, so that no user answers the first one when a later one cannot be asked.
+        requests = [translation.legacy_question(each, revision, elicitation_id) for each in questions.values()]
+    except translation.NotInRevision:
         return _not_asked_record(waiting, questions, Obstacle.NOT_IN_REVISION)
     (key, question), *others = questions.items()
     method = question["method"]
@@ -115,7 +119,7 @@ def question_record(waiting: WaitingCall, questions: Mapping[str, Any], answers:
         observability.current().reason = error.reason
         obstacle = Obstacle.TOO_LARGE if isinstance(error, StateTooLarge) else Obstacle.NO_KEY
         return _not_asked_record(waiting, questions, obstacle)
-    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **first_request}]
+    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **requests[0]}]
     return CallRecord(stream.nonce, step, "asked", messages, until=stream.ends)
 
 

@@ -22,6 +22,7 @@ from mcp_functions.legacy.errors import QuestionExpired
 from mcp_functions.legacy.responses import StreamEvent
 from mcp_functions.legacy.round_records import WaitingCall, run_next_round
 from mcp_functions.protocol.errors import InternalError, McpError, OutcomeUnknown, TemporarilyUnavailable
+from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
     from mcp_functions.legacy.exchange import Exchange
@@ -95,12 +96,12 @@ def events_after(mailbox: Mailbox, position: StreamPosition, record: CallRecord)
 def _run_next_round(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
     """Run another round of a call that ran out of time: this request has time for it."""
     mailbox = waiting.mailbox
-    claim = None
     try:
         claim = mailbox.claim(stored, waiting.exchange)
-    except McpError as error:
+    except Conflict:  # another function runs the round
+        return _poll(mailbox, position, FIRST_PAUSE)
+    except McpError as error:  # a later request of the client runs the round
         observability.current().reason = error.reason
-    if claim is None:  # another function runs the round, or a later request of the client will
         return _poll(mailbox, position, FIRST_PAUSE)
     record = run_next_round(waiting, claim, answers=None)  # the last round asked nothing
     if record is None:

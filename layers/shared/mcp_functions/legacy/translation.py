@@ -161,8 +161,16 @@ def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     return block
 
 
-def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
-    """Return the method and params that ask a client; None if the revision cannot express the question."""
+class NotInRevision(Exception):
+    """The client's revision cannot express a question."""
+
+
+def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any]:
+    """Return the method and params that ask a client.
+
+    Raises:
+        NotInRevision: the revision cannot express the question.
+    """
     method = request["method"]
     if method == "roots/list":  # the same in every revision
         return dict(request)
@@ -174,8 +182,8 @@ def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: s
     elif supports(revision, "elicitation.url"):
         params = {**params, "elicitationId": elicitation_id}
     else:
-        return None
-    return None if params is None else {"method": method, "params": params}
+        raise NotInRevision
+    return {"method": method, "params": params}
 
 
 def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
@@ -207,23 +215,20 @@ def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
     return bool(schema.get("type") == "object")
 
 
-def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
+def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any]:
     schema = dict(params["requestedSchema"])
     if not supports(revision, "elicitation.oneOf"):
-        fields = {name: _form_field(field, revision) for name, field in schema["properties"].items()}
-        if None in fields.values():
-            return None
-        schema["properties"] = fields
+        schema["properties"] = {name: _form_field(field, revision) for name, field in schema["properties"].items()}
     form = {**params, "requestedSchema": schema}
     if not supports(revision, "elicitation.url"):
         form.pop("mode", None)
     return form
 
 
-def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
+def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return a field as 2025-06-18 has it: choices are `enum` and `enumNames`, and only booleans have a default."""
     if field["type"] == "array" and not supports(revision, "elicitation.multi"):
-        return None
+        raise NotInRevision
     legacy = dict(field)
     if field["type"] != "boolean":
         legacy.pop("default", None)
@@ -234,20 +239,17 @@ def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | Non
     return legacy
 
 
-def _sampling_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
-    messages = [_sampling_message(message, revision) for message in params["messages"]]
-    if None in messages:
-        return None
+def _sampling_params(params: Mapping[str, Any], revision: str) -> dict[str, Any]:
     if "tools" in params and not supports(revision, "sampling.tools"):
-        return None
-    return {**params, "messages": messages}
+        raise NotInRevision
+    return {**params, "messages": [_sampling_message(message, revision) for message in params["messages"]]}
 
 
-def _sampling_message(message: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
+def _sampling_message(message: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return a message for a model; before 2025-11-25 a message has exactly one block."""
     blocks = message["content"]
     if isinstance(blocks, list) and not supports(revision, "sampling.blocks"):
         if len(blocks) != 1:
-            return None
+            raise NotInRevision
         blocks = blocks[0]
     return {**message, "content": blocks}
