@@ -11,7 +11,8 @@ from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.http.events import HttpRequest
 from mcp_functions.legacy.call_ids import CallIds, CallStream, PendingQuestion, StreamPosition
 from mcp_functions.legacy.exchange import Deployment, Exchange
-from mcp_functions.legacy.runner import Call, ModernServer
+from mcp_functions.legacy.modern_requests import Call
+from mcp_functions.legacy.runner import ModernServer
 from mcp_functions.legacy.sessions import Session, SessionTokens
 from mcp_functions.protocol.messages import Identity, Request, Result
 from mcp_functions.settings import Settings

@@ -11,8 +11,8 @@ from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.http.responses import check_size, empty, json
 from mcp_functions.legacy import conversations, replies
+from mcp_functions.legacy.modern_requests import SPARE_SECONDS
 from mcp_functions.legacy.responses import StreamEvent, error_message, is_unicode, stream_response
-from mcp_functions.legacy.runner import SPARE_SECONDS
 from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import Busy, McpError, MethodNotFound
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
-from mcp_functions.legacy.runner import Call
+from mcp_functions.legacy.modern_requests import Call
 from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import InvalidRequestState
 

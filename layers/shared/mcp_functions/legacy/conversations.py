@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.call_ids import PendingQuestion
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
-    from mcp_functions.legacy.runner import Call, Outcome
+    from mcp_functions.legacy.modern_requests import Call
+    from mcp_functions.legacy.runner import Outcome
 
 # These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang. We tried Vercel's
 # AI SDK (1.0). The source of Visual Studio Code resumes no stream of a POST.

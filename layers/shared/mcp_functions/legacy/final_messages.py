@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.runner import Call, Outcome
+    from mcp_functions.legacy.modern_requests import Call
+    from mcp_functions.legacy.runner import Outcome
     from mcp_functions.protocol.wire_types import JSONObject
 
 ADVICE = (

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.legacy.call_ids import CallIds, kept_seconds
-from mcp_functions.legacy.runner import Call
+from mcp_functions.legacy.modern_requests import Call
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem

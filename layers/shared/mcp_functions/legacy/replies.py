@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.legacy import conversations, final_messages, revisions, runner, sessions, translation
+from mcp_functions.legacy import conversations, final_messages, revisions, runner, sessions
 from mcp_functions.legacy.final_messages import Obstacle
+from mcp_functions.legacy.modern_requests import Call, read_call
 from mcp_functions.legacy.responses import Reply, error_message, result_message
-from mcp_functions.legacy.runner import Call
 from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
 
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
     """Reply to a request; an error becomes a JSON-RPC error."""
     observability.current().conclude("complete")
-    params = translation.modern_params(message.get("params") or {})
-    call = Call(message["id"], message["method"], params)
+    call = read_call(message)
     try:
         return _reply_by_method(exchange, call)
     except McpError as error:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.call_ids import CallStream
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
-    from mcp_functions.legacy.runner import Call, Outcome
+    from mcp_functions.legacy.modern_requests import Call
+    from mcp_functions.legacy.runner import Outcome
 
 
 MAX_QUESTIONS = 32  # the most questions that one round may ask
