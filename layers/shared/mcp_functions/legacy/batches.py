@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.responses import Reply
 
-BATCH_DEADLINE = "batch_deadline"  # the reason in the log
-NO_INITIALIZE = "initialize must not be part of a batch"
-
 
 def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
     """Return the HTTP response to a batch, in its order; 202 if the batch has no request.
@@ -56,7 +53,7 @@ def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
 def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_requests: bool) -> None:
     try:
         if _is_late(exchange):
-            raise Busy(BATCH_DEADLINE)
+            raise Busy(reason="batch_deadline")
         conversations.receive_answer(exchange, message)
     except McpError as error:
         # 2025-03-26, basic/transports: "If the server cannot accept the input, it MUST return an HTTP error status
@@ -68,10 +65,10 @@ def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_reque
 
 def _reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
     if _is_late(exchange):
-        return replies.error_reply(message["id"], Busy(BATCH_DEADLINE))
+        return replies.error_reply(message["id"], Busy(reason="batch_deadline"))
     # 2025-03-26, basic/lifecycle: "The initialize request MUST NOT be part of a JSON-RPC batch"
     if message["method"] == "initialize":
-        return replies.error_reply(message["id"], MethodNotFound(NO_INITIALIZE))
+        return replies.error_reply(message["id"], MethodNotFound(message="initialize must not be part of a batch"))
     return replies.reply(exchange, message)
 
 

@@ -6,12 +6,12 @@
     POST the answer           claims the call (phase "running"), runs round 2, stores its result (phase "over"); 202
     GET  Last-Event-ID        responds with the result
 
-A round is one run of the call's handler, with the answers so far. The mailbox is a table. It has an item for the call,
-with its phase: what the call waits for. To claim a call is to change its phase from "asked" to "running". The table
-accepts that only once, so an answer that is sent twice runs one round.
+A round is one run of the call's handler, with the answers so far. The mailbox is a table with an item for each call.
+The item's phase says what the call waits for. The table changes "asked" to "running" only once, so an answer that is
+sent twice runs one round.
 
-A round may ask several questions. The client gets one after the other: the JSON-RPC id of each question is sealed
-(encrypted and authenticated), and holds the earlier answers and the remaining questions.
+A round may ask several questions. The client gets one after the other: the JSON-RPC id of each question holds the
+earlier answers and the remaining questions, sealed (encrypted and authenticated).
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """The mailbox: items in the table with the messages that wait for a client. Each call that asks has one item.
 
-The handler of such a call runs in rounds, and the client answers between two rounds. The item says so in its phase:
+The handler of such a call runs in rounds, and the client answers between two rounds. The item has the call's phase:
 
     asked    the client must answer a question
     running  a function runs the next round of the call
     working  the round ended for lack of time; the next request of the client runs another round
     over     the call has ended; its response waits for the client
 
-A function changes the phase to `running` before it runs a round (`Mailbox.claim`). If an answer arrives twice, two
-functions try that, and the table accepts only one of the two writes. So the answer runs one round.
+A function claims the call before it runs a round: it changes the phase to `running`. If an answer arrives twice, two
+functions try that, and the table accepts only one of the two writes (the other gets a Conflict).
 """
 
 from __future__ import annotations
@@ -40,18 +40,15 @@ KIND = "mailbox"  # the kind of these items in the table
 ID_BYTES = 24  # bytes of the digest that is the id of an item
 RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions stop waiting for its round
 PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
-# Reasons in the log.
-CONTENDED = "mailbox_contended"
-UNREADABLE = "mailbox_unreadable"
 
 Phase: TypeAlias = Literal["asked", "running", "working", "over"]
 
 
 class CallRecord(NamedTuple):
-    """The stored progress of one call. The item's format depends on these names."""
+    """The stored progress of one call. The names of the fields are the keys in the item."""
 
     nonce: str  # a random text that distinguishes this call from an earlier one with the same request id
-    step: int  # the number of the last delivery to the client, from 1; it ends with a question or the response
+    step: int  # the number of the last delivery to the client (`call_ids`)
     phase: Phase
     # The messages of this delivery. In `working`: notifications, which the next delivery begins with.
     messages: Sequence[Mapping[str, Any]] = ()
@@ -107,12 +104,12 @@ class Mailbox:
         try:
             item = self._table.get(key)
             if item is None:
-                raise TemporarilyUnavailable(CONTENDED)  # the earlier call's item was deleted just now
+                raise TemporarilyUnavailable(reason="mailbox_contended")  # the item was deleted just now
             self._write(item, record)
         except Conflict:
-            raise TemporarilyUnavailable(CONTENDED) from None
+            raise TemporarilyUnavailable(reason="mailbox_contended") from None
         except UnreadableItem:
-            raise TemporarilyUnavailable(UNREADABLE) from None
+            raise TemporarilyUnavailable(reason="mailbox_unreadable") from None
 
     def find(self, stream: CallStream) -> StoredRecord | None:
         """Return the record of a stream; None if it is gone or belongs to another call with the same id."""

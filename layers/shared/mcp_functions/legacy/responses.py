@@ -63,7 +63,7 @@ def error_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id_, "error": dict(error)}
 
 
-def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
+def reply_response(http: HttpRequest, reply: Reply) -> Response:
     """Return the HTTP response to one request."""
     if reply.refusal is not None:
         return dict(reply.refusal)
@@ -78,7 +78,7 @@ def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
         return check_size(response)
     except McpError as error:
         # The response is too large or not Unicode. As a JSON-RPC error it tells the client which request caused that.
-        return responses.json(200, error_message(id_, error.to_json()), reply.headers)
+        return responses.json(200, error_message(reply.response["id"], error.to_json()), reply.headers)
 
 
 def stream_response(stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:

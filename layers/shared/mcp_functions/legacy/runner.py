@@ -1,10 +1,9 @@
-"""Runs a request of a legacy client as requests of 2026-07-28, on the modern server of this deployment.
+"""Runs the calls of legacy clients on the server of 2026-07-28 (the modern server) of this deployment.
 
-    run_request   one modern request
-    run_rounds    modern requests for one call, until it ends, asks a question or has no time left
+    run_request   sends one modern request
+    run_rounds    sends modern requests for one call, until it ends, asks a question or has no time left
 
-A call may need several modern requests, its rounds: each runs the handler once more, with the answers and the state of
-earlier rounds. The modern server is this function, or an endpoint that forwards each request to the right function.
+Each request is a round of the call: it runs the handler with the answers and the state of earlier rounds.
 """
 
 from __future__ import annotations
@@ -15,13 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.http import responses
 from mcp_functions.legacy.modern_requests import modern_request
-from mcp_functions.protocol.errors import (
-    InsufficientScope,
-    InternalError,
-    Unauthorized,
-    is_ctrl_c,
-    to_mcp_error,
-)
+from mcp_functions.protocol.errors import InsufficientScope, InternalError, Unauthorized, is_ctrl_c, to_mcp_error
 from mcp_functions.protocol.messages import ForwardedResponse, Result, value_at
 
 if TYPE_CHECKING:
@@ -37,7 +30,7 @@ ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientSc
 
 
 class ModernServer(NamedTuple):
-    """The server of 2026-07-28 behind the translation."""
+    """The server of 2026-07-28: this function, or an endpoint that forwards each request to the right function."""
 
     answer: Callable[[Request], Result | ForwardedResponse]  # runs a handler, or forwards the request to its function
     catalog: Mapping[str, Any]  # its tools, prompts and resources

@@ -94,11 +94,10 @@ class LegacyServer:
         except McpError as error:
             if kind != "request":
                 raise
-            id_ = body["id"]
             if isinstance(error, TemporarilyUnavailable | Misconfigured):
                 # These clients read the error of a request only with status 200.
-                return responses.reply_response(http, replies.error_reply(id_, error), id_)
-            error.id = id_  # an error response must have the id of its request
+                return responses.reply_response(http, replies.error_reply(body["id"], error))
+            error.id = body["id"]  # an error response must have the id of its request
             raise
 
     def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
@@ -146,7 +145,7 @@ class LegacyServer:
         if kind == "batch":
             return batches.respond(exchange, body)
         if kind == "request":
-            return responses.reply_response(http, replies.reply(exchange, body), body["id"])
+            return responses.reply_response(http, replies.reply(exchange, body))
         if kind == "answer":
             conversations.receive_answer(exchange, body)
         else:
