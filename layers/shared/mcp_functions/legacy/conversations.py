@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.runner import Outcome
 
 # These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang. We tried Vercel's
-# AI SDK (1.0). The source of Visual Studio Code resumes no stream of a POST.
+# AI SDK (1.0). According to its source, Visual Studio Code resumes no stream of a POST.
 NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
 

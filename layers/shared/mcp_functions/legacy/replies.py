@@ -80,7 +80,9 @@ def _usable_capabilities(exchange: Exchange, obstacle: Obstacle | None) -> dict[
     session = exchange.session
     if session is None or exchange.in_batch:
         return {}
-    return session.capabilities if obstacle is None else session.repeating_capabilities
+    if obstacle is None:
+        return session.capabilities
+    return session.repeating_capabilities
 
 
 def _initialize(exchange: Exchange, call: Call) -> Reply:

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.runner import Outcome
 
 
-MAX_QUESTIONS = 32  # the most questions that one round may ask
-
-
 class WaitingCall(NamedTuple):
     """A call between two rounds, and the request in which it continues."""
 
@@ -92,8 +89,11 @@ def outcome_record(waiting: WaitingCall, outcome: Outcome) -> CallRecord:
     return end_record(waiting, [*unseen, last])
 
 
+MAX_QUESTIONS = 32  # the most questions that one round may ask
+
+
 def question_record(waiting: WaitingCall, questions: Mapping[str, Any], answers: Mapping[str, Any]) -> CallRecord:
-    """Return the record that asks the first of these questions; if one cannot be asked, the record ends the call.
+    """Return the record that asks the first of these questions. If one cannot be asked, the record ends the call.
 
     Args:
         waiting: the call.

@@ -5,6 +5,7 @@
     ids.read(id_, caller_id)    {"step": 1}
 
 An id is sealed: encrypted and authenticated (envelope.md, section 14). The client can neither read nor change its data.
+The tokens of sessions are such ids too.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 HEADER = "mcp-session-id"
-MAX_TOKEN = 4096  # characters
+MAX_TOKEN = 4096  # characters, because it travels in a header
 NONCE_BYTES = 16  # random bytes in the `id` of a session
 MAX_NAME = 64  # characters of a client's name and version
 # 2025-11-25, server/utilities/logging: "the server MAY decide which messages to send automatically"
@@ -42,7 +42,6 @@ CAPABILITIES: dict[str, dict[str, Any]] = {
     "r": {"roots": {}},
     "a": {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}},
 }
-REPEATING = "ua"  # for a page (error -32042) or an app's form, the client calls again: no server waits for an answer
 
 
 class Session(NamedTuple):
@@ -59,16 +58,17 @@ class Session(NamedTuple):
     @property
     def capabilities(self) -> dict[str, Any]:
         """The declared capabilities, in the form of 2026-07-28."""
-        return expand_letters(self.declared)
+        return _expand_letters(self.declared)
 
     @property
     def repeating_capabilities(self) -> dict[str, Any]:
-        """Those of the declared capabilities that also a client can use that must not be asked."""
-        return expand_letters(letter for letter in self.declared if letter in REPEATING)
+        """The declared capabilities after which the client calls again, so that no server waits for an answer."""
+        # After error -32042, the client opens a page and repeats its call. The form of an MCP app makes another call.
+        return _expand_letters(letter for letter in self.declared if letter in "ua")
 
 
-def expand_letters(letters: Iterable[str]) -> dict[str, Any]:
-    """Return the capabilities that letters of `CAPABILITIES` stand for."""
+def _expand_letters(letters: Iterable[str]) -> dict[str, Any]:
+    """Return the capabilities of some letters."""
     expanded: dict[str, Any] = {}
     for letter in letters:
         for family, members in CAPABILITIES[letter].items():
