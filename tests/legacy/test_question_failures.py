@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, tool
-from mcp_functions.legacy.sealed_ids import IdSeal
+from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from tests.legacy import handlers
 from tests.legacy.clients import Client, error_message, read_question, read_retry, result_text
@@ -119,16 +119,16 @@ def damage_items(deployment: Deployment) -> None:
 
 def fail_next_question_seals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the seal of the next question fail twice, as without KMS."""
-    seal = IdSeal.seal
+    write = SealedIds.write
     failures = [TemporarilyUnavailable("kms:down")] * 2
 
-    def fail_twice(self: IdSeal, claims: Mapping[str, Any]) -> str:
-        is_question = "rest" in claims
+    def fail_twice(self: SealedIds, data: Mapping[str, Any]) -> str:
+        is_question = "rest" in data
         if is_question and failures:
             raise failures.pop()
-        return seal(self, claims)
+        return write(self, data)
 
-    monkeypatch.setattr(IdSeal, "seal", fail_twice)
+    monkeypatch.setattr(SealedIds, "write", fail_twice)
 
 
 def test_the_question_of_the_next_round_is_sealed_again_when_kms_fails(
@@ -143,14 +143,14 @@ def test_the_question_of_the_next_round_is_sealed_again_when_kms_fails(
 
 
 def test_a_question_that_no_key_can_seal_is_explained(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    seal = IdSeal.seal
+    write = SealedIds.write
 
-    def refuse_questions(self: IdSeal, claims: Mapping[str, Any]) -> str:
-        if "rest" in claims:
+    def refuse_questions(self: SealedIds, data: Mapping[str, Any]) -> str:
+        if "rest" in data:
             raise Misconfigured(reason="kms:denied")
-        return seal(self, claims)
+        return write(self, data)
 
-    monkeypatch.setattr(IdSeal, "seal", refuse_questions)
+    monkeypatch.setattr(SealedIds, "write", refuse_questions)
     message = result_text(client.call("resolve", bug=7))
     assert "How was bug 7 resolved?" in message
     assert "the server's key for questions is not available" in message
@@ -203,15 +203,26 @@ def test_a_death_of_a_function_without_a_front_door_is_an_error_after_its_timeou
 # ---- Sizes
 
 
-def test_a_result_too_large_for_the_table_becomes_an_error(placement: str) -> None:
-    @tool
-    def ask_and_return_much(*, elicit: Elicit) -> str:
-        elicit("why", "Go on?", handlers.Why)
-        return "x" * 500_000
+@tool
+def ask_and_return_much(*, elicit: Elicit) -> str:
+    elicit("why", "Go on?", handlers.Why)
+    return "x" * 500_000
 
+
+def test_a_result_too_large_for_the_table_becomes_an_error(placement: str) -> None:
     client = Deployment(ask_and_return_much, placement=placement).initialized_client()
     client.accept(read_question(client.call("ask_and_return_much"))["id"], why="Fixed")
     assert "too large" in error_message(client.resume())
+
+
+def test_a_large_result_during_an_outage_becomes_an_error(placement: str) -> None:
+    deployment = Deployment(ask_and_return_much, placement=placement)
+    client = deployment.initialized_client()
+    id_ = read_question(client.call("ask_and_return_much"))["id"]
+    deployment.fail_table(None, None, "denied")  # the claim succeeds; the result cannot be stored
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202
+    deployment.clock.advance(60)
+    assert error_message(client.resume()) == TIMEOUT_MESSAGE
 
 
 def test_a_request_id_too_long_for_an_event_id_gets_no_question(client: Client) -> None:

@@ -5,30 +5,35 @@ A vector is a file with a value, a key and the token that they make, for impleme
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.http.events import HttpRequest
-from mcp_functions.legacy import sealed_ids
+from mcp_functions.legacy.call_ids import CallIds, CallStream, PendingQuestion, StreamPosition
 from mcp_functions.legacy.exchange import Deployment, Exchange
-from mcp_functions.legacy.runner import Call, ModernServer
-from mcp_functions.legacy.sealed_ids import CallStream, IdSeal, PendingQuestion, StreamPosition
-from mcp_functions.legacy.sessions import Session, open_session
+from mcp_functions.legacy.modern_requests import Call
+from mcp_functions.legacy.runner import ModernServer
+from mcp_functions.legacy.sessions import Session, SessionTokens
 from mcp_functions.protocol.messages import Identity, Request, Result
 from mcp_functions.settings import Settings
 from tests.support.envelope_vectors import VECTORS
+
+if TYPE_CHECKING:
+    from mcp_functions.seal.envelope import Seal
 
 
 def answer_nothing(request: Request) -> Result:
     raise AssertionError(request)  # these tests only open ids
 
 
+SETTINGS = Settings(stack="local")
 SEALED_AT = 1767225605
 PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
 CLIENT = ("a client", "1.30")
 SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT, "info", PRINCIPAL, SEALED_AT + 86400)
 HTTP = HttpRequest("POST", "/mcp", {}, "", is_base64=False, address="203.0.113.9", received_ms=0, context={})
 EXCHANGE = Exchange(
-    Deployment(
-        Settings(stack="local"), ModernServer(answer_nothing, {}), lambda: SEALED_AT, session_seal=None, mailbox=None
-    ),
+    Deployment(SETTINGS, ModernServer(answer_nothing, {}), lambda: SEALED_AT),
     HTTP,
     {},
     Identity(),
@@ -49,36 +54,36 @@ REMAINING_QUESTIONS = {"more": {"method": "roots/list"}}
 QUESTION = PendingQuestion(STREAM, 1, "resolution", "elicitation/create", CALL, ANSWERS, REMAINING_QUESTIONS)
 
 
-def read_vector(kind: str, label: bytes, at: str) -> tuple[IdSeal, str]:
-    """Return the seal of a vector at its time `at`, and its token."""
-    vector = VECTORS[f"accept-{kind}"]
-    assert vector["label"] == label.decode()
-    return IdSeal(vector.envelope(at), label), vector["token"]
+class VectorSeals(SealFactory):
+    """Makes the seals of the vectors, at the vectors' time `at`."""
+
+    def __init__(self, at: str) -> None:
+        super().__init__(SETTINGS, "vectors", now=lambda: SEALED_AT)
+        self.at = at
+
+    def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Seal:
+        vector = VECTORS[f"accept-{label.decode().removeprefix('ks1/')}"]
+        assert vector["label"] == label.decode()
+        assert vector["max-chars"] == str(max_chars)
+        assert vector["max-age"] == str(max_age)
+        return vector.envelope(self.at)
+
+
+def token_of(kind: str) -> str:
+    return VECTORS[f"accept-{kind}"]["token"]
 
 
 def test_a_session_is_read_and_written_as_in_its_vector() -> None:
-    seal, token = read_vector("session", sealed_ids.SESSION, "now")
-    assert open_session(token, seal, PRINCIPAL, caller_id="c", now=SEALED_AT + 3600) == SESSION
-    seal, token = read_vector("session", sealed_ids.SESSION, "born")
-    assert seal.seal({"v": 1, **SESSION._asdict()}) == token
+    tokens = SessionTokens(VectorSeals("now"), SETTINGS)
+    assert tokens.read(token_of("session"), PRINCIPAL, caller_id="c", now=SEALED_AT + 3600) == SESSION
+    assert SessionTokens(VectorSeals("born"), SETTINGS).write(SESSION) == token_of("session")
 
 
 def test_an_event_id_is_read_and_written_as_in_its_vector() -> None:
-    seal, token = read_vector("event", sealed_ids.EVENT, "now")
-    assert sealed_ids.open_event_id(token, seal, EXCHANGE) == POSITION
-    seal, token = read_vector("event", sealed_ids.EVENT, "born")
-    assert seal.seal(POSITION._asdict()) == token
+    assert CallIds(VectorSeals("now"), SETTINGS).read_event(token_of("event"), EXCHANGE) == POSITION
+    assert CallIds(VectorSeals("born"), SETTINGS).write_event(POSITION) == token_of("event")
 
 
 def test_a_question_id_is_read_and_written_as_in_its_vector() -> None:
-    seal, token = read_vector("question", sealed_ids.QUESTION, "now")
-    assert sealed_ids.open_question_id(token, seal, EXCHANGE) == QUESTION
-    seal, token = read_vector("question", sealed_ids.QUESTION, "born")
-    assert seal.seal(QUESTION._asdict()) == token
-
-
-def test_the_limits_of_the_lengths_are_those_of_the_vectors() -> None:
-    limits = {kind: int(VECTORS[f"accept-{kind}"]["max-chars"]) for kind in ("session", "event", "question")}
-    assert limits == {
-        "session": sealed_ids.MAX_SESSION, "event": sealed_ids.MAX_EVENT, "question": sealed_ids.MAX_QUESTION,
-    }  # fmt: skip
+    assert CallIds(VectorSeals("now"), SETTINGS).read_question(token_of("question"), EXCHANGE) == QUESTION
+    assert CallIds(VectorSeals("born"), SETTINGS).write_question(QUESTION) == token_of("question")

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["DialectContext", "add_to_front_door", "add_to_function"]
 
 NAME = re.compile(r"sep-\d+(-[a-z]+)*")  # "sep-1685" or "sep-2322-tasks"
-UNKNOWN_FUNCTION = "unknown_function"  # a reason in the log
 
 
 def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
@@ -131,7 +130,7 @@ class FrontDoorDialects(NamedTuple):
         # catalog["functions"] is {"tools": {name: folder, …}, "prompts": {name: folder, …}, …}.
         known_folders = {known for folders in self.catalog["functions"].values() for known in folders.values()}
         if folder not in known_folders:
-            raise InvalidRequestState(UNKNOWN_FUNCTION)
+            raise InvalidRequestState(reason="unknown_function")
         meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
         params = {"function": folder, "_meta": meta}
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME_METHOD, "params": params}

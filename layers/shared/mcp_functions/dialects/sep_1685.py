@@ -53,10 +53,6 @@ FORMATS = {0: ONE_REQUEST, 1: ONE_STATE, 2: STATE_EACH}  # by the client's optio
 SEALED = "sealed"  # the only member of a state that is an object
 # A call whose time was up has no question. A ping is sent in its place, to carry the state.
 PING: Mapping[str, Any] = {"ping": {"method": "ping"}}
-INVALID_OPTIONS = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
-INVALID_RESPONSES = (
-    'dependent_responses must be {"responses": [{"result": …}, …]}, with the "state" that the round came with'
-)
 
 
 class Options(NamedTuple):
@@ -181,7 +177,8 @@ def _read_dependent(
     """
     responses = dependent.get("responses") if isinstance(dependent, dict) else None
     if not isinstance(responses, list) or not all(isinstance(response, dict) for response in responses):
-        raise InvalidParams(INVALID_RESPONSES)
+        expected = '{"responses": [{"result": …}, …]}, with the "state" that the round came with'
+        raise InvalidParams(message=f"dependent_responses must be {expected}")
     # For each object that may have a state: the responses to which the state belongs.
     if format_name == ONE_STATE:
         holders = [(dependent, responses)]
@@ -235,7 +232,8 @@ def _read_options(request: Request) -> Options:
     option = declared.get("option", 0)
     state_type = declared.get("state", "string")
     if type(option) is not int or option not in FORMATS or state_type not in ("string", "object"):
-        raise InvalidParams(INVALID_OPTIONS)
+        message = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
+        raise InvalidParams(message)
     return Options(FORMATS[option], state_is_object=state_type == "object")
 
 

@@ -38,7 +38,6 @@ TOO_LARGE = (
     f"an event id travels in a header, which may have {MAX_EVENT_ID} characters: keep references in arguments, answers"
     " and steps instead of documents, or let the client take rounds, whose requestState travels in the body"
 )
-MISSING_HEADER = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
 
 
 def answer(context: DialectContext, request: Request) -> AnyResult:
@@ -82,7 +81,8 @@ def read_token(http: HttpRequest, body: object) -> str | None:
         return None
     event_id = http.headers.get(HEADER)
     if body and not event_id:
-        raise InvalidRequest(MISSING_HEADER)
+        message = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
+        raise InvalidRequest(message)
     return event_id
 
 

@@ -48,17 +48,11 @@ ALL_CAPABILITIES: dict[str, Any] = {
 }
 
 # The `statusMessage` of a task that reports no progress. The sentences are the proposal's.
-CREATED_MESSAGE = "Task has been created for {} tool invocation."
 STATUS_MESSAGES = {
     "input_required": "Input Required to Proceed call tasks/result",
     "completed": "Task has been completed successfully, call tasks/result",
 }
 INVALID_TASK = 'params.task must be {"ttl": …}, in milliseconds, a whole number from 1 on, or {}'
-TASK_REQUIRED = 'This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
-INVALID_RELATED = f'params._meta must hold "{RELATED}": {{"taskId": …}}'
-INVALID_ANSWERS = "params.inputResponses must be an object of objects"
-STILL_WORKING = "The task is still working: poll tasks/get until its status is input_required or completed"
-CANCELLED = "The task was cancelled, so it has no result"
 
 
 class TaskFailed(McpError):
@@ -125,7 +119,8 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
     status = _status(result.result)
-    status.setdefault("statusMessage", CREATED_MESSAGE.format(request.params["name"]))
+    # The sentence is the proposal's.
+    status.setdefault("statusMessage", f"Task has been created for {request.params['name']} tool invocation.")
     return Result({"task": status, "_meta": dict(result.result["_meta"])})
 
 
@@ -136,7 +131,8 @@ def _call_without_task(context: DialectContext, request: Request) -> AnyResult:
     except MissingRequiredClientCapability as error:
         if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
             raise  # the tool needs another capability
-        raise InvalidParams(TASK_REQUIRED) from None
+        message = 'This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
+        raise InvalidParams(message) from None
 
 
 def _get(task: TaskRequest) -> Result:
@@ -164,8 +160,9 @@ def _result(task: TaskRequest) -> Result:
     if status == "failed":
         raise TaskFailed(found["error"])
     if status == "cancelled":
-        raise UnknownName(CANCELLED)
-    raise UnknownName(STILL_WORKING, {"task": _status(found)})
+        raise UnknownName(message="The task was cancelled, so it has no result")
+    message = "The task is still working: poll tasks/get until its status is input_required or completed"
+    raise UnknownName(message, {"task": _status(found)})
 
 
 def _questions(task: TaskRequest, found: Mapping[str, Any]) -> Result:
@@ -191,7 +188,7 @@ def _input_response(task: TaskRequest) -> Result:
     responses: Any = task.request.params.get("inputResponses")
     # A malformed request: "should return a `JSONRPCErrorResponse` with an appropriate error code and message"
     if not is_dict_of(dict, responses):
-        raise InvalidParams(INVALID_ANSWERS)
+        raise InvalidParams(message="params.inputResponses must be an object of objects")
     shown = _shown_questions(task)
     found = task.send("tasks/get", ALL_CAPABILITIES)
     questions = found.get("inputRequests", {})
@@ -236,7 +233,8 @@ def _task_id(request: Request) -> str:
     if params["_meta"].get(RELATED) is not None:
         ids.append(value_at(params["_meta"], RELATED, "taskId"))
     if not ids or not all(isinstance(task_id, str) for task_id in ids):
-        raise InvalidParams(INVALID_RELATED if request.method == "tasks/input_response" else None)
+        invalid_meta = f'params._meta must hold "{RELATED}": {{"taskId": …}}'
+        raise InvalidParams(invalid_meta if request.method == "tasks/input_response" else None)
     if len(set(ids)) > 1:
         raise InvalidParams(message=f"params.taskId and {RELATED} name two tasks")
     return str(ids[0])

@@ -41,8 +41,6 @@ KEPT_META = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "p
 PARAMETER_HEADER = "mcp-param-"  # headers that repeat an argument of a call begin with this
 ROUND_PARAMS = ("_meta", "inputResponses", "requestState")  # the params that differ in each turn
 TOO_LARGE = "This conversation has more to remember than it can carry. Call and answer more briefly."
-CLIENT_ERROR = "The client answered {} with an error, so this call cannot go on"
-INVALID_RESPONSE = "A response holds a result or an error, which is an object"
 
 
 class TurnQuestion(NamedTuple):
@@ -149,14 +147,13 @@ def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict
         InvalidRequest: the response has neither a result nor an error, or both.
         HandlerError: the client could not ask its user.
     """
-    if "result" in response and "error" in response:
-        raise InvalidRequest(INVALID_RESPONSE)
     result = response.get("result")
-    if isinstance(result, dict):
+    if isinstance(result, dict) and "error" not in response:
         return result
-    if isinstance(response.get("error"), dict):
-        raise HandlerError(CLIENT_ERROR.format(question.method))
-    raise InvalidRequest(INVALID_RESPONSE)
+    if isinstance(response.get("error"), dict) and "result" not in response:
+        message = f"The client answered {question.method} with an error, so this call cannot go on"
+        raise HandlerError(message)
+    raise InvalidRequest(message="A response holds a result or an error, which is an object")
 
 
 def _binding(context: DialectContext, format_name: str, principal: Principal | None) -> Binding:

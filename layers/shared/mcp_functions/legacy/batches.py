@@ -11,8 +11,8 @@ from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.http.responses import check_size, empty, json
 from mcp_functions.legacy import conversations, replies
+from mcp_functions.legacy.modern_requests import SPARE_SECONDS
 from mcp_functions.legacy.responses import StreamEvent, error_message, is_unicode, stream_response
-from mcp_functions.legacy.runner import SPARE_SECONDS
 from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import Busy, McpError, MethodNotFound
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.responses import Reply
-
-BATCH_DEADLINE = "batch_deadline"  # the reason in the log
-NO_INITIALIZE = "initialize must not be part of a batch"
 
 
 def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
@@ -44,7 +41,9 @@ def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
             conversations.receive_notification(exchange, message)
         else:
             reply = _reply(exchange, message)
-            sent += reply.messages
+            sent += reply.notifications
+            if reply.response:
+                sent.append(reply.response)
             headers |= reply.headers
     if not has_requests:
         return empty(202)
@@ -54,7 +53,7 @@ def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
 def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_requests: bool) -> None:
     try:
         if _is_late(exchange):
-            raise Busy(BATCH_DEADLINE)
+            raise Busy(reason="batch_deadline")
         conversations.receive_answer(exchange, message)
     except McpError as error:
         # 2025-03-26, basic/transports: "If the server cannot accept the input, it MUST return an HTTP error status
@@ -66,10 +65,10 @@ def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_reque
 
 def _reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
     if _is_late(exchange):
-        return replies.error_reply(message["id"], Busy(BATCH_DEADLINE))
+        return replies.error_reply(message["id"], Busy(reason="batch_deadline"))
     # 2025-03-26, basic/lifecycle: "The initialize request MUST NOT be part of a JSON-RPC batch"
     if message["method"] == "initialize":
-        return replies.error_reply(message["id"], MethodNotFound(NO_INITIALIZE))
+        return replies.error_reply(message["id"], MethodNotFound(message="initialize must not be part of a batch"))
     return replies.reply(exchange, message)
 
 

@@ -6,12 +6,12 @@
     POST the answer           claims the call (phase "running"), runs round 2, stores its result (phase "over"); 202
     GET  Last-Event-ID        responds with the result
 
-A round is one run of the call's handler, with the answers so far. The mailbox is a table. It has an item for the call,
-with its phase: what the call waits for. To claim a call is to change its phase from "asked" to "running". The table
-accepts that only once, so an answer that is sent twice runs one round.
+A round is one run of the call's handler, with the answers so far. The mailbox is a table with an item for each call.
+The item's phase says what the call waits for. The table changes "asked" to "running" only once, so an answer that is
+sent twice runs one round.
 
-A round may ask several questions. The client gets one after the other: the JSON-RPC id of each question is sealed
-(encrypted and authenticated), and holds the earlier answers and the remaining questions.
+A round may ask several questions. The client gets one after the other: the JSON-RPC id of each question holds the
+earlier answers and the remaining questions, sealed (encrypted and authenticated).
 """
 
 from __future__ import annotations
@@ -22,36 +22,40 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import events
-from mcp_functions.legacy import final_messages, round_records, sealed_ids, streams
+from mcp_functions.legacy import final_messages, round_records, streams
+from mcp_functions.legacy.call_ids import CallStream, StreamPosition
 from mcp_functions.legacy.errors import UnknownQuestion
 from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.responses import Reply
 from mcp_functions.legacy.round_records import WaitingCall
-from mcp_functions.legacy.sealed_ids import CallStream, StreamPosition
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.messages import value_at
+from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.legacy.call_ids import PendingQuestion
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
-    from mcp_functions.legacy.runner import Call, Outcome
-    from mcp_functions.legacy.sealed_ids import PendingQuestion
+    from mcp_functions.legacy.modern_requests import Call
+    from mcp_functions.legacy.runner import Outcome
 
+# These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang. We tried Vercel's
+# AI SDK (1.0). According to its source, Visual Studio Code resumes no stream of a POST.
+NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
-RESULT_AND_ERROR_MESSAGE = "A response holds a result or an error, and not both"
 
 
 def obstacle_to_asking(exchange: Exchange) -> Obstacle | None:
-    """Return why this client cannot be asked now; None if it can be asked."""
+    """Return why this client cannot be asked in the response to this request; None if it can be asked."""
     session = exchange.session
     if session is None:
         return Obstacle.NOT_DECLARED
     if exchange.revision < exchange.deployment.settings.questions_since:
         return Obstacle.REVISION_TOO_EARLY
-    if not session.resumes_streams:
+    if session.client[0].startswith(NON_RESUMING_CLIENTS):
         return Obstacle.NEVER_RESUMES
     if exchange.in_batch or not events.accepts_event_stream(exchange.http):
         return Obstacle.NO_EVENT_STREAM
@@ -74,9 +78,10 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
         ends=round_records.answer_deadline(exchange),
     )
     try:
-        record = round_records.record_outcome(WaitingCall(exchange, mailbox, stream, 0, call), outcome)
+        record = round_records.outcome_record(WaitingCall(exchange, mailbox, stream, 0, call), outcome)
         if record.phase == "over":
-            return Reply(tuple(record.messages))
+            *notifications, last = record.messages
+            return Reply(last, notifications)
         first_events = streams.events_after(mailbox, StreamPosition(stream, 0), record)
         mailbox.create(stream, record)
     except McpError as error:
@@ -87,8 +92,7 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
         else:
             obstacle = Obstacle.TABLE_UNAVAILABLE
             notes.misconfigured = isinstance(error, Misconfigured)
-        last = final_messages.not_asked_message(call, outcome, obstacle)
-        return Reply((*outcome.notifications, last))
+        return Reply(final_messages.unfinished_message(call, outcome, obstacle), outcome.notifications)
     return Reply(events=first_events)
 
 
@@ -106,8 +110,8 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
     # `revisions.message_kind` has refused a message that sets neither.
     if message.get("result") is not None and message.get("error") is not None:
-        raise InvalidRequest(RESULT_AND_ERROR_MESSAGE)
-    question = sealed_ids.open_question_id(message["id"], mailbox.seals.questions, exchange)
+        raise InvalidRequest(message="A response holds a result or an error, and not both")
+    question = mailbox.ids.read_question(message["id"], exchange)
     notes = observability.current()
     notes.conclude("complete")
     stored = mailbox.retry(lambda: mailbox.find(question.stream), exchange.gateway_deadline)
@@ -120,8 +124,10 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     if exchange.deployment.now() >= question.stream.ends:
         notes.reason = "answered_late"
         return
-    waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
-    if not _continue_call(waiting, question, stored, message):
+    try:
+        waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
+        _continue_call(waiting, question, stored, message)
+    except Conflict:  # the same answer, sent twice at the same time, has continued the call
         notes.reason = "answered_before"
 
 
@@ -140,8 +146,8 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
 
 def _continue_call(
     waiting: WaitingCall, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
-) -> bool:
-    """Continue a call with its answer; False if the same answer, sent twice, has already continued it."""
+) -> None:
+    """Continue a call with its answer; Conflict if another request has already continued it."""
     mailbox = waiting.mailbox
     deadline = waiting.exchange.gateway_deadline
     result = message.get("result")
@@ -149,15 +155,12 @@ def _continue_call(
         observability.current().reason = "client_error"
         request = dict(stored.record.messages[-1])
         last = final_messages.client_error_message(question.call, request, message.get("error"))
-        return mailbox.replace(stored, round_records.record_end(waiting, [last]), deadline) is not None
+        mailbox.replace(stored, round_records.end_record(waiting, [last]), deadline)
+        return
     answer = {name: value for name, value in result.items() if name != "_meta"}
     answers = {**question.answers, question.key: answer}
     if question.rest:
-        next_question = mailbox.retry(lambda: round_records.record_question(waiting, question.rest, answers), deadline)
-        return mailbox.replace(stored, next_question, deadline) is not None
-    # It was the last question of the round, so the next round runs.
-    claim = mailbox.claim(stored, waiting.exchange)
-    if claim is None:
-        return False
-    round_records.run_round(waiting, claim, answers)
-    return True
+        next_question = mailbox.retry(lambda: round_records.question_record(waiting, question.rest, answers), deadline)
+        mailbox.replace(stored, next_question, deadline)
+    else:
+        round_records.run_next_round(waiting, mailbox.claim(stored, waiting.exchange), answers)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
 from mcp_functions.http import events, identity
-from mcp_functions.legacy import revisions, sessions
+from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.seal.binding import caller_id, principal_digest
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, LambdaContext
     from mcp_functions.legacy.mailbox import Mailbox
     from mcp_functions.legacy.runner import ModernServer
-    from mcp_functions.legacy.sealed_ids import IdSeal
-    from mcp_functions.legacy.sessions import Session
+    from mcp_functions.legacy.sessions import Session, SessionTokens
     from mcp_functions.protocol.messages import Identity
     from mcp_functions.settings import Settings
 
@@ -32,7 +31,7 @@ class Deployment(NamedTuple):
     settings: Settings
     modern: ModernServer  # the server of 2026-07-28, which runs the translated requests
     now: Callable[[], float]  # the clock, in unix seconds
-    session_seal: IdSeal | None = None  # None without a key: clients have no session
+    session_tokens: SessionTokens | None = None  # None without a key: clients have no session
     mailbox: Mailbox | None = None  # None without a key or a table: clients are asked nothing
 
 
@@ -46,7 +45,7 @@ class Exchange(NamedTuple):
     principal: str | None  # digest of the caller; None on a server without sign-in
     caller_id: str  # the name under which the caller's invalid ids are counted
     revision: str  # the revision that the client uses
-    session: Session | None  # None if the client sent no session id
+    session: Session | None  # None if the client sent no session
     gateway_deadline: float  # until when the gateway waits for the response, in unix seconds
     lambda_deadline: float  # when Lambda ends this function, in unix seconds; not before the gateway's deadline
     in_batch: bool = False  # True for each message of a batch: the client is asked nothing
@@ -57,7 +56,7 @@ def read_exchange(
     http: HttpRequest,
     event: Mapping[str, Any],
     context: LambdaContext,
-    session_id: str | None,
+    session_token: str | None,
 ) -> Exchange:
     """Read the caller and the session of a request.
 
@@ -66,12 +65,12 @@ def read_exchange(
         http: the request.
         event: the event of API Gateway that holds it.
         context: the context that Lambda passes.
-        session_id: the session that the client continues; None if it has none.
+        session_token: the token of the session that the client continues; None if it has none.
 
     Raises:
         Unauthorized: the access token is invalid.
         CallerStopped: the operator stopped this caller.
-        SessionNotFound: the session id is invalid.
+        SessionNotFound: the token is invalid.
         TemporarilyUnavailable, Misconfigured: no key is available for the session, or the route has no authorizer.
     """
     now = deployment.now()
@@ -84,10 +83,10 @@ def read_exchange(
     header = http.headers.get(revisions.VERSION_HEADER)
     revision = revisions.REVISION_OF_HEADER[header]
     session: Session | None = None
-    if session_id is not None:
-        if deployment.session_seal is None:
+    if session_token is not None:
+        if deployment.session_tokens is None:
             raise SessionNotFound(reason="session_without_keys")
-        session = sessions.open_session(session_id, deployment.session_seal, principal, caller_id=counted_as, now=now)
+        session = deployment.session_tokens.read(session_token, principal, caller_id=counted_as, now=now)
         if not header:
             revision = session.revision
     lambda_deadline = events.lambda_deadline(context, now)

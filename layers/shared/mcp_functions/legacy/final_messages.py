@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.runner import Call, Outcome
+    from mcp_functions.legacy.modern_requests import Call
+    from mcp_functions.legacy.runner import Outcome
     from mcp_functions.protocol.wire_types import JSONObject
 
 ADVICE = (
@@ -39,7 +40,7 @@ ADVICE = (
 
 
 class Obstacle(StrEnum):
-    """Why a call was not finished: the words stand in the explanation to the client."""
+    """Why a call was not finished, in the words of the explanation to the client."""
 
     NOT_DECLARED = "this client did not declare support for it"
     NEVER_RESUMES = "this client does not resume a stream after the user's answer"
@@ -57,18 +58,15 @@ class Obstacle(StrEnum):
     RUNS_AS_TASK = "it runs as a task, which clients of this revision do not support"
 
 
-def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
-    """Return the response to a call that ends.
+def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Obstacle | None = None) -> dict[str, Any]:
+    """Return the response to a call that has ended.
 
     Args:
         exchange: the request of the client.
         call: the call.
-        outcome: the outcome of its last round.
-        obstacle: why this client is not asked. It is used if the outcome is a question, or if the call needs a
-            capability that the client declared.
+        outcome: the result or the error of its last round.
+        obstacle: why the call could not ask this client; None if it could.
     """
-    if outcome.is_unfinished:
-        return not_asked_message(call, outcome, obstacle)
     if outcome.result is not None:
         result = translation.legacy_result(call.method, outcome.result, exchange.revision)
         return responses.result_message(call.id, result)
@@ -82,7 +80,7 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Ob
     return responses.error_message(call.id, error)
 
 
-def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
+def unfinished_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
     """Return the response to a call that cannot continue, because the server cannot ask or cannot run another round."""
     questions = outcome.questions
     if not questions:
@@ -116,7 +114,7 @@ def explanation_message(call: Call, questions: Iterable[str], reason: str) -> di
 
 
 def _missing_capability(
-    exchange: Exchange, call: Call, details: Mapping[str, Any], obstacle: Obstacle
+    exchange: Exchange, call: Call, details: Mapping[str, Any], obstacle: Obstacle | None
 ) -> dict[str, Any]:
     """Return the response to a call that needs a capability.
 
@@ -124,14 +122,15 @@ def _missing_capability(
         exchange: the request of the client.
         call: the call.
         details: `data` of the modern error: `requiredCapabilities`, and `asks`, the questions in words.
-        obstacle: why the call is not finished if the client has declared the capability.
+        obstacle: why the call could not use all that the client declared; None if it could.
     """
     required = details.get("requiredCapabilities", {})
     if "extensions" in required:
         return explanation_message(call, (), Obstacle.RUNS_AS_TASK)
     names = capability_names(required)
-    session = exchange.session
-    if session is None or not all(session.declares(name) for name in names):
+    declared = exchange.session.capabilities if exchange.session else {}
+    declares_all = all(value_at(declared, *name.split(".")) is not None for name in names)
+    if obstacle is None or not declares_all:
         can_declare = all(revisions.supports(exchange.revision, name) for name in names)
         obstacle = Obstacle.NOT_DECLARED if can_declare else Obstacle.NOT_IN_REVISION
     questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]

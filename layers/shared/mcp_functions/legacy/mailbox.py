@@ -1,14 +1,14 @@
 """The mailbox: items in the table with the messages that wait for a client. Each call that asks has one item.
 
-The handler of such a call runs in rounds, and the client answers between two rounds. The item says so in its phase:
+The handler of such a call runs in rounds, and the client answers between two rounds. The item has the call's phase:
 
     asked    the client must answer a question
     running  a function runs the next round of the call
     working  the round ended for lack of time; the next request of the client runs another round
     over     the call has ended; its response waits for the client
 
-A function changes the phase to `running` before it runs a round (`Mailbox.claim`). If an answer arrives twice, two
-functions try that, and the table accepts only one of the two writes. So the answer runs one round.
+A function claims the call before it runs a round: it changes the phase to `running`. If an answer arrives twice, two
+functions try that, and the table accepts only one of the two writes (the other gets a Conflict).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import observability
-from mcp_functions.legacy.runner import Call
-from mcp_functions.legacy.sealed_ids import FETCH_SECONDS
+from mcp_functions.legacy.call_ids import CallIds, kept_seconds
+from mcp_functions.legacy.modern_requests import Call
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.legacy.call_ids import CallStream
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.sealed_ids import CallStream, IdSeals
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
     from mcp_functions.store import Item
@@ -40,18 +40,15 @@ KIND = "mailbox"  # the kind of these items in the table
 ID_BYTES = 24  # bytes of the digest that is the id of an item
 RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions stop waiting for its round
 PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
-# Reasons in the log.
-CONTENDED = "mailbox_contended"
-UNREADABLE = "mailbox_unreadable"
 
 Phase: TypeAlias = Literal["asked", "running", "working", "over"]
 
 
 class CallRecord(NamedTuple):
-    """The stored progress of one call. The item's format depends on these names."""
+    """The stored progress of one call. The names of the fields are the keys in the item."""
 
     nonce: str  # a random text that distinguishes this call from an earlier one with the same request id
-    step: int  # the number of the last delivery to the client, from 1; it ends with a question or the response
+    step: int  # the number of the last delivery to the client (`call_ids`)
     phase: Phase
     # The messages of this delivery. In `working`: notifications, which the next delivery begins with.
     messages: Sequence[Mapping[str, Any]] = ()
@@ -73,7 +70,6 @@ class Mailbox:
         self,
         settings: Settings,
         seal_factory: SealFactory,
-        seals: IdSeals,
         *,
         now: Callable[[], float],
         sleep: Callable[[float], object],
@@ -82,14 +78,12 @@ class Mailbox:
 
         Args:
             settings: the settings of the deployment.
-            seal_factory: makes the sealed table.
-            seals: the seals of the ids with which clients return to a call.
+            seal_factory: makes the sealed table, and the seals of the ids.
             now: the clock, in unix seconds.
             sleep: waits some seconds between attempts to reach the table.
         """
-        self.seals = seals
-        # Seconds for which an item is kept after each write: the time to answer, and then to fetch the response.
-        self._kept_seconds = settings.question_seconds + FETCH_SECONDS
+        self.ids = CallIds(seal_factory, settings)  # the ids with which clients return to a call
+        self._kept_seconds = kept_seconds(settings)  # after each write
         self._table = seal_factory.table(self._kept_seconds)
         self._now = now
         self._sleep = sleep
@@ -110,12 +104,12 @@ class Mailbox:
         try:
             item = self._table.get(key)
             if item is None:
-                raise TemporarilyUnavailable(CONTENDED)  # the earlier call's item was deleted just now
+                raise TemporarilyUnavailable(reason="mailbox_contended")  # the item was deleted just now
             self._write(item, record)
         except Conflict:
-            raise TemporarilyUnavailable(CONTENDED) from None
+            raise TemporarilyUnavailable(reason="mailbox_contended") from None
         except UnreadableItem:
-            raise TemporarilyUnavailable(UNREADABLE) from None
+            raise TemporarilyUnavailable(reason="mailbox_unreadable") from None
 
     def find(self, stream: CallStream) -> StoredRecord | None:
         """Return the record of a stream; None if it is gone or belongs to another call with the same id."""
@@ -130,22 +124,20 @@ class Mailbox:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
-    def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord | None:
-        """Reserve a call for the function that handles this exchange; None if another function was faster."""
+    def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord:
+        """Reserve a call for the function that handles this exchange; Conflict if another function was faster."""
         until = math.ceil(exchange.lambda_deadline) + RUNNING_MARGIN
         running = stored.record._replace(phase="running", messages=(), until=until)
         return self.replace(stored, running, exchange.gateway_deadline)
 
-    def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord | None:
-        """Replace a record by another; None if another writer was faster. The deadline is that of `retry`.
+    def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord:
+        """Replace a record by another. The deadline is that of `retry`.
 
         Raises:
+            Conflict: another writer was faster.
             ItemTooLarge: the record does not fit into an item.
         """
-        try:
-            item = self.retry(lambda: self._write(stored.item, record), deadline)
-        except Conflict:
-            return None
+        item = self.retry(lambda: self._write(stored.item, record), deadline)
         return StoredRecord(record, item)
 
     def retry(self, attempt: Callable[[], T], deadline: float) -> T:

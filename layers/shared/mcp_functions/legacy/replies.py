@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.legacy import conversations, final_messages, revisions, sessions, translation
+from mcp_functions.legacy import conversations, final_messages, revisions, runner, sessions
 from mcp_functions.legacy.final_messages import Obstacle
+from mcp_functions.legacy.modern_requests import Call, read_call
 from mcp_functions.legacy.responses import Reply, error_message, result_message
-from mcp_functions.legacy.runner import Call, run_call, run_request
 from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
 
@@ -27,14 +27,11 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.protocol.wire_types import RequestId
 
-LEGACY_CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")  # of a server, before 2026-07-28
-
 
 def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
     """Reply to a request; an error becomes a JSON-RPC error."""
     observability.current().conclude("complete")
-    params = translation.modern_params(message.get("params") or {})
-    call = Call(message["id"], message["method"], params)
+    call = read_call(message)
     try:
         return _reply_by_method(exchange, call)
     except McpError as error:
@@ -44,12 +41,12 @@ def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
 def error_reply(id_: RequestId, error: McpError) -> Reply:
     """Note an error in the log, and return it as a JSON-RPC error."""
     observability.current().add_error(error)
-    return Reply((error_message(id_, error.to_json()),))
+    return Reply(error_message(id_, error.to_json()))
 
 
 def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
     if call.method in CALL_METHODS or call.method in LIST_METHODS or call.method == "completion/complete":
-        return _run(exchange, call)
+        return _relay(exchange, call)
     if call.method == "initialize":
         return _initialize(exchange, call)
     # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
@@ -57,25 +54,25 @@ def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
     if call.method == "logging/setLevel" and exchange.deployment.modern.catalog["logging"]:
         return _set_level(exchange, call)
     if call.method == "ping":
-        return Reply((result_message(call.id, {}),))
+        return Reply(result_message(call.id, {}))
     raise MethodNotFound
 
 
-def _run(exchange: Exchange, call: Call) -> Reply:
-    """Run a call or a list on the modern server. A call that asks its user goes on as a conversation."""
-    obstacle = conversations.obstacle_to_asking(exchange)  # why the client cannot be asked now; None if it can
-    outcome = run_call(exchange, call, _usable_capabilities(exchange, obstacle))
+def _relay(exchange: Exchange, call: Call) -> Reply:
+    """Let the modern server answer a call or a list."""
+    obstacle = conversations.obstacle_to_asking(exchange)  # why the client cannot be asked; None if it can
+    outcome = runner.run_rounds(exchange, call, _usable_capabilities(exchange, obstacle))
     # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
     if outcome.refusal and not exchange.in_batch:
         return Reply(refusal=outcome.refusal)
-    mailbox = exchange.deployment.mailbox
-    if outcome.is_unfinished and mailbox and obstacle is None:
+    mailbox = exchange.deployment.mailbox  # keeps a call while its user answers; None without a table
+    if not outcome.is_unfinished:
+        last = final_messages.final_message(exchange, call, outcome, obstacle)
+    elif mailbox and obstacle is None:
         return conversations.begin(exchange, mailbox, call, outcome)
-    if obstacle is None:
-        # The call could use all that the client declared. If a capability is missing, the client did not declare it.
-        obstacle = Obstacle.NOT_DECLARED
-    last = final_messages.final_message(exchange, call, outcome, obstacle)
-    return Reply((*outcome.notifications, last))
+    else:
+        last = final_messages.unfinished_message(call, outcome, obstacle or Obstacle.NO_TABLE)
+    return Reply(last, outcome.notifications)
 
 
 def _usable_capabilities(exchange: Exchange, obstacle: Obstacle | None) -> dict[str, Any]:
@@ -85,11 +82,7 @@ def _usable_capabilities(exchange: Exchange, obstacle: Obstacle | None) -> dict[
         return {}
     if obstacle is None:
         return session.capabilities
-    # Two kinds of questions do not need this server to wait for an answer: the client calls again.
-    usable = dict(session.apps)  # a form of the host: its answer is a call
-    if session.declares("elicitation.url"):
-        usable["elicitation"] = {"url": {}}  # error -32042: the client opens a page, and repeats its call
-    return usable
+    return session.repeating_capabilities
 
 
 def _initialize(exchange: Exchange, call: Call) -> Reply:
@@ -100,19 +93,20 @@ def _initialize(exchange: Exchange, call: Call) -> Reply:
     ends = int(deployment.now()) + deployment.settings.session_seconds
     session = sessions.new_session(call.params, revision, exchange.principal, ends=ends)
     discover = Call(call.id, "server/discover", {"_meta": {}})
-    outcome = run_request(exchange, discover, session.capabilities)
+    outcome = runner.run_request(exchange, discover, session.capabilities)
     if outcome.result is None:
-        return Reply((error_message(call.id, outcome.error or {}),))
+        return Reply(error_message(call.id, outcome.error or {}))
     result = _initialize_result(outcome.result, revision)
-    return Reply((result_message(call.id, result),), headers=_session_header(exchange, session))
+    return Reply(result_message(call.id, result), headers=_session_header(exchange, session))
 
 
 def _initialize_result(discovered: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return the result of `initialize` from the result of `server/discover`."""
     capabilities = discovered["capabilities"]
+    legacy_names = ("tools", "prompts", "resources", "completions", "logging")
     result: dict[str, Any] = {
         "protocolVersion": revision,
-        "capabilities": {name: capabilities[name] for name in LEGACY_CAPABILITIES if name in capabilities},
+        "capabilities": {name: capabilities[name] for name in legacy_names if name in capabilities},
         "serverInfo": discovered["_meta"][META_SERVER_INFO],
     }
     if "instructions" in discovered:
@@ -121,25 +115,25 @@ def _initialize_result(discovered: Mapping[str, Any], revision: str) -> dict[str
 
 
 def _set_level(exchange: Exchange, call: Call) -> Reply:
-    """Reply with a new session id, which holds the level. A client that ignores the new id keeps its old level."""
+    """Reply with a new session token, which holds the level. A client that ignores it keeps its old level."""
     level = call.params.get("level")
     if level not in LOG_LEVELS:
         raise InvalidParams(message=f"params.level must be one of {', '.join(LOG_LEVELS)}")
     session = exchange.session
     headers = _session_header(exchange, session._replace(level=level)) if session else {}
-    return Reply((result_message(call.id, {}),), headers=headers)
+    return Reply(result_message(call.id, {}), headers=headers)
 
 
 def _session_header(exchange: Exchange, session: Session) -> dict[str, str]:
-    """Return the header with the session id.
+    """Return the header with the session's token.
 
     Without a key there is no header: 2025-11-25, basic/transports, "Session Management": "MAY assign a session ID".
     """
-    seal = exchange.deployment.session_seal
-    if seal is None:
+    tokens = exchange.deployment.session_tokens
+    if tokens is None:
         return {}
     try:
-        return {sessions.SESSION_HEADER: seal.seal({"v": 1, **session._asdict()})}
+        return {sessions.HEADER: tokens.write(session)}
     except McpError as error:
         notes = observability.current()
         notes.add_error(error)

@@ -44,9 +44,10 @@ class StreamEvent(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The reply to one request: it has one of `messages`, `events` and `refusal`."""
+    """The reply to one request: it has one of `response`, `events` and `refusal`."""
 
-    messages: tuple[Mapping[str, Any], ...] = ()  # notifications, then the response
+    response: Mapping[str, Any] | None = None  # a JSON-RPC response
+    notifications: Sequence[Mapping[str, Any]] = ()  # sent before the response
     events: tuple[StreamEvent, ...] = ()  # for a client that must return for the rest of the call
     refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403
     headers: Mapping[str, str] = {}  # further headers of the HTTP response
@@ -62,21 +63,22 @@ def error_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id_, "error": dict(error)}
 
 
-def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
+def reply_response(http: HttpRequest, reply: Reply) -> Response:
     """Return the HTTP response to one request."""
     if reply.refusal is not None:
         return dict(reply.refusal)
-    if reply.events:
+    if reply.response is None:
         return stream_response(reply.events, reply.headers)
-    if len(reply.messages) > 1 and events.accepts_event_stream(http):
-        response = stream_response([StreamEvent(message) for message in reply.messages], reply.headers)
+    if reply.notifications and events.accepts_event_stream(http):
+        messages = (*reply.notifications, reply.response)
+        response = stream_response([StreamEvent(message) for message in messages], reply.headers)
     else:
-        response = responses.json(200, reply.messages[-1], reply.headers)
+        response = responses.json(200, reply.response, reply.headers)
     try:
         return check_size(response)
     except McpError as error:
         # The response is too large or not Unicode. As a JSON-RPC error it tells the client which request caused that.
-        return responses.json(200, error_message(id_, error.to_json()), reply.headers)
+        return responses.json(200, error_message(reply.response["id"], error.to_json()), reply.headers)
 
 
 def stream_response(stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:

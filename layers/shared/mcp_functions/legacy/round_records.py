@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.apps.unasked import describe_request
 from mcp_functions.legacy import final_messages, responses, translation
+from mcp_functions.legacy.call_ids import PendingQuestion
 from mcp_functions.legacy.errors import ResultLost
 from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.mailbox import CallRecord
-from mcp_functions.legacy.runner import run_call
-from mcp_functions.legacy.sealed_ids import PendingQuestion
+from mcp_functions.legacy.runner import run_rounds
 from mcp_functions.protocol.errors import McpError, Misconfigured, StateTooLarge
-from mcp_functions.store import ItemTooLarge
+from mcp_functions.store import Conflict, ItemTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mcp_functions.legacy.call_ids import CallStream
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
-    from mcp_functions.legacy.runner import Call, Outcome
-    from mcp_functions.legacy.sealed_ids import CallStream
-
-MAX_QUESTIONS = 32  # the most questions that one round may ask
+    from mcp_functions.legacy.modern_requests import Call
+    from mcp_functions.legacy.runner import Outcome
 
 
 class WaitingCall(NamedTuple):
@@ -39,12 +38,12 @@ class WaitingCall(NamedTuple):
     exchange: Exchange  # the HTTP request of the client
     mailbox: Mailbox  # keeps the record of the call
     stream: CallStream  # identifies the call
-    step: int  # the number of deliveries to the client so far; each ends with a question or the response
+    step: int  # the number of the last delivery to the client; 0 for none
     call: Call  # the call, with the state of its last round
     unseen: Sequence[Mapping[str, Any]] = ()  # notifications that the client has not received
 
 
-def run_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, Any] | None) -> CallRecord | None:
+def run_next_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, Any] | None) -> CallRecord | None:
     """Run the next round of a call, store its record and return it; None if the record could not be stored.
 
     Args:
@@ -52,43 +51,49 @@ def run_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, A
         claim: the call's record in the phase "running", from `Mailbox.claim`: no other function runs this round.
         answers: the answers to the questions of the last round, by key; None if it asked nothing.
     """
-    notes = observability.current()
-    exchange = waiting.exchange
-    mailbox = waiting.mailbox
-    capabilities = exchange.session.capabilities if exchange.session else {}
-    outcome = run_call(exchange, waiting.call, capabilities, answers)
+    session = waiting.exchange.session
+    outcome = run_rounds(waiting.exchange, waiting.call, session.capabilities if session else {}, answers)
     try:
-        # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
-        record = mailbox.retry(lambda: record_outcome(waiting, outcome), exchange.lambda_deadline)
-        stored = mailbox.replace(claim, record, exchange.lambda_deadline)
-    except ItemTooLarge:
-        record = record_end(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
-        stored = mailbox.replace(claim, record, exchange.lambda_deadline)
+        return _store_outcome(waiting, claim, outcome)
+    except Conflict:  # the client has cancelled the call, so its item is gone
+        observability.current().reason = "cancelled"
     except McpError as error:
         # Nothing is stored. After `CallRecord.until`, the client's next poll gets OutcomeUnknown.
-        notes.reason = error.reason
-        return None
-    if stored is None:  # the client has cancelled the call, so its item is gone
-        notes.reason = "cancelled"
-        return None
+        observability.current().reason = error.reason
+    return None
+
+
+def _store_outcome(waiting: WaitingCall, claim: StoredRecord, outcome: Outcome) -> CallRecord:
+    """Store the record of a round's outcome, and return it."""
+    mailbox = waiting.mailbox
+    deadline = waiting.exchange.lambda_deadline
+    # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
+    record = mailbox.retry(lambda: outcome_record(waiting, outcome), deadline)
+    try:
+        mailbox.replace(claim, record, deadline)
+    except ItemTooLarge:
+        record = end_record(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
+        mailbox.replace(claim, record, deadline)
     return record
 
 
-def record_outcome(waiting: WaitingCall, outcome: Outcome) -> CallRecord:
+def outcome_record(waiting: WaitingCall, outcome: Outcome) -> CallRecord:
     """Return the record of a round's outcome."""
     call = waiting.call._replace(state=outcome.state)
     unseen = (*waiting.unseen, *outcome.notifications)
     if outcome.needs_time:
         return CallRecord(waiting.stream.nonce, waiting.step, "working", unseen, call)
     if outcome.questions:
-        return record_question(waiting._replace(call=call, unseen=unseen), outcome.questions, answers={})
-    # The round could use every declared capability, so one that is missing was not declared.
-    last = final_messages.final_message(waiting.exchange, call, outcome, Obstacle.NOT_DECLARED)
-    return record_end(waiting, [*unseen, last])
+        return question_record(waiting._replace(call=call, unseen=unseen), outcome.questions, answers={})
+    last = final_messages.final_message(waiting.exchange, call, outcome)
+    return end_record(waiting, [*unseen, last])
 
 
-def record_question(waiting: WaitingCall, questions: Mapping[str, Any], answers: Mapping[str, Any]) -> CallRecord:
-    """Return the record that asks the first of these questions; or the end of the call, if it cannot be asked.
+MAX_QUESTIONS = 32  # the most questions that one round may ask
+
+
+def question_record(waiting: WaitingCall, questions: Mapping[str, Any], answers: Mapping[str, Any]) -> CallRecord:
+    """Return the record that asks the first of these questions. If one cannot be asked, the record ends the call.
 
     Args:
         waiting: the call.
@@ -96,37 +101,30 @@ def record_question(waiting: WaitingCall, questions: Mapping[str, Any], answers:
         answers: the answers to earlier questions of the round, by key.
     """
     if len(questions) > MAX_QUESTIONS:
-        return _record_not_asked(waiting, questions, Obstacle.TOO_MANY_QUESTIONS)
+        return _not_asked_record(waiting, questions, Obstacle.TOO_MANY_QUESTIONS)
     revision = waiting.exchange.revision
     stream = waiting.stream._replace(ends=answer_deadline(waiting.exchange))
     step = waiting.step + 1
     elicitation_id = f"{stream.nonce}-{step}"
-    # All questions are translated now, so that no user answers the first one when a later one cannot be asked.
-    requests = [translation.legacy_question(each, revision, elicitation_id) for each in questions.values()]
-    first_request = requests[0]
-    if first_request is None or None in requests:
-        return _record_not_asked(waiting, questions, Obstacle.NOT_IN_REVISION)
-    (key, question), *others = questions.items()
-    pending = PendingQuestion(
-        stream=stream,
-        step=step,
-        key=key,
-        method=question["method"],
-        call=waiting.call,
-        answers=answers,
-        rest=dict(others),
-    )
     try:
-        id_ = waiting.mailbox.seals.questions.seal(pending._asdict())
+        # All questions are translated now, so that no user answers the first one when a later one cannot be asked.
+        requests = [translation.legacy_question(each, revision, elicitation_id) for each in questions.values()]
+    except translation.NotInRevision:
+        return _not_asked_record(waiting, questions, Obstacle.NOT_IN_REVISION)
+    (key, question), *others = questions.items()
+    method = question["method"]
+    pending = PendingQuestion(stream, step, key, method, call=waiting.call, answers=answers, rest=dict(others))
+    try:
+        id_ = waiting.mailbox.ids.write_question(pending)
     except Misconfigured as error:
         observability.current().reason = error.reason
         obstacle = Obstacle.TOO_LARGE if isinstance(error, StateTooLarge) else Obstacle.NO_KEY
-        return _record_not_asked(waiting, questions, obstacle)
-    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **first_request}]
+        return _not_asked_record(waiting, questions, obstacle)
+    messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **requests[0]}]
     return CallRecord(stream.nonce, step, "asked", messages, until=stream.ends)
 
 
-def record_end(waiting: WaitingCall, messages: Sequence[Mapping[str, Any]]) -> CallRecord:
+def end_record(waiting: WaitingCall, messages: Sequence[Mapping[str, Any]]) -> CallRecord:
     """Return the record of a call that has ended; the last message is its response."""
     return CallRecord(waiting.stream.nonce, waiting.step + 1, "over", messages)
 
@@ -137,8 +135,8 @@ def answer_deadline(exchange: Exchange) -> int:
     return int(deployment.now()) + deployment.settings.question_seconds
 
 
-def _record_not_asked(waiting: WaitingCall, questions: Mapping[str, Any], obstacle: Obstacle) -> CallRecord:
+def _not_asked_record(waiting: WaitingCall, questions: Mapping[str, Any], obstacle: Obstacle) -> CallRecord:
     """Return the record of a call that ends because its client cannot be asked; the response has the questions."""
     described = map(describe_request, questions.values())
     last = final_messages.explanation_message(waiting.call, described, obstacle)
-    return record_end(waiting, [*waiting.unseen, last])
+    return end_record(waiting, [*waiting.unseen, last])

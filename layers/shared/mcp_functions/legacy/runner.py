@@ -1,10 +1,9 @@
-"""Runs a request of a legacy client as requests of 2026-07-28, on the modern server of this deployment.
+"""Runs the calls of legacy clients on the server of 2026-07-28 (the modern server) of this deployment.
 
-    run_request   one modern request
-    run_call      one round of a call, and more rounds while the call needs only time
+    run_request   sends one modern request
+    run_rounds    sends modern requests for one call, until it ends, asks a question or has no time left
 
-A call may need several modern requests, its rounds: each runs the handler once more, with the answers and the state of
-earlier rounds. The modern server is this function, or an endpoint that forwards each request to the right function.
+Each request is a round of the call: it runs the handler with the answers and the state of earlier rounds.
 """
 
 from __future__ import annotations
@@ -14,44 +13,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
 from mcp_functions.http import responses
-from mcp_functions.legacy import translation
-from mcp_functions.protocol.errors import (
-    InsufficientScope,
-    InternalError,
-    Unauthorized,
-    is_ctrl_c,
-    to_mcp_error,
-)
-from mcp_functions.protocol.messages import ForwardedResponse, Request, Result, value_at
+from mcp_functions.legacy.modern_requests import modern_request
+from mcp_functions.protocol.errors import InsufficientScope, InternalError, Unauthorized, is_ctrl_c, to_mcp_error
+from mcp_functions.protocol.messages import ForwardedResponse, Result, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.protocol.wire_types import RequestId
+    from mcp_functions.legacy.modern_requests import Call
+    from mcp_functions.protocol.messages import Request
 
 MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at once if this much time is left
-SPARE_SECONDS = 1.5  # the part of the gateway's time that a round must leave, to store and write the outcome
 # The JSON-RPC error for a problem with the access token, where no HTTP status can show it.
 ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
 
 class ModernServer(NamedTuple):
-    """The server of 2026-07-28 behind the translation."""
+    """The server of 2026-07-28: this function, or an endpoint that forwards each request to the right function."""
 
     answer: Callable[[Request], Result | ForwardedResponse]  # runs a handler, or forwards the request to its function
     catalog: Mapping[str, Any]  # its tools, prompts and resources
     # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
     forwards: bool = True
-
-
-class Call(NamedTuple):
-    """One call of a client, between its rounds. Sealed tokens hold it in this order."""
-
-    id: RequestId  # the id of the client's request
-    method: str  # the method of the request
-    params: Mapping[str, Any]  # the params of the request, from `translation.modern_params`
-    state: str | None = None  # `requestState` for the next round
 
 
 class Outcome(NamedTuple):
@@ -86,10 +70,10 @@ class Outcome(NamedTuple):
         return self.result.get("requestState") if self.result else None
 
 
-def run_call(
+def run_rounds(
     exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """Run a round of a call, and more rounds while it needs only time, and this exchange has time.
+    """Run rounds of a call until it ends, asks a question, or this exchange has no time for another round.
 
     Args:
         exchange: the HTTP request of the client.
@@ -114,9 +98,9 @@ def run_call(
 def run_request(
     exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """Run one modern request; an exception becomes the outcome's error. The arguments are those of `run_call`."""
+    """Run one modern request; an exception becomes the outcome's error. The arguments are those of `run_rounds`."""
     notes = observability.current()
-    request = _modern_request(exchange, call, capabilities, answers)
+    request = modern_request(exchange, call, capabilities, answers)
     try:
         answer = exchange.deployment.modern.answer(request)
     except (Unauthorized, InsufficientScope) as error:
@@ -133,37 +117,6 @@ def run_request(
         outcome = _forwarded_outcome(answer.response)
     _note_outcome(outcome)
     return outcome
-
-
-def _modern_request(
-    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
-) -> Request:
-    modern = exchange.deployment.modern
-    params = _round_params(call, answers)
-    message = translation.modern_message(exchange, call.id, call.method, params, capabilities)
-    headers = translation.modern_headers(message, modern.catalog, exchange.http.headers)
-    event = exchange.event
-    if modern.forwards:
-        event = translation.modern_event(event, message, headers, spare_ms=int(SPARE_SECONDS * 1000))
-    return Request(
-        message=message,
-        headers=headers,
-        principal=exchange.caller.principal,
-        address=exchange.http.address,
-        gateway_deadline=exchange.gateway_deadline - SPARE_SECONDS,
-        event=event,
-        scopes=exchange.caller.scopes,
-        lambda_deadline=exchange.lambda_deadline,
-    )
-
-
-def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, Any]:
-    params = dict(call.params)
-    if call.state:
-        params["requestState"] = call.state
-    if answers is not None:
-        params["inputResponses"] = dict(answers)
-    return params
 
 
 def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:

@@ -23,12 +23,10 @@ from mcp_functions.handlers import lookup
 from mcp_functions.http import events
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import empty
-from mcp_functions.legacy import batches, conversations, replies, responses, revisions, streams
+from mcp_functions.legacy import batches, conversations, replies, responses, revisions, sessions, streams
 from mcp_functions.legacy.exchange import Deployment, read_exchange
 from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.revisions import VERSION_HEADER
-from mcp_functions.legacy.sealed_ids import make_seals
-from mcp_functions.legacy.sessions import SESSION_HEADER
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.revisions import Kind
     from mcp_functions.legacy.runner import ModernServer
-    from mcp_functions.legacy.sealed_ids import IdSeal
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
@@ -68,14 +65,11 @@ class LegacyServer:
             now: the clock, in unix seconds.
             sleep: waits some seconds between attempts to reach the table.
         """
-        session_seal: IdSeal | None = None
-        mailbox: Mailbox | None = None
+        self._deployment = Deployment(settings, modern, now)
         if seal_factory:
-            seals = make_seals(seal_factory, settings)
-            session_seal = seals.sessions
-            if settings.table:
-                mailbox = Mailbox(settings, seal_factory, seals, now=now, sleep=sleep)
-        self._deployment = Deployment(settings, modern, now, session_seal, mailbox)
+            session_tokens = sessions.SessionTokens(seal_factory, settings)
+            mailbox = Mailbox(settings, seal_factory, now=now, sleep=sleep) if settings.table else None
+            self._deployment = self._deployment._replace(session_tokens=session_tokens, mailbox=mailbox)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Answer one HTTP request; None if it is not of a client of 2025.
@@ -100,11 +94,10 @@ class LegacyServer:
         except McpError as error:
             if kind != "request":
                 raise
-            id_ = body["id"]
             if isinstance(error, TemporarilyUnavailable | Misconfigured):
                 # These clients read the error of a request only with status 200.
-                return responses.reply_response(http, replies.error_reply(id_, error), id_)
-            error.id = id_  # an error response must have the id of its request
+                return responses.reply_response(http, replies.error_reply(body["id"], error))
+            error.id = body["id"]  # an error response must have the id of its request
             raise
 
     def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
@@ -113,14 +106,14 @@ class LegacyServer:
         2025-11-25, basic/transports, "Listening for Messages from the Server": "or else return HTTP 405".
         """
         mailbox = self._deployment.mailbox
-        session_id = http.headers.get(SESSION_HEADER)
+        session_token = http.headers.get(sessions.HEADER)
         event_id = http.headers.get("last-event-id", "")
-        if mailbox is None or session_id is None or not EVENT_ID.fullmatch(event_id):
+        if mailbox is None or session_token is None or not EVENT_ID.fullmatch(event_id):
             return None
         notes = observability.current()
         notes.method = "resume"
         try:
-            exchange = read_exchange(self._deployment, http, event, context, session_id)
+            exchange = read_exchange(self._deployment, http, event, context, session_token)
             notes.revision = exchange.revision
             stream = streams.resume(exchange, mailbox, event_id)
         except TemporarilyUnavailable as error:
@@ -141,10 +134,10 @@ class LegacyServer:
     ) -> Response | None:
         """Check the caller, the session and the headers, and answer a message by its kind."""
         events.check_media_type(http)
-        session_id = http.headers.get(SESSION_HEADER)
+        session_token = http.headers.get(sessions.HEADER)
         if kind == "request" and body["method"] == "initialize":
-            session_id = None  # it starts another session
-        exchange = read_exchange(self._deployment, http, event, context, session_id)
+            session_token = None  # it starts another session
+        exchange = read_exchange(self._deployment, http, event, context, session_token)
         if kind == "batch" and exchange.revision != revisions.WITH_BATCHES:
             return None  # the code for 2026-07-28 refuses an array, unless it is a message of a dialect
         _check_headers(exchange, body if kind == "batch" else [body])
@@ -152,7 +145,7 @@ class LegacyServer:
         if kind == "batch":
             return batches.respond(exchange, body)
         if kind == "request":
-            return responses.reply_response(http, replies.reply(exchange, body), body["id"])
+            return responses.reply_response(http, replies.reply(exchange, body))
         if kind == "answer":
             conversations.receive_answer(exchange, body)
         else:

@@ -1,7 +1,7 @@
 """Sessions of legacy clients: what a client sent in `initialize`, which every later request needs.
 
-The session id, in the header Mcp-Session-Id, is the session itself, sealed (encrypted and authenticated). So no server
-stores it, and every server with the key can open it.
+The header Mcp-Session-Id holds the whole session, as a sealed (encrypted and authenticated) token. So no server stores
+it, and every server with the key can open it.
 2025-11-25, basic/security_best_practices, "Session Hijacking": "MCP Servers MUST NOT use sessions for authentication".
 Each request authenticates its caller, who must be the caller that started the session.
 """
@@ -13,128 +13,129 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
+from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
-from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.protocol.errors import InvalidRequestState, capability_names
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.messages import shows_apps, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from mcp_functions.legacy.sealed_ids import IdSeal
+    from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.settings import Settings
 
-SESSION_HEADER = "mcp-session-id"
+HEADER = "mcp-session-id"
+MAX_TOKEN = 4096  # characters, because it travels in a header
+NONCE_BYTES = 16  # random bytes in the `id` of a session
 MAX_NAME = 64  # characters of a client's name and version
 # 2025-11-25, server/utilities/logging: "the server MAY decide which messages to send automatically"
 DEFAULT_LEVEL = "info"
-_NONCE_BYTES = 16  # random bytes in a session's own id
 
-# A session holds the declared capabilities as letters, because its id is a header. For example, "fs" are forms and
-# sampling. A name with a dot is a member of a capability: "elicitation.url" is {"elicitation": {"url": {}}}.
-CAPABILITY_LETTERS = {
-    "f": "elicitation.form",
-    "u": "elicitation.url",
-    "s": "sampling",
-    "t": "sampling.tools",
-    "c": "sampling.context",
-    "r": "roots",
+# The capabilities that a session can hold. Each has a letter, which keeps the token short enough for a header.
+CAPABILITIES: dict[str, dict[str, Any]] = {
+    "f": {"elicitation": {"form": {}}},
+    "u": {"elicitation": {"url": {}}},
+    "s": {"sampling": {}},
+    "t": {"sampling": {"tools": {}}},
+    "c": {"sampling": {"context": {}}},
+    "r": {"roots": {}},
+    "a": {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}},
 }
-APPS = "a"  # the letter of the extension io.modelcontextprotocol/ui, which is older than 2026-07-28
-
-# These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang: Vercel's AI SDK
-# (1.0, tried), and Visual Studio Code, which resumes no stream of a POST (from its source).
-NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 
 
 class Session(NamedTuple):
-    """The facts that a session id holds. Its format depends on these names."""
+    """The data of a session. The names of the fields are the keys in the token."""
 
-    id: str  # 16 random bytes as base64url; it stays the same for the whole session
+    id: str  # random text, the same for the whole session; a change of the level makes a new token
     revision: str
-    declared: str  # the client's capabilities, as letters of `CAPABILITY_LETTERS` and `APPS`
+    declared: str  # the letters of the capabilities that the client declared
     client: tuple[str, str]  # name and version that the client gave; authors' functions may read them
     level: str  # the lowest level of log messages that the client wants
     principal: str | None  # digest of the caller who started the session; None on a server without sign-in
     ends: int  # when the session ends, in unix seconds
 
     @property
-    def resumes_streams(self) -> bool:
-        """Whether this client may resume a stream that ended."""
-        return not self.client[0].startswith(NON_RESUMING_CLIENTS)
-
-    @property
     def capabilities(self) -> dict[str, Any]:
         """The declared capabilities, in the form of 2026-07-28."""
-        declared: dict[str, Any] = {}
-        for letter, name in CAPABILITY_LETTERS.items():
-            if letter in self.declared:
-                family, _, member = name.partition(".")
-                members = declared.setdefault(family, {})
-                if member:
-                    members[member] = {}
-        return {**declared, **self.apps}
-
-    def declares(self, capability: str) -> bool:
-        """Return whether the client declared a capability, by a name such as "sampling" or "elicitation.url"."""
-        return value_at(self.capabilities, *capability.split(".")) is not None
+        return _expand_letters(self.declared)
 
     @property
-    def apps(self) -> dict[str, Any]:
-        """The capability for MCP apps (forms that the host shows), if the client declared it."""
-        if APPS not in self.declared:
-            return {}
-        return {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
+    def repeating_capabilities(self) -> dict[str, Any]:
+        """The declared capabilities after which the client calls again, so that no server waits for an answer."""
+        # After error -32042, the client opens a page and repeats its call. The form of an MCP app makes another call.
+        return _expand_letters(letter for letter in self.declared if letter in "ua")
+
+
+def _expand_letters(letters: Iterable[str]) -> dict[str, Any]:
+    """Return the capabilities of some letters."""
+    expanded: dict[str, Any] = {}
+    for letter in letters:
+        for family, members in CAPABILITIES[letter].items():
+            expanded[family] = {**expanded.get(family, {}), **members}
+    return expanded
+
+
+class SessionTokens:
+    """Writes and reads the tokens of sessions."""
+
+    def __init__(self, seal_factory: SealFactory, settings: Settings) -> None:
+        """Make the seal; no key is fetched yet."""
+        self._ids = SealedIds(seal_factory, b"ks1/session", max_age=settings.session_seconds, max_chars=MAX_TOKEN)
+
+    def write(self, session: Session) -> str:
+        """Return the token that holds a session; the errors are those of `SealedIds`."""
+        return self._ids.write({"v": 1, **session._asdict()})
+
+    def read(self, token: str, principal: str | None, *, caller_id: str, now: float) -> Session:
+        """Return the session in a token; SessionNotFound if the token is invalid, expired or another caller's."""
+        try:
+            data = self._ids.read(token, caller_id)
+        except InvalidRequestState as error:
+            raise SessionNotFound(reason=f"session_{error.reason}") from None
+        members = {name: data[name] for name in Session._fields}
+        members["client"] = tuple(members["client"])  # JSON has a list
+        session = Session(**members)
+        if session.principal != principal:
+            raise SessionNotFound(reason="session_principal")
+        if now >= session.ends:
+            raise SessionNotFound(reason="session_expired")
+        return session
 
 
 def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:
     """Return a session with the params of `initialize`, shortened to what this server uses."""
+    name = _shortened(value_at(params, "clientInfo", "name"))
+    version = _shortened(value_at(params, "clientInfo", "version"))
     return Session(
-        id=base64url(os.urandom(_NONCE_BYTES)),
+        id=base64url(os.urandom(NONCE_BYTES)),
         revision=revision,
         declared=_declared_letters(params.get("capabilities"), revision),
-        client=(
-            _shortened(value_at(params, "clientInfo", "name")),
-            _shortened(value_at(params, "clientInfo", "version")),
-        ),
+        client=(name, version),
         level=DEFAULT_LEVEL,
         principal=principal,
         ends=ends,
     )
 
 
-def open_session(token: str, seal: IdSeal, principal: str | None, *, caller_id: str, now: float) -> Session:
-    """Return the session that an id holds; SessionNotFound if the id is invalid, expired or another caller's."""
-    try:
-        claims = seal.open(token, caller_id)
-    except InvalidRequestState as error:
-        raise SessionNotFound(reason=f"session_{error.reason}") from None
-    members = {name: claims[name] for name in Session._fields}
-    members["client"] = tuple(members["client"])  # JSON has a list
-    session = Session(**members)
-    if session.principal != principal:
-        raise SessionNotFound(reason="session_principal")
-    if now >= session.ends:
-        raise SessionNotFound(reason="session_expired")
-    return session
-
-
-def _declared_letters(capabilities: object, revision: str) -> str:
+def _declared_letters(declared: object, revision: str) -> str:
     """Return the letters of those declared capabilities that the revision knows."""
-    if not isinstance(capabilities, dict):
+    if not isinstance(declared, dict):
         return ""
     letters = ""
-    for letter, name in CAPABILITY_LETTERS.items():
-        if revisions.supports(revision, name) and _declares(capabilities, name):
+    for letter, capability in CAPABILITIES.items():
+        (name,) = capability_names(capability)  # for example "elicitation.form"
+        if revisions.supports(revision, name) and _declares(declared, name):
             letters += letter
-    if shows_apps(capabilities):
-        letters += APPS
     return letters
 
 
-def _declares(capabilities: Mapping[str, Any], name: str) -> bool:
-    """Return whether a client declared a capability of `CAPABILITY_LETTERS`."""
+def _declares(declared: Mapping[str, Any], name: str) -> bool:
+    """Return whether a client declared a capability of `CAPABILITIES`."""
     family, _, member = name.partition(".")
-    members = capabilities.get(family)
+    if family == "extensions":
+        return shows_apps(declared)
+    members = declared.get(family)
     if not isinstance(members, dict):
         return False
     if not member or isinstance(members.get(member), dict):

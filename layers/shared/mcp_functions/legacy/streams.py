@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.legacy import responses
+from mcp_functions.legacy.call_ids import StreamPosition
 from mcp_functions.legacy.errors import QuestionExpired
 from mcp_functions.legacy.responses import StreamEvent
-from mcp_functions.legacy.round_records import WaitingCall, run_round
-from mcp_functions.legacy.sealed_ids import StreamPosition, open_event_id
+from mcp_functions.legacy.round_records import WaitingCall, run_next_round
 from mcp_functions.protocol.errors import InternalError, McpError, OutcomeUnknown, TemporarilyUnavailable
+from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
     from mcp_functions.legacy.exchange import Exchange
@@ -43,7 +44,7 @@ def resume(exchange: Exchange, mailbox: Mailbox, last_event_id: str) -> Events |
         SessionNotFound: this client did not receive the event.
         TemporarilyUnavailable, Misconfigured: no key is available for the event id.
     """
-    position = open_event_id(last_event_id, mailbox.seals.events, exchange)
+    position = mailbox.ids.read_event(last_event_id, exchange)
     if position.last:
         return None
     notes = observability.current()
@@ -68,7 +69,7 @@ def _following(exchange: Exchange, mailbox: Mailbox, position: StreamPosition, s
         return events_after(mailbox, position, record)
     if record.phase == "working" and record.call:
         waiting = WaitingCall(exchange, mailbox, position.stream, record.step, record.call, unseen=record.messages)
-        return _continue(waiting, position, stored)
+        return _run_next_round(waiting, position, stored)
     is_in_time = exchange.deployment.now() < record.until
     if record.phase == "running":
         if is_in_time:
@@ -86,23 +87,23 @@ def events_after(mailbox: Mailbox, position: StreamPosition, record: CallRecord)
     if not responses.is_unicode(record.messages):  # Lambda's runtime could not encode the response
         return _error(position, "the function returned half of a surrogate pair", InternalError())
     # The first event repeats the old position: a client that loses the rest of the stream resumes from there.
-    first = StreamEvent(None, _event_id(mailbox, position._replace(polls=0)), FIRST_PAUSE)
+    first = StreamEvent(None, mailbox.ids.write_event(position._replace(polls=0)), FIRST_PAUSE)
     *before, last = record.messages
     reached = StreamPosition(position.stream, record.step, last=record.phase == "over")
-    return (first, *map(StreamEvent, before), StreamEvent(last, _event_id(mailbox, reached)))
+    return (first, *map(StreamEvent, before), StreamEvent(last, mailbox.ids.write_event(reached)))
 
 
-def _continue(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
+def _run_next_round(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
     """Run another round of a call that ran out of time: this request has time for it."""
     mailbox = waiting.mailbox
-    claim = None
     try:
         claim = mailbox.claim(stored, waiting.exchange)
-    except McpError as error:
-        observability.current().reason = error.reason
-    if claim is None:  # another function runs the round, or a later request of the client will
+    except Conflict:  # another function runs the round
         return _poll(mailbox, position, FIRST_PAUSE)
-    record = run_round(waiting, claim, answers=None)  # the last round asked nothing
+    except McpError as error:  # a later request of the client runs the round
+        observability.current().reason = error.reason
+        return _poll(mailbox, position, FIRST_PAUSE)
+    record = run_next_round(waiting, claim, answers=None)  # the last round asked nothing
     if record is None:
         return _poll(mailbox, position, FIRST_PAUSE)
     return events_after(mailbox, position, record)
@@ -111,11 +112,8 @@ def _continue(waiting: WaitingCall, position: StreamPosition, stored: StoredReco
 def _poll(mailbox: Mailbox, position: StreamPosition, milliseconds: int) -> Events:
     """Return the event after which the client polls again, after a pause."""
     polls = min(position.polls + 1, len(POLL_PAUSES) - 1)
-    return (StreamEvent(None, _event_id(mailbox, position._replace(polls=polls)), milliseconds),)
-
-
-def _event_id(mailbox: Mailbox, position: StreamPosition) -> str:
-    return mailbox.seals.events.seal(position._asdict())
+    event_id = mailbox.ids.write_event(position._replace(polls=polls))
+    return (StreamEvent(None, event_id, milliseconds),)
 
 
 def _error(position: StreamPosition, reason: str | None, error: McpError) -> Events:

@@ -1,119 +1,17 @@
-"""Rewrites a request of an earlier revision as one of 2026-07-28, and the result as the earlier revision has it.
-
-    a request of the client     modern_params, modern_message, modern_headers, modern_event
-    its result                  legacy_result, legacy_entry, legacy_content
-    a question to the client    legacy_question
-
-Functions named `modern_…` return what 2026-07-28 has. Functions named `legacy_…` return what the client's revision has.
-"""
+"""Rewrites what a client of 2025 receives: the results and the questions of 2026-07-28, in the client's revision."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers import lookup
 from mcp_functions.legacy.revisions import supports
-from mcp_functions.protocol import header_parameters, headers
-from mcp_functions.protocol.constants import (
-    CALL_METHODS,
-    LIST_METHODS,
-    META_CLIENT_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_CLIENT_REVISION,
-    META_LOG_LEVEL,
-    META_PROTOCOL_VERSION,
-    META_SERVER_INFO,
-    PROTOCOL_VERSION,
-)
+from mcp_functions.protocol.constants import LIST_METHODS, META_SERVER_INFO
 from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.protocol.wire_types import JSONRPCRequest, RequestId
-
-# These params and headers have another meaning in 2026-07-28, or none.
-DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
-DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
 NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # results have these since 2026-07-28
-
-
-def modern_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the params that keep their meaning in 2026-07-28, with a copy of `_meta`."""
-    kept = {name: value for name, value in params.items() if name not in DROPPED_PARAMS}
-    meta = params.get("_meta")
-    kept["_meta"] = dict(meta) if isinstance(meta, dict) else {}
-    return kept
-
-
-def modern_message(
-    exchange: Exchange, id_: RequestId, method: str, params: Mapping[str, Any], capabilities: Mapping[str, Any]
-) -> JSONRPCRequest:
-    """Return the message of 2026-07-28."""
-    meta: dict[str, Any] = {
-        **params["_meta"],
-        META_PROTOCOL_VERSION: PROTOCOL_VERSION,
-        META_CLIENT_CAPABILITIES: dict(capabilities),
-        META_CLIENT_REVISION: exchange.revision,
-    }
-    if exchange.session:
-        name, version = exchange.session.client
-        meta[META_CLIENT_INFO] = {"name": name, "version": version}
-        meta[META_LOG_LEVEL] = exchange.session.level
-    message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": {**params, "_meta": meta}}
-    return cast("JSONRPCRequest", message)
-
-
-def modern_headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapping[str, str]) -> dict[str, str]:
-    """Return the received headers, with those that 2026-07-28 repeats from the body.
-
-    Args:
-        message: the modern message.
-        catalog: the catalog, which tells the arguments of a tool that are repeated in headers.
-        received: the headers of the legacy client, with names in lower case.
-    """
-    method = message["method"]
-    params = message["params"]
-    modern = {name: value for name, value in received.items() if name not in DROPPED_HEADERS}
-    modern["accept"] = "application/json, text/event-stream"
-    modern["content-type"] = "application/json"
-    modern["mcp-protocol-version"] = PROTOCOL_VERSION
-    modern["mcp-method"] = method
-    if method in CALL_METHODS:
-        name = params.get(CALL_METHODS[method])  # the tool, prompt or resource
-        if isinstance(name, str):
-            modern["mcp-name"] = headers.encode(name)
-    if method == "tools/call":
-        sent = params.get("arguments")
-        declared = lookup.header_arguments(catalog, params.get("name"))
-        modern |= header_parameters.write(declared, sent if isinstance(sent, dict) else {})
-    return modern
-
-
-def modern_event(
-    event: Mapping[str, Any], message: JSONRPCRequest, modern: Mapping[str, str], *, spare_ms: int
-) -> dict[str, Any]:
-    """Return the event that API Gateway would have sent for a modern client.
-
-    Args:
-        event: the event of the legacy client.
-        message: the modern message.
-        modern: the modern headers.
-        spare_ms: the milliseconds by which the event is dated back, so that the function which gets it ends before this
-            one must.
-    """
-    context = dict(event["requestContext"])
-    context["http"] = {**context["http"], "method": "POST"}
-    if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:
-        context["timeEpoch"] -= spare_ms
-    return {
-        **event,
-        "headers": dict(modern),
-        "requestContext": context,
-        "body": dumps(message),
-        "isBase64Encoded": False,
-    }
 
 
 def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
@@ -122,19 +20,17 @@ def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict
     meta = {name: value for name, value in result.pop("_meta", {}).items() if name != META_SERVER_INFO}
     if method in LIST_METHODS:
         member = LIST_METHODS[method]  # the member of the result that has the entries, for example "tools"
-        result[member] = [legacy_entry(entry, revision) for entry in result[member]]
+        result[member] = [_entry(entry, revision) for entry in result[member]]
     elif method == "tools/call":
         result = _tool_result(result, revision)
     elif method == "prompts/get":
-        result["messages"] = [
-            {**each, "content": legacy_content(each["content"], revision)} for each in result["messages"]
-        ]
+        result["messages"] = [{**each, "content": _content(each["content"], revision)} for each in result["messages"]]
     if meta:
         result["_meta"] = meta
     return result
 
 
-def legacy_entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def _entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return a tool, prompt, resource or template as a list of `revision` describes it."""
     entry = _without_new(modern, revision)
     is_tool = "inputSchema" in entry
@@ -151,7 +47,7 @@ def legacy_entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     return entry
 
 
-def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def _content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return one block of content for a client of `revision`."""
     if modern["type"] == "resource_link" and not supports(revision, "resource_link"):
         return {"type": "text", "text": f"{modern['name']}: {modern['uri']}"}
@@ -161,8 +57,16 @@ def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     return block
 
 
-def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
-    """Return the method and params that ask a client; None if the revision cannot express the question."""
+class NotInRevision(Exception):
+    """The client's revision cannot express a question."""
+
+
+def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any]:
+    """Return the method and params that ask a client.
+
+    Raises:
+        NotInRevision: the revision cannot express the question.
+    """
     method = request["method"]
     if method == "roots/list":  # the same in every revision
         return dict(request)
@@ -174,8 +78,8 @@ def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: s
     elif supports(revision, "elicitation.url"):
         params = {**params, "elicitationId": elicitation_id}
     else:
-        return None
-    return None if params is None else {"method": method, "params": params}
+        raise NotInRevision
+    return {"method": method, "params": params}
 
 
 def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
@@ -185,7 +89,7 @@ def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
 
 def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
     """Return the result of a tool. Earlier revisions have no structured content, or only objects."""
-    result["content"] = [legacy_content(block, revision) for block in result["content"]]
+    result["content"] = [_content(block, revision) for block in result["content"]]
     structured = result.get("structuredContent", {})
     if isinstance(structured, dict) and supports(revision, "structuredContent"):
         return result
@@ -207,23 +111,20 @@ def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
     return bool(schema.get("type") == "object")
 
 
-def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
+def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any]:
     schema = dict(params["requestedSchema"])
     if not supports(revision, "elicitation.oneOf"):
-        fields = {name: _form_field(field, revision) for name, field in schema["properties"].items()}
-        if None in fields.values():
-            return None
-        schema["properties"] = fields
+        schema["properties"] = {name: _form_field(field, revision) for name, field in schema["properties"].items()}
     form = {**params, "requestedSchema": schema}
     if not supports(revision, "elicitation.url"):
         form.pop("mode", None)
     return form
 
 
-def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
+def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return a field as 2025-06-18 has it: choices are `enum` and `enumNames`, and only booleans have a default."""
     if field["type"] == "array" and not supports(revision, "elicitation.multi"):
-        return None
+        raise NotInRevision
     legacy = dict(field)
     if field["type"] != "boolean":
         legacy.pop("default", None)
@@ -234,20 +135,17 @@ def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | Non
     return legacy
 
 
-def _sampling_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
-    messages = [_sampling_message(message, revision) for message in params["messages"]]
-    if None in messages:
-        return None
+def _sampling_params(params: Mapping[str, Any], revision: str) -> dict[str, Any]:
     if "tools" in params and not supports(revision, "sampling.tools"):
-        return None
-    return {**params, "messages": messages}
+        raise NotInRevision
+    return {**params, "messages": [_sampling_message(message, revision) for message in params["messages"]]}
 
 
-def _sampling_message(message: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
+def _sampling_message(message: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return a message for a model; before 2025-11-25 a message has exactly one block."""
     blocks = message["content"]
     if isinstance(blocks, list) and not supports(revision, "sampling.blocks"):
         if len(blocks) != 1:
-            return None
+            raise NotInRevision
         blocks = blocks[0]
     return {**message, "content": blocks}

@@ -1,0 +1,114 @@
+"""The ids with which a client returns to a call that waits for it.
+
+    id         the client sends it in    what it holds
+    event      Last-Event-ID             `StreamPosition`: which messages of the call the client has received
+    question   the id of its answer      `PendingQuestion`: a question, and all that the call needs to continue
+
+The messages of such a call come in several event streams. Each stream brings one delivery: it ends with a question or
+with the response of the call. Deliveries are numbered from 1; such a number is called a step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
+from mcp_functions.legacy.modern_requests import Call
+from mcp_functions.legacy.sealed_ids import SealedIds
+from mcp_functions.protocol.errors import InvalidRequestState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.protocol.wire_types import RequestId
+    from mcp_functions.settings import Settings
+
+FETCH_SECONDS = 300  # how long a client can fetch the outcome after its question has expired
+MAX_EVENT = 4096  # characters: the id of an event travels in a header
+MAX_QUESTION = 1024 * 1024  # characters: the id of a question travels in a body
+
+
+class CallStream(NamedTuple):
+    """Identifies one waiting call, and so the event streams that bring its messages."""
+
+    session: str  # the `id` of the session
+    request: RequestId  # the id of the client's request
+    nonce: str  # distinguishes this call from an earlier one with the same request id
+    principal: str | None  # digest of the caller
+    ends: int  # until when an answer counts, in unix seconds
+
+
+class StreamPosition(NamedTuple):
+    """How far a client has come in a stream. The names of the fields are the keys in an event id."""
+
+    stream: CallStream  # the call
+    step: int  # the last delivery that the client has received; 0 for none
+    polls: int = 0  # how often in a row the client has returned before there was a message; it then waits longer
+    last: bool = False  # True if no event follows
+
+
+class PendingQuestion(NamedTuple):
+    """A question that waits for its answer. The names of the fields are the keys in a question's id."""
+
+    stream: CallStream  # the call
+    step: int  # the delivery that ends with this question
+    key: str  # the key of the question in its round
+    method: str  # the method of the question
+    call: Call  # the call that asks
+    answers: Mapping[str, Any]  # the answers to earlier questions of the round, by key
+    rest: Mapping[str, Any]  # the round's remaining questions, by key
+
+
+def kept_seconds(settings: Settings) -> int:
+    """Return how long a waiting call is kept: the time to answer, and then to fetch the response."""
+    return settings.question_seconds + FETCH_SECONDS
+
+
+class CallIds:
+    """Writes and reads both kinds of ids. Only the caller and the session that received an id can use it."""
+
+    def __init__(self, seal_factory: SealFactory, settings: Settings) -> None:
+        """Make the seals; no key is fetched yet."""
+        max_age = kept_seconds(settings)
+        # The answer comes back in a body with the question's id, so it needs a part of the room.
+        max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))
+        self._events = SealedIds(seal_factory, b"ks1/event", max_age=max_age, max_chars=MAX_EVENT)
+        self._questions = SealedIds(seal_factory, b"ks1/question", max_age=max_age, max_chars=max_question)
+
+    def write_event(self, position: StreamPosition) -> str:
+        """Return the id of the event after which a client is at this position; the errors are those of `SealedIds`."""
+        return self._events.write(position._asdict())
+
+    def write_question(self, question: PendingQuestion) -> str:
+        """Return the JSON-RPC id of a question; the errors are those of `SealedIds`."""
+        return self._questions.write(question._asdict())
+
+    def read_event(self, id_: str, exchange: Exchange) -> StreamPosition:
+        """Return the position that an event id holds; SessionNotFound if this client did not receive the event."""
+        try:
+            return StreamPosition(**_read_for_client(self._events, id_, exchange))
+        except InvalidRequestState as error:
+            raise SessionNotFound(reason=f"event_{error.reason}") from None
+
+    def read_question(self, id_: object, exchange: Exchange) -> PendingQuestion:
+        """Return the question that a JSON-RPC id holds; UnknownQuestion if this server did not ask this client."""
+        try:
+            data = _read_for_client(self._questions, id_, exchange)
+        except InvalidRequestState as error:
+            raise UnknownQuestion(reason=f"question_{error.reason}") from None
+        data["call"] = Call(*data["call"])  # JSON has a list
+        return PendingQuestion(**data)
+
+
+def _read_for_client(ids: SealedIds, id_: object, exchange: Exchange) -> dict[str, Any]:
+    """Return the data of an id; InvalidRequestState if it is invalid, or another caller or session received it."""
+    if not isinstance(id_, str):
+        raise InvalidRequestState(reason="not_a_token")
+    data = ids.read(id_, exchange.caller_id)
+    stream = CallStream(*data["stream"])  # JSON has a list
+    session = exchange.session
+    if session is None or stream.session != session.id or stream.principal != exchange.principal:
+        raise InvalidRequestState(reason="session")
+    return {**data, "stream": stream}

@@ -1,0 +1,129 @@
+"""Writes the calls of legacy clients as requests of 2026-07-28, which is called the modern revision here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from mcp_functions.handlers import lookup
+from mcp_functions.protocol import header_parameters, headers
+from mcp_functions.protocol.constants import (
+    CALL_METHODS,
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_CLIENT_REVISION,
+    META_LOG_LEVEL,
+    META_PROTOCOL_VERSION,
+    PROTOCOL_VERSION,
+)
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.messages import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.protocol.wire_types import JSONRPCRequest, RequestId
+
+SPARE_SECONDS = 1.5  # the part of the gateway's time that a request must leave, to store and write its outcome
+# These params and headers have another meaning in 2026-07-28, or none.
+DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
+DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
+
+
+class Call(NamedTuple):
+    """One request of a client, between its rounds. Sealed ids and items hold it as an array, in this order."""
+
+    id: RequestId  # the id of the client's request
+    method: str  # the method of the request
+    params: Mapping[str, Any]  # the params of the request, with their meaning in 2026-07-28
+    state: str | None = None  # `requestState` for the next round
+
+
+def read_call(message: Mapping[str, Any]) -> Call:
+    """Return the call in a client's request. Its params are those that keep their meaning, with a copy of `_meta`."""
+    params = message.get("params") or {}
+    kept = {name: value for name, value in params.items() if name not in DROPPED_PARAMS}
+    meta = params.get("_meta")
+    kept["_meta"] = dict(meta) if isinstance(meta, dict) else {}
+    return Call(message["id"], message["method"], kept)
+
+
+def modern_request(
+    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
+) -> Request:
+    """Return the modern request for one round of a call.
+
+    Args:
+        exchange: the HTTP request of the client.
+        call: the call, with the state of its last round.
+        capabilities: the client's capabilities that the round may use.
+        answers: the answers to the questions of the last round, by key; None if it asked nothing.
+    """
+    modern = exchange.deployment.modern
+    message = _message(exchange, call, capabilities, answers)
+    written_headers = _headers(message, modern.catalog, exchange.http.headers)
+    return Request(
+        message=message,
+        headers=written_headers,
+        principal=exchange.caller.principal,
+        address=exchange.http.address,
+        gateway_deadline=exchange.gateway_deadline - SPARE_SECONDS,
+        event=_event(exchange.event, message, written_headers) if modern.forwards else exchange.event,
+        scopes=exchange.caller.scopes,
+        lambda_deadline=exchange.lambda_deadline,
+    )
+
+
+def _message(
+    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
+) -> JSONRPCRequest:
+    meta: dict[str, Any] = {
+        **call.params["_meta"],
+        META_PROTOCOL_VERSION: PROTOCOL_VERSION,
+        META_CLIENT_CAPABILITIES: dict(capabilities),
+        META_CLIENT_REVISION: exchange.revision,
+    }
+    if exchange.session:
+        name, version = exchange.session.client
+        meta[META_CLIENT_INFO] = {"name": name, "version": version}
+        meta[META_LOG_LEVEL] = exchange.session.level
+    params = {**call.params, "_meta": meta}
+    if call.state:
+        params["requestState"] = call.state
+    if answers is not None:
+        params["inputResponses"] = dict(answers)
+    return cast("JSONRPCRequest", {"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": params})
+
+
+def _headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapping[str, str]) -> dict[str, str]:
+    """Return the received headers, with those that 2026-07-28 repeats from the body."""
+    method = message["method"]
+    params = message["params"]
+    written = {name: value for name, value in received.items() if name not in DROPPED_HEADERS}
+    written["accept"] = "application/json, text/event-stream"
+    written["content-type"] = "application/json"
+    written["mcp-protocol-version"] = PROTOCOL_VERSION
+    written["mcp-method"] = method
+    if method in CALL_METHODS:
+        name = params.get(CALL_METHODS[method])  # the tool, prompt or resource
+        if isinstance(name, str):
+            written["mcp-name"] = headers.encode(name)
+    if method == "tools/call":
+        sent = params.get("arguments")
+        declared = lookup.header_arguments(catalog, params.get("name"))
+        written |= header_parameters.write(declared, sent if isinstance(sent, dict) else {})
+    return written
+
+
+def _event(event: Mapping[str, Any], message: JSONRPCRequest, written_headers: Mapping[str, str]) -> dict[str, Any]:
+    """Return the event that API Gateway would have sent for a modern client.
+
+    It is dated back by `SPARE_SECONDS`, so that the function which gets it ends before this one must.
+    """
+    context = dict(event["requestContext"])
+    context["http"] = {**context["http"], "method": "POST"}
+    spare_ms = int(SPARE_SECONDS * 1000)
+    if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:
+        context["timeEpoch"] -= spare_ms
+    changed = {"headers": dict(written_headers), "requestContext": context}
+    return {**event, **changed, "body": dumps(message), "isBase64Encoded": False}
