@@ -102,4 +102,4 @@ def test_the_stopped_caller_of_the_page_is_a_name_that_the_template_and_the_func
     (name,) = set(re.findall(r"\b\d{4}-\d\d\.[\w-]+", PAGE.text))
     assert re.fullmatch(TEMPLATE["Parameters"]["StoppedCallers"]["AllowedPattern"], name)
     environ = {"MCP_STACK": "shop", "MCP_LOG_CALLERS": "arn", "MCP_STOPPED_CALLERS": name}
-    assert settings.read(environ).stopped_callers == {name}
+    assert settings.Settings(environ).stopped_callers == {name}

@@ -12,8 +12,8 @@ from mcp_functions.legacy.runner import Call, ModernServer
 from mcp_functions.legacy.sealed_ids import CallStream, IdSeal, PendingQuestion, StreamPosition
 from mcp_functions.legacy.sessions import Session, open_session
 from mcp_functions.protocol.messages import Identity, Request, Result
-from mcp_functions.settings import Settings
 from tests.support.envelope_vectors import VECTORS
+from tests.support.settings import make_settings
 
 
 def answer_nothing(request: Request) -> Result:
@@ -26,9 +26,7 @@ CLIENT = ("a client", "1.30")
 SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT, "info", PRINCIPAL, SEALED_AT + 86400)
 HTTP = HttpRequest("POST", "/mcp", {}, "", is_base64=False, address="203.0.113.9", received_ms=0, context={})
 EXCHANGE = Exchange(
-    Deployment(
-        Settings(stack="local"), ModernServer(answer_nothing, {}), lambda: SEALED_AT, session_seal=None, mailbox=None
-    ),
+    Deployment(make_settings(), ModernServer(answer_nothing, {}), lambda: SEALED_AT, session_seal=None, mailbox=None),
     HTTP,
     {},
     Identity(),
