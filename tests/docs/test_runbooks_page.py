@@ -12,7 +12,7 @@ import pytest
 from mcp_functions import settings
 from mcp_functions.local import command, template
 from mcp_functions.local.auth import set_auth
-from mcp_functions.observability.lines import fields
+from mcp_functions.observability.lines import own_fields
 from tests.docs.pages import ROOT, Page
 from tests.docs.test_observability_page import ALL
 
@@ -49,7 +49,7 @@ def test_every_alarm_of_the_template_has_a_runbook_with_a_query() -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_names_fields_of_a_line(query: str) -> None:
-    known = {*fields(ALL), "message"} | RUNTIME | PLATFORM
+    known = {*own_fields(ALL), "message"} | RUNTIME | PLATFORM
     if any(word in query for word in ACCESS):
         known = set(
             re.findall(
