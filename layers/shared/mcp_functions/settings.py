@@ -26,9 +26,9 @@ Choice = TypeVar("Choice", bound=str)
 
 
 class Settings:
-    """The settings of a deployment, the same in all of its functions. Nothing changes them after they are read.
+    """The settings of a deployment, the same in all of its functions.
 
-    A text or a list is empty if the deployment has no such thing.
+    A text or a list is empty if the deployment has no such thing. Code that needs other values changes a copy.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -44,7 +44,7 @@ class Settings:
         self.stack = environ.get("MCP_STACK", "")  # the name of the CloudFormation stack
         if not self.stack:
             raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
-        self.qualifier = environ.get("MCP_QUALIFIER", "")  # the alias of the functions, as in ":live"; "" for $LATEST
+        self.qualifier = environ.get("MCP_QUALIFIER", "")  # of the functions behind the endpoint, as in ":live"
         self.stage = environ.get("MCP_STAGE", "prod")  # states and data keys of another stage do not open
         self.server_name = environ.get("MCP_SERVER_NAME", self.stack)
         self.server_version = environ.get("MCP_SERVER_VERSION", "0")

@@ -18,7 +18,6 @@ from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import fingerprints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from mcp_functions.local.harness import Harness
@@ -53,7 +52,9 @@ class Reloader:
         self._loaded = current
         lines = self._saved_requirements(before, current)
         lines += self._configure(current)
-        lines += self._unload(before.functions.keys() - current.functions.keys())
+        for folder in sorted(before.functions.keys() - current.functions.keys()):
+            self._harness.unload(folder)
+            lines.append(f"{folder} is gone")
         lines += self._load(_changed_folders(before, current))
         return lines + self.refresh_catalog()
 
@@ -105,14 +106,7 @@ class Reloader:
         except Problem as problem:  # template.yaml is broken: the functions load with the variables from before
             return [str(problem)]
 
-    def _unload(self, folders: Iterable[str]) -> list[str]:
-        lines = []
-        for folder in sorted(folders):
-            self._harness.unload(folder)
-            lines.append(f"{folder} is gone")
-        return lines
-
-    def _load(self, folders: Iterable[str]) -> list[str]:
+    def _load(self, folders: list[str]) -> list[str]:
         lines = []
         loaded = []
         for folder in folders:
