@@ -102,16 +102,17 @@ class Conversation(Transcript):
         Raises:
             ValueError: the function has no such tool or prompt.
         """
-        methods = {one.name: METHODS[one.kind] for one in self._target.handler.handlers if one.kind in METHODS}
-        if not methods:
+        handlers = [handler for handler in self._target.handler.handlers if handler.kind in METHODS]
+        if not handlers:
             message = "the function has no tool or prompt, it has: none (a resource is read: talk.read(uri))"
             raise ValueError(message)
-        if name is None:
-            name = next(iter(methods))
-        if name not in methods:
-            message = f"the function has no tool or prompt {name}; it has: {', '.join(methods)}"
+        named = handlers if name is None else [handler for handler in handlers if handler.name == name]
+        if not named:
+            names = ", ".join(handler.name for handler in handlers)
+            message = f"the function has no tool or prompt {name}; it has: {names}"
             raise ValueError(message)
-        return self._begin(methods[name], {"name": name, "arguments": arguments})
+        first = named[0]
+        return self._begin(METHODS[first.kind], {"name": first.name, "arguments": arguments})
 
     def get(self, name: str | None = None, /, **arguments: str) -> Self:
         """Get a prompt, as `call` does: the named one, or the function's first."""
