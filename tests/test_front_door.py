@@ -24,8 +24,9 @@ from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.settings import Settings
 from tests.support import wire
 from tests.support.dispatching import dispatcher
+from tests.support.settings import make_settings
 
-SETTINGS = Settings(stack="shop", auth_mode="none")
+SETTINGS = make_settings(stack="shop", auth_mode="none")
 
 
 @tool
@@ -197,7 +198,7 @@ def test_what_is_not_admitted_is_not_forwarded(aws: Lambda, changed: dict[str, A
 
 
 def test_nobody_is_forwarded_without_the_authorizer(aws: Lambda) -> None:
-    response = send(aws, wire.event(wire.message(*CALLS[0][:2])), SETTINGS._replace(auth_mode="iam"))
+    response = send(aws, wire.event(wire.message(*CALLS[0][:2])), make_settings(stack="shop", auth_mode="iam"))
     assert response["statusCode"] == 500
     assert aws.invoked == []
 
@@ -333,7 +334,7 @@ def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(("method", "params", "name"), CALLS)
 def test_a_stopped_function_is_not_invoked(aws: Lambda, method: str, params: dict[str, Any], name: str) -> None:
-    stopped = SETTINGS._replace(stopped_functions=frozenset({name.removeprefix("shop_")}))
+    stopped = make_settings(stack="shop", auth_mode="none", stopped_functions=frozenset({name.removeprefix("shop_")}))
     event = wire.event(wire.message(method, params))
     answer = send(aws, event, stopped)
     assert (answer["statusCode"], answer["headers"]["retry-after"]) == (503, "300")

@@ -19,14 +19,14 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.forwarding import IDLE_SECONDS, CachedClient, call_with_timeout, lambda_client
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import OutcomeUnknown
-from mcp_functions.settings import Settings
 from tests.support import wire
 from tests.support.http_servers import ScriptedResponse, ScriptedServer
+from tests.support.settings import make_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SETTINGS = Settings(stack="shop", auth_mode="none")
+SETTINGS = make_settings(stack="shop", auth_mode="none")
 SECRET = "hunter2"  # noqa: S105 - what must not come through
 MB = 1024 * 1024
 

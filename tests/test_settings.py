@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_functions import Elicit, serve, settings, tool
+from mcp_functions import Elicit, serve, tool
 from mcp_functions.protocol.errors import Misconfigured
+from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation
 from tests.support.gateways import JWT_SETTINGS
+from tests.support.settings import make_settings
 
 
 def test_the_stack_is_all_that_must_be_set() -> None:
-    found = settings.read({"MCP_STACK": "shop"})
-    assert found == settings.Settings(stack="shop", server_name="shop")
+    found = Settings({"MCP_STACK": "shop"})
+    assert vars(found) == vars(make_settings(stack="shop"))
 
 
 def test_the_default_is_closed() -> None:
-    found = settings.read({"MCP_STACK": "shop"})
+    found = Settings({"MCP_STACK": "shop"})
     assert found.auth_mode == "iam"
     assert found.allowed_origins == frozenset()
     assert found.kms_keys == ()
 
 
 def test_every_variable_is_read() -> None:
-    found = settings.read(
+    found = Settings(
         {
             "MCP_STACK": "shop",
             "MCP_KMS_KEYS": "arn:a, arn:b,",
@@ -46,7 +48,7 @@ def test_every_variable_is_read() -> None:
             "MCP_QUESTIONS_SINCE": "2025-06-18",
         }
     )
-    assert found == settings.Settings(
+    expected = make_settings(
         stack="shop",
         kms_keys=("arn:a", "arn:b"),
         stage="test",
@@ -67,19 +69,20 @@ def test_every_variable_is_read() -> None:
         question_seconds=30,
         questions_since="2025-06-18",
     )
+    assert vars(found) == vars(expected)
 
 
 @pytest.mark.parametrize("environ", [{}, {"MCP_STACK": ""}])
 def test_without_a_stack_nothing_starts(environ: dict[str, str]) -> None:
     with pytest.raises(Misconfigured) as caught:
-        settings.read(environ)
+        Settings(environ)
     assert caught.value.reason == "MCP_STACK is not set: the template sets it to the stack's name"
 
 
 @pytest.mark.parametrize("mode", ["", "IAM", "OAuth", "iam "])
 def test_an_unknown_auth_mode_is_not_taken_for_none(mode: str) -> None:
     with pytest.raises(Misconfigured) as caught:
-        settings.read({"MCP_STACK": "shop", "MCP_AUTH_MODE": mode})
+        Settings({"MCP_STACK": "shop", "MCP_AUTH_MODE": mode})
     assert caught.value.reason == "MCP_AUTH_MODE must be iam, jwt, oauth or none"
 
 
@@ -87,10 +90,10 @@ def test_an_unknown_auth_mode_is_not_taken_for_none(mode: str) -> None:
 def test_the_front_has_a_url_that_clients_can_compare(url: str) -> None:
     front = {"MCP_OAUTH_CLIENT_ID": "front", "MCP_AUTH_MODE": "oauth"}
     with pytest.raises(Misconfigured) as caught:
-        settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": url})
+        Settings({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": url})
     assert "MCP_OAUTH_URL" in caught.value.reason
-    assert settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": ""}).oauth_url == ""
-    found = settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": "https://mcp.example/"})
+    assert Settings({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": ""}).oauth_url == ""
+    found = Settings({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": "https://mcp.example/"})
     assert found.oauth_url == "https://mcp.example"
 
 
@@ -101,7 +104,7 @@ def test_tokens_are_not_taken_before_it_is_said_whose_and_for_whom(name: str, va
         key: text for key, text in {"MCP_STACK": "shop", **JWT_SETTINGS, name: value}.items() if text is not None
     }
     with pytest.raises(Misconfigured) as caught:
-        settings.read(environ)
+        Settings(environ)
     assert caught.value.reason == f"AuthMode is jwt, but {name} is not set: a token could be for anybody"
 
 
@@ -120,18 +123,18 @@ def test_tokens_are_not_taken_before_it_is_said_whose_and_for_whom(name: str, va
 )
 def test_the_resource_is_a_url_as_clients_write_it(url: str) -> None:
     with pytest.raises(Misconfigured) as caught:
-        settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_RESOURCE_URL": url})
+        Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_RESOURCE_URL": url})
     assert caught.value.reason.startswith("MCP_RESOURCE_URL must be the URL that clients connect to")
 
 
 @pytest.mark.parametrize("url", ["https://mcp.example", "https://mcp.example:8443/a/b", "http://127.0.0.1:8000/mcp"])
 def test_a_resource_may_have_a_port_and_a_path_and_be_on_loopback(url: str) -> None:
-    assert settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_RESOURCE_URL": url}).resource_url == url
+    assert Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_RESOURCE_URL": url}).resource_url == url
 
 
 def test_a_hierarchy_that_is_none_is_named() -> None:
     with pytest.raises(Misconfigured) as caught:
-        settings.read({"MCP_STACK": "shop", "MCP_SCOPE_HIERARCHY": "a > b, c"})
+        Settings({"MCP_STACK": "shop", "MCP_SCOPE_HIERARCHY": "a > b, c"})
     assert caught.value.reason == (
         "MCP_SCOPE_HIERARCHY holds c: write chains, the broadest scope first, as in a > b > c, d > b"
     )
@@ -141,7 +144,7 @@ def test_a_hierarchy_that_is_none_is_named() -> None:
 @pytest.mark.parametrize("value", ["", "-1", "1.5", "many"])
 def test_a_limit_is_a_whole_number(name: str, value: str) -> None:
     with pytest.raises(Misconfigured) as caught:
-        settings.read({"MCP_STACK": "shop", name: value})
+        Settings({"MCP_STACK": "shop", name: value})
     assert caught.value.reason == f"{name} must be a whole number"
 
 
@@ -157,29 +160,29 @@ def test_a_length_of_0_for_states_is_a_mistake_of_the_operator(monkeypatch: pyte
 
 def test_a_revision_is_a_date() -> None:
     with pytest.raises(Misconfigured) as caught:
-        settings.read({"MCP_STACK": "shop", "MCP_QUESTIONS_SINCE": "never"})
+        Settings({"MCP_STACK": "shop", "MCP_QUESTIONS_SINCE": "never"})
     assert caught.value.reason == "MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25"
 
 
 def test_a_switch_is_on_or_off() -> None:
     with pytest.raises(Misconfigured) as caught:
-        settings.read({"MCP_STACK": "shop", "MCP_EARLIER_REVISIONS": "true"})
+        Settings({"MCP_STACK": "shop", "MCP_EARLIER_REVISIONS": "true"})
     assert caught.value.reason == "MCP_EARLIER_REVISIONS must be on or off"
 
 
 def test_the_operators_mistake_is_not_told_to_the_client() -> None:
     with pytest.raises(Misconfigured) as caught:
-        settings.read({})
+        Settings({})
     assert caught.value.message == "Internal error"
     assert caught.value.data is None
 
 
 def test_the_server_names_itself_with_name_and_version() -> None:
-    found = settings.read({"MCP_STACK": "shop", "MCP_SERVER_VERSION": "2"})
+    found = Settings({"MCP_STACK": "shop", "MCP_SERVER_VERSION": "2"})
     assert found.server_info == {"name": "shop", "version": "2"}
 
 
 @pytest.mark.parametrize(("mode", "scope"), [("iam", "private"), ("jwt", "private"), ("none", "public")])
 def test_lists_are_shared_only_where_nobody_signs_in(mode: str, scope: str) -> None:
-    found = settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
+    found = Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
     assert found.cache == {"ttlMs": 5, "cacheScope": scope}

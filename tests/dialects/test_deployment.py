@@ -29,8 +29,8 @@ DIALECTS = "sep-1685,sep-1858,sep-2322-tasks"
 
 
 def test_dialects_are_off_by_default() -> None:
-    assert settings.read({"MCP_STACK": "shop"}).dialects == ()
-    assert settings.read({"MCP_STACK": "shop", "MCP_DIALECTS": "sep-1858, sep-1685,"}).dialects == (
+    assert settings.Settings({"MCP_STACK": "shop"}).dialects == ()
+    assert settings.Settings({"MCP_STACK": "shop", "MCP_DIALECTS": "sep-1858, sep-1685,"}).dialects == (
         "sep-1858",
         "sep-1685",
     )

@@ -26,13 +26,13 @@ from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import Harness, catalog, checks, template
 from mcp_functions.local.scaffold import init
 from mcp_functions.seal.kms import KmsKey
-from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
 from tests.conformance import node
 from tests.docs.pages import FENCED, ROOT, Page
 from tests.project import test_build
 from tests.support import gateways, wire
 from tests.support.placements import Lambdas
+from tests.support.settings import make_settings
 from tests.support.strict_kms import StrictKms
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def test_a_conversation_goes_on_at_another_host() -> None:
 
 def test_the_metadata_names_the_url_that_clients_use() -> None:
     url = "https://mcp.example.com/mcp"
-    found = Settings(stack="s", auth_mode="jwt", jwt_issuer="https://id.example", resource_url=url)
+    found = make_settings(stack="s", auth_mode="jwt", jwt_issuer="https://id.example", resource_url=url)
     documents = metadata.documents(found, [])
     assert documents.keys() == {
         "/.well-known/oauth-protected-resource",
@@ -401,7 +401,7 @@ def test_a_step_that_one_version_recorded_is_not_run_by_the_other(seed: int) -> 
 def test_the_endpoint_invokes_the_alias_if_it_is_told_to(qualifier: str) -> None:
     lambdas = Lambdas(**{f"book{qualifier}": version()})
     offered = catalogs.build(version().handlers, "book")
-    found = settings.read({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
+    found = settings.Settings({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
     door = LambdaFunction(lambda _name, _now: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
     sent = gateways.http_api(
         gateways.http_request(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}}))

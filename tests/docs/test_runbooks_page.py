@@ -12,7 +12,7 @@ import pytest
 from mcp_functions import settings
 from mcp_functions.local import command, template
 from mcp_functions.local.auth import set_auth
-from mcp_functions.observability.lines import fields
+from mcp_functions.observability.lines import own_fields
 from tests.docs.pages import ROOT, Page
 from tests.docs.test_observability_page import ALL
 
@@ -49,7 +49,7 @@ def test_every_alarm_of_the_template_has_a_runbook_with_a_query() -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_names_fields_of_a_line(query: str) -> None:
-    known = {*fields(ALL), "message"} | RUNTIME | PLATFORM
+    known = {*own_fields(ALL), "message"} | RUNTIME | PLATFORM
     if any(word in query for word in ACCESS):
         known = set(
             re.findall(
@@ -102,4 +102,4 @@ def test_the_stopped_caller_of_the_page_is_a_name_that_the_template_and_the_func
     (name,) = set(re.findall(r"\b\d{4}-\d\d\.[\w-]+", PAGE.text))
     assert re.fullmatch(TEMPLATE["Parameters"]["StoppedCallers"]["AllowedPattern"], name)
     environ = {"MCP_STACK": "shop", "MCP_LOG_CALLERS": "arn", "MCP_STOPPED_CALLERS": name}
-    assert settings.read(environ).stopped_callers == {name}
+    assert settings.Settings(environ).stopped_callers == {name}

@@ -16,8 +16,8 @@ import pytest
 from mcp_functions import Header, Log, prompt, resource, serve, tool
 from mcp_functions.handlers import catalog, lists, lookup
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
-from mcp_functions.settings import Settings
 from tests.support import wire
+from tests.support.settings import make_settings
 
 
 @tool
@@ -61,7 +61,7 @@ def discover(offered: Mapping[str, Any], instructions: str = "") -> dict[str, An
 
 def read_list(offered: Mapping[str, Any], method: str, instructions: str = "") -> dict[str, Any]:
     """Answer a method from a catalog. Return the members of the result, without those that every result has."""
-    settings = Settings(stack="local", list_ttl_ms=5)
+    settings = make_settings(list_ttl_ms=5)
     answers = lists.Lists(offered, settings, {"instructions": instructions})
     result = dict(answers.answer(method, {"_meta": {}}).result)
     del result["resultType"], result["_meta"]

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Identity
 
 NOW = 1_785_000_000.0
-SETTINGS = settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_JWT_AUDIENCE": "https://mcp.example/mcp,7example"})
+SETTINGS = settings.Settings(
+    {"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_JWT_AUDIENCE": "https://mcp.example/mcp,7example"}
+)
 VALID_CLAIMS: dict[str, Any] = {
     "iss": "https://id.example",
     "sub": "ann",

@@ -16,10 +16,10 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import ContentTooLarge, InsufficientScope, OutcomeUnknown, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Request, Result
-from mcp_functions.settings import Settings
 from tests.support import gateways, wire
 from tests.support.gateways import GATEWAYS, JWT_SETTINGS, HttpRequest
 from tests.support.placements import PLACEMENTS, place
+from tests.support.settings import make_settings
 
 ALLOWED_ORIGIN = "https://app.example"
 OTHER_ORIGIN = "https://evil.example"
@@ -279,7 +279,7 @@ def test_no_error_is_stored_sniffed_framed_or_run_either(raised: Exception, stat
     def answer(_request: Request) -> Result:
         raise raised
 
-    endpoint = Endpoint(Settings(stack="local", auth_mode="none"), answer)
+    endpoint = Endpoint(make_settings(auth_mode="none"), answer)
     response = LambdaFunction(lambda _name, _now: endpoint)(wire.event(CALL), wire.Context("local_all"))
     assert response["statusCode"] == status
     assert_security_headers(response)
@@ -287,7 +287,7 @@ def test_no_error_is_stored_sniffed_framed_or_run_either(raised: Exception, stat
 
 @pytest.mark.parametrize(("path", "status"), [("oauth-protected-resource", 200), ("openid-configuration", 404)])
 def test_well_known_documents_have_the_security_headers_too(path: str, status: int) -> None:
-    settings = Settings(stack="local", auth_mode="jwt", resource_url="https://a.example/mcp")
+    settings = make_settings(auth_mode="jwt", resource_url="https://a.example/mcp")
     documents: dict[str, dict[str, Any]] = {"/.well-known/oauth-protected-resource": {}}
     endpoint = Endpoint(settings, lambda _request: pytest.fail("answered"), documents)
     event = wire.event("", http_method="GET") | {"rawPath": f"/.well-known/{path}"}
@@ -297,7 +297,7 @@ def test_well_known_documents_have_the_security_headers_too(path: str, status: i
 
 
 def test_a_refusal_of_a_token_is_not_stored_either() -> None:
-    settings = Settings(stack="local", auth_mode="jwt", jwt_audiences=("a",), resource_url="https://a.example/mcp")
+    settings = make_settings(auth_mode="jwt", jwt_audiences=("a",), resource_url="https://a.example/mcp")
     function = LambdaFunction(lambda _name, _now: Endpoint(settings, lambda _request: pytest.fail("answered")))
     response = function(gateways.by_jwt(wire.event(CALL), iss="i", sub="s"), wire.Context("local_all"))
     assert response["statusCode"] == 401
@@ -305,7 +305,7 @@ def test_a_refusal_of_a_token_is_not_stored_either() -> None:
 
 
 def test_a_refusal_of_an_unsigned_request_is_not_stored_either() -> None:
-    settings = Settings(stack="local", auth_mode="iam")
+    settings = make_settings(auth_mode="iam")
     function = LambdaFunction(lambda _name, _now: Endpoint(settings, lambda _request: pytest.fail("answered")))
     response = function(wire.event(CALL), wire.Context("local_all"))
     assert response["statusCode"] == 500  # API Gateway lets no unsigned request pass, so the route lacks its authorizer

@@ -19,15 +19,17 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
-from mcp_functions.settings import Settings
 from tests.support import wire
 from tests.support.dispatching import dispatcher
+from tests.support.settings import make_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.settings import Settings
+
 NOW = 1_785_000_000.0
-SETTINGS = Settings(
+SETTINGS = make_settings(
     stack="local", auth_mode="none", allowed_origins=frozenset({"https://ok.example"}), max_body_bytes=2000
 )
 SERVER_INFO = {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}  # every result has it
@@ -125,7 +127,7 @@ def test_a_notification_is_checked_like_a_request() -> None:
     assert error(send(wire.event(notification, headers={"content-type": "text/plain"}))) == (415, -32600)
     claims = {"iss": "https://another.example", "sub": "ann"}
     event = wire.event(notification, context={"authorizer": {"jwt": {"claims": claims}}})
-    settings = SETTINGS._replace(auth_mode="jwt", jwt_issuer="https://id.example", jwt_audiences=("shop",))
+    settings = make_settings(auth_mode="jwt", jwt_issuer="https://id.example", jwt_audiences=("shop",))
     assert send(event, settings=settings)["statusCode"] == 401
 
 

@@ -313,4 +313,4 @@ def test_a_handlers_description_omits_its_scopes() -> None:
 
 
 def test_no_hierarchy_is_the_default() -> None:
-    assert settings.read({"MCP_STACK": "shop", **JWT_SETTINGS}).scope_hierarchy == {}
+    assert settings.Settings({"MCP_STACK": "shop", **JWT_SETTINGS}).scope_hierarchy == {}

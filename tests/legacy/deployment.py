@@ -18,13 +18,13 @@ from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.legacy import LegacyServer, ModernServer
-from mcp_functions.settings import Settings
 from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.legacy.clients import ISSUER, RESOURCE, Client
 from tests.support import wire
 from tests.support.dispatching import dispatcher
 from tests.support.placements import PLACEMENTS
+from tests.support.settings import make_settings
 from tests.support.strict_kms import Clock
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Deployment:
         self.sleeps: list[float] = []
         defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         defaults |= {"table": self.table.name, "server_name": "tested"}
-        self.settings = Settings(stack="local", resource_url=RESOURCE, **{**defaults, **options})
+        self.settings = make_settings(resource_url=RESOURCE, **{**defaults, **options})
         self.rounds_run = 0
         self.on_round: Callable[[], bool] = lambda: False
         self.replace_containers()

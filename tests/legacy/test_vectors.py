@@ -15,8 +15,8 @@ from mcp_functions.legacy.modern_requests import Call
 from mcp_functions.legacy.runner import ModernServer
 from mcp_functions.legacy.sessions import Session, SessionTokens
 from mcp_functions.protocol.messages import Identity, Request, Result
-from mcp_functions.settings import Settings
 from tests.support.envelope_vectors import VECTORS
+from tests.support.settings import make_settings
 
 if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Seal
@@ -26,7 +26,7 @@ def answer_nothing(request: Request) -> Result:
     raise AssertionError(request)  # these tests only open ids
 
 
-SETTINGS = Settings(stack="local")
+SETTINGS = make_settings()
 SEALED_AT = 1767225605
 PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
 CLIENT = ("a client", "1.30")

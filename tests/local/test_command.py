@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mcp_functions.local import command
-from mcp_functions.local.commands import project
+from mcp_functions.local.commands import deployment
 from mcp_functions.local.problems import Problem
 from tests.local.conftest import GREET, write_functions
 
@@ -80,7 +80,7 @@ def test_a_problem_and_an_interruption_have_exit_codes_of_their_own(
         def failing(**_: object) -> int:
             raise error
 
-        monkeypatch.setattr(project.doctor, "callback", failing)
+        monkeypatch.setattr(deployment.doctor, "callback", failing)
         return command.run(["doctor"])
 
     assert fail(Problem("the stack is not there")) == 2

@@ -16,10 +16,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from mcp_functions.local import catalog
 from mcp_functions.local.command import run
 from mcp_functions.local.commands import serve as serve_module
+from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import Problem
-from tests.local.conftest import write_functions
+from mcp_functions.local.reloading import Reloader
+from tests.local.conftest import GREET, write_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -222,6 +225,25 @@ def test_a_save_that_changes_what_is_offered_refreshes_the_list_and_the_file(
     listed = {tool["name"]: tool["description"] for tool in serving.request("tools/list")["tools"]}
     assert listed["other"] == "Tell what is its own."
     assert "Tell what is its own." in (serving.root / "functions/mcp/catalog.json").read_text(encoding="utf-8")
+
+
+def test_a_file_that_is_saved_while_the_catalog_is_written_is_loaded_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    functions = write_functions(tmp_path / "functions", {"mcp/app.py": FRONT, "greet/app.py": GREET})
+    write = catalog.write
+
+    def save_and_write(directory: Path, new: dict[str, Any]) -> Path:
+        (functions / "greet/app.py").write_text(GREET.replace("Greet whoever", "Welcome whoever"), encoding="utf-8")
+        return write(directory, new)
+
+    with Harness(functions, state_dir=tmp_path / "state") as harness:
+        reloader = Reloader(harness)
+        with monkeypatch.context() as patch:
+            patch.setattr(catalog, "write", save_and_write)
+            reloader.refresh_catalog()
+        reloader.reload()  # the first look after a save waits for the second
+        assert "reloaded greet" in reloader.reload()
 
 
 def test_a_broken_save_shows_the_error_and_the_version_before_it_goes_on(serve: Callable[..., Serving]) -> None:

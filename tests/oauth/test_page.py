@@ -8,10 +8,9 @@ from pathlib import Path
 from mcp_functions.oauth import settings as front_settings
 from mcp_functions.oauth.browsers import MAX_REMEMBERED
 from mcp_functions.oauth.sealed_values import PURPOSES
-from mcp_functions.settings import OAUTH_VARIABLES
 
 ROOM = Path(front_settings.__file__).parent
-OF_ALL_FUNCTIONS = {"MCP_OAUTH_URL", "MCP_OAUTH_BINDING", "MCP_OAUTH_SCOPE_PREFIX"}
+OF_ALL_FUNCTIONS = {"MCP_OAUTH_URL", "MCP_OAUTH_CLIENT_ID", "MCP_OAUTH_BINDING", "MCP_OAUTH_SCOPE_PREFIX"}
 PAGE = (ROOM / "sign-in.md").read_text(encoding="utf-8")
 
 
@@ -23,7 +22,7 @@ def test_the_page_has_every_purpose_with_its_lifetime_and_its_length() -> None:
 
 def test_the_page_names_every_variable_that_the_front_reads() -> None:
     code = (ROOM / "settings.py").read_text(encoding="utf-8")
-    read = {*re.findall(r'"(MCP_OAUTH_\w+)"', code), *OAUTH_VARIABLES, *OF_ALL_FUNCTIONS}
+    read = {*re.findall(r'"(MCP_OAUTH_\w+)"', code), *OF_ALL_FUNCTIONS}
     assert read == set(re.findall(r"`(MCP_OAUTH_\w+)`", PAGE))
 
 

@@ -17,8 +17,8 @@ from mcp_functions.oauth import sealed_values
 from mcp_functions.oauth.sealed_values import PURPOSES, Purpose, SealedValues
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.seal.kms import KmsKey
-from mcp_functions.settings import Settings
 from tests.support.envelope_vectors import VECTORS
+from tests.support.settings import make_settings
 from tests.support.strict_kms import Clock, StrictKms
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def values() -> SealedValues:
 
 def make_factory(clock: Clock) -> SealFactory:
     kms = StrictKms()
-    return SealFactory(Settings("shop"), "shop/oauth", [KmsKey(kms.create_key(), lambda: kms)], now=clock)
+    return SealFactory(make_settings(stack="shop"), "shop/oauth", [KmsKey(kms.create_key(), lambda: kms)], now=clock)
 
 
 def name_of(purpose: Purpose) -> str:

@@ -25,10 +25,10 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.observability.lines import digest
 from mcp_functions.protocol.errors import Busy, Misconfigured, TemporarilyUnavailable
-from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
 from tests.docs import powertools
 from tests.support import filters, wire
+from tests.support.settings import make_settings
 
 ROOT = Path(__file__).parents[2]
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -447,7 +447,7 @@ class Invoke:
 
 
 def door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - tools, prompts and resources
-    found, invoke = Settings(stack="local", auth_mode="none"), Invoke(serve(*handlers))
+    found, invoke = make_settings(auth_mode="none"), Invoke(serve(*handlers))
     front = FrontDoor(catalog.build(handlers, "here"), found, lambda: invoke, None)
     return LambdaFunction(lambda _name, _now: Endpoint(found, front.answer)), invoke
 
@@ -493,7 +493,7 @@ def test_the_endpoint_logs_the_names_of_its_catalog(
 
 def test_the_endpoint_logs_how_long_it_waited_for_a_failed_call(lines: Lines) -> None:
     endpoint, invoke = door(add)
-    invoke.function = LambdaFunction(lambda _name, _now: Endpoint(Settings(stack="x"), lambda _request: None))  # type: ignore[arg-type, return-value]
+    invoke.function = LambdaFunction(lambda _name, _now: Endpoint(make_settings(stack="x"), lambda _request: None))  # type: ignore[arg-type, return-value]
     del invoke.function  # so that invoking fails, as an outage would
     send(endpoint, "tools/call", {"name": "add", "arguments": {"a": 1}})
     (line,) = lines()

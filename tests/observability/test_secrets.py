@@ -42,11 +42,11 @@ from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import Harness, template
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
 from tests.docs import powertools
 from tests.support import modes, planted, wire
 from tests.support.planted import SECRET, UNSPEAKABLE
+from tests.support.settings import make_settings
 
 ROOT = Path(__file__).parents[2]
 EVE = Principal(f"https://{UNSPEAKABLE}.example", UNSPEAKABLE, UNSPEAKABLE)
@@ -492,7 +492,7 @@ class Invoke:
     ],
 )  # fmt: skip
 def test_a_failing_function_behind_the_endpoint_leaks_no_secret(answer: object) -> None:
-    found = Settings(stack="local", auth_mode="none")
+    found = make_settings(auth_mode="none")
     door = FrontDoor(catalog.build([sized], "sized"), found, lambda: Invoke(answer), None)
     endpoint = LambdaFunction(lambda _name, _now: Endpoint(found, door.answer))
     assert send(endpoint, "tools/call", {"name": "sized", "arguments": {"size": SECRET}})["statusCode"] in {200, 500}

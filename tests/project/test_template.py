@@ -524,7 +524,7 @@ def test_a_bucket_is_optional_private_and_deletes_old_objects(project: Project) 
     bucket = project.template["Resources"]["Blobs"]
     assert (bucket["Condition"], bucket["DeletionPolicy"]) == ("HasOwnBlobs", "RetainExceptOnCreate")
     (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
-    assert rule["ExpirationInDays"] * 24 * 3600 > settings.MAX_TASK_TTL_SECONDS
+    assert rule["ExpirationInDays"] * 24 * 3600 > settings.Settings({"MCP_STACK": "shop"}).max_task_ttl
     assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
 
 
@@ -557,9 +557,8 @@ def test_every_variable_that_the_template_sets_is_read_by_the_toolkit_or_by_boto
     variables = {name: value for block in blocks for name, value in _variables(block).items()}
     endpoints = {name for name in variables if name.startswith("AWS_ENDPOINT_URL_")}
     assert {variables[name] for name in endpoints} == {""}, "deployed, the endpoints are AWS's"
-    of_settings = {"MCP_STACK", *settings.VARIABLES}
-    of_aws = Path(str(aws_endpoints.__file__)).read_text(encoding="utf-8")
-    read = of_settings | {name for name in variables if f'"{name}"' in of_aws}
+    sources = "".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in (settings, aws_endpoints))
+    read = {name for name in variables if f'"{name}"' in sources}
     assert sorted(variables.keys() - endpoints - read) == [
         "BANK_SECRET",
         "POWERTOOLS_LOGGER_LOG_EVENT",

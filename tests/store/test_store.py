@@ -609,4 +609,4 @@ def test_a_malformed_request_is_refused(change: dict[str, Any], said: str) -> No
 
 def _wired() -> tables.SealedTable:
     """Connect to a table as a new container does at its first event."""
-    return SealFactory(settings.read(os.environ), "local/asking", now=time.time).table(DAY)
+    return SealFactory(settings.Settings(os.environ), "local/asking", now=time.time).table(DAY)

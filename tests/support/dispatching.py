@@ -13,13 +13,14 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import RequestStates
-from mcp_functions.settings import Settings
 from tests.support import wire
+from tests.support.settings import make_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.settings import Settings
 
 
 class OwnStates(SealFactory):
@@ -75,7 +76,7 @@ class Client:
         self.now = 1_785_000_000.0
         self.messages: list[dict[str, Any]] = []
         adapter = CodecAdapter(codec or wire.Boxes(), b"")
-        settings = Settings(stack="local", auth_mode=auth_mode, server_name="test", server_version="1")
+        settings = make_settings(auth_mode=auth_mode, server_name="test", server_version="1")
 
         def make_states(lifetime: int) -> RequestStates:
             return RequestStates(

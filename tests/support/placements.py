@@ -48,7 +48,7 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
     listed = catalog.build(handlers, FOLDER)
 
     def make_endpoint(_name: str, now: Callable[[], float]) -> Endpoint:
-        values = settings.read(os.environ)
+        values = settings.Settings(os.environ)
         front_door = FrontDoor(listed, values, lambda: Lambdas(all=function), None, now=now)
         legacy = LegacyServer(values, ModernServer(front_door.answer, listed), None, now=now)
         header_names = lookup.header_names(listed)

@@ -18,12 +18,12 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import RequestStates
-from mcp_functions.settings import Settings
 from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.tasks import Tasks, Worker
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support import wire
 from tests.support.dispatching import OwnStates, dispatcher
+from tests.support.settings import make_settings
 from tests.support.strict_kms import Clock, Repeatable
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Deployment:
         self.state_seal = wire.Boxes()
         self.sleeps: list[float] = []
         defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
-        self.settings = Settings(stack="local", resource_url=RESOURCE, server_name="tested", **{**defaults, **options})
+        self.settings = make_settings(resource_url=RESOURCE, server_name="tested", **{**defaults, **options})
         items = SealedTable(
             DynamoDbTable(self.table.name, lambda: self.table),
             seal,

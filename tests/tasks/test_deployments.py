@@ -16,11 +16,11 @@ from mcp_functions.protocol.errors import UnknownTask
 from mcp_functions.protocol.messages import ForwardedResponse, Request
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
-from mcp_functions.settings import Settings
 from mcp_functions.store import LABEL
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests.support import wire
 from tests.support.placements import Lambdas
+from tests.support.settings import make_settings
 from tests.support.strict_kms import START, Clock, StrictKms, make_keys
 from tests.tasks.deployment import Client, Deployment, result_text
 from tests.tasks.jobs import JOBS, publish
@@ -170,7 +170,7 @@ def test_a_function_without_tasks_accepts_no_worker_invocations() -> None:
 def send_through_front_door(lambdas: Lambdas, task_id: str) -> object:
     """Send tasks/get to a front door with two functions: `books` has tasks, `greet` has none."""
     offered = catalog.merge([catalog.build([publish], "books"), catalog.build([greet], "greet")])
-    front_door = FrontDoor(offered, Settings(stack="local", auth_mode="none"), lambda: lambdas, None)
+    front_door = FrontDoor(offered, make_settings(auth_mode="none"), lambda: lambdas, None)
     message = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.WITH_TASKS)
     event = wire.event(message)
     return front_door.answer(Request(message, event["headers"], None, "", time.time() + 20, event))  # type: ignore[arg-type]
@@ -189,7 +189,7 @@ def test_the_front_door_forwards_no_task_id_of_a_function_without_tasks(task_id:
 
 
 def server_capabilities(*handlers: Any) -> dict[str, Any]:  # noqa: ANN401 - handlers
-    server_lists = lists.Lists(catalog.build(handlers), Settings(stack="local"))
+    server_lists = lists.Lists(catalog.build(handlers), make_settings())
     return dict(server_lists.answer("server/discover", {"_meta": {}}).result["capabilities"])
 
 
@@ -253,7 +253,7 @@ def test_an_invalid_decision_of_the_author_is_logged(caplog: pytest.LogCaptureFi
 
 def test_every_setting_of_tasks_is_read() -> None:
     variables = {"MCP_MAX_OPEN_TASKS": "5", "MCP_MAX_TASK_TTL_SECONDS": "60", "MCP_TASK_LEASE_SECONDS": "9"}
-    values = settings.read({"MCP_STACK": "shop", **variables})
+    values = settings.Settings({"MCP_STACK": "shop", **variables})
     assert (values.max_open_tasks, values.max_task_ttl, values.task_lease) == (5, 60, 9)
 
 

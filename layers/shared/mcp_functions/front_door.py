@@ -27,12 +27,13 @@ from mcp_functions.handlers import lists, lookup
 from mcp_functions.handlers.catalog import read_about
 from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.http import forwarding, identity, metadata
+from mcp_functions.http.events import folder_of
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALL_METHODS, TASK_METHODS
 from mcp_functions.protocol.errors import FunctionStopped
-from mcp_functions.settings import read as read_settings
+from mcp_functions.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
     from mcp_functions.protocol.wire_types import Model, ServerInfo
-    from mcp_functions.settings import Settings
 
 
 def serve_catalog(
@@ -70,13 +70,13 @@ def serve_catalog(
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
         """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
-        settings = read_settings(os.environ)
+        settings = Settings(os.environ)
         identity.warn_if_open(settings)
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
             catalog = json.load(file)
         client = forwarding.CachedClient(forwarding.lambda_client)
         front_door = FrontDoor(catalog, settings, client, about, now=clock)
-        return front_door.endpoint(settings.folder(function_name))
+        return front_door.endpoint(folder_of(function_name, settings))
 
     return LambdaFunction(make_endpoint, now=now, logger=logger)
 
@@ -173,7 +173,7 @@ class FrontDoor:
         """
         if function in self._settings.stopped_functions:
             raise FunctionStopped
-        name = f"{self._settings.function_name(function)}{self._settings.qualifier}"
+        name = f"{self._settings.stack}_{function}{self._settings.qualifier}"
         seconds = request.gateway_deadline - self._now()  # until API Gateway ends the client's request
         began = time.perf_counter()
         try:

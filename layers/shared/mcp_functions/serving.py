@@ -29,12 +29,13 @@ from mcp_functions.handlers.base import FunctionHandler, Handler
 from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.http import identity, metadata
+from mcp_functions.http.events import folder_of
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.constants import ENDPOINT_FOLDER, WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.json_reader import GcPause
-from mcp_functions.settings import read as read_settings
+from mcp_functions.settings import Settings
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.seal.kms import Wrapping
-    from mcp_functions.settings import Settings
     from mcp_functions.tasks import Tasks, Worker
 
 
@@ -110,7 +110,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
         """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
-        settings = read_settings(os.environ)
+        settings = Settings(os.environ)
         factory = EndpointFactory(options, settings, function_name, clock)
         identity.warn_if_open(settings)  # writes a warning if anybody may call
         return factory.make()
@@ -161,7 +161,7 @@ class EndpointFactory:
         Raises:
             Misconfigured: a handler needs the table, and the environment names no table or no key.
         """
-        folder = settings.folder(function_name)
+        folder = folder_of(function_name, settings)
         # A worker must open what its function sealed. So it uses the folder of that function.
         self._folder = folder.removesuffix(WORKER_SUFFIX) if options.has_tasks else folder
         # Functions with the same audience open each other's states.
@@ -170,7 +170,12 @@ class EndpointFactory:
         # A function that is the endpoint of the server keeps sessions and questions of clients of 2025 in the table.
         needs_table = options.needs_table or self._folder == ENDPOINT_FOLDER
         needs_keys = needs_table or options.needs_state
-        self._settings = settings.without_unused_resources(needs_keys=needs_keys, needs_table=needs_table)
+        # Every function finds the keys and the table in its environment, but only some have the permission to use them.
+        self._settings = copy(settings)
+        if not needs_keys:
+            self._settings.kms_keys = ()
+        if not needs_table:
+            self._settings.table = ""
         self._options = options
         self._now = now
         self._has_keys = bool(options.codec or options.wrapping or self._settings.kms_keys)
@@ -230,7 +235,7 @@ class EndpointFactory:
         settings = self._settings
         now = self._now
         # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
-        name = f"{settings.function_name(self._folder)}{WORKER_SUFFIX}{settings.qualifier}"
+        name = f"{settings.stack}_{self._folder}{WORKER_SUFFIX}{settings.qualifier}"
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
         tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=now)

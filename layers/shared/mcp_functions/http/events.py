@@ -10,13 +10,17 @@ empty fields where AWS sends none.
 from __future__ import annotations
 
 import binascii
+import re
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import ContentTooLarge, ParseError, UnsupportedMediaType
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mcp_functions.settings import Settings
 
 GATEWAY_SECONDS = 30.0  # API Gateway's limit for an HTTP API
 
@@ -113,6 +117,22 @@ def check_media_type(http: HttpRequest) -> None:
     encoding = http.headers.get("content-encoding", "identity")
     if media_type != "application/json" or encoding != "identity":
         raise UnsupportedMediaType
+
+
+def folder_of(function_name: str, settings: Settings) -> str:
+    """Return the folder of a Lambda function, `<stack>_<folder>`. The folder of a worker ends with `WORKER_SUFFIX`.
+
+    Under `sam local`, the name of a function is its logical id in the template:
+
+        AuditYear          audit_year
+        AuditYearWorker    audit_year-worker
+    """
+    name = function_name.removeprefix(f"{settings.stack}_")
+    if not settings.is_sam_local:
+        return name
+    before_inner_capitals = "(?<!^)(?=[A-Z])"
+    folder = re.sub(before_inner_capitals, "_", name.removesuffix("Worker")).lower()
+    return folder + WORKER_SUFFIX if name.endswith("Worker") else folder
 
 
 def lambda_deadline(context: LambdaContext, now: float) -> float:

@@ -85,7 +85,7 @@ class LambdaFunction:
         if WORKER_ORDER in event:
             return self._continue_task(event[WORKER_ORDER], context)
         http = events.read(event)
-        with self._log.request(context, http) as notes:
+        with self._log.taking_notes(context, http) as notes:
             exchange = HttpExchange(http, event, context, notes)
             try:
                 response = exchange.respond(self._get_endpoint(context), self.now())
@@ -108,7 +108,7 @@ class LambdaFunction:
     def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> Response:
         """Continue a task. Only a role that may call Lambda's Invoke API can order it, so no client can."""
         error: McpError | None = None
-        with self._log.request(context) as notes:
+        with self._log.taking_notes(context) as notes:
             notes.method = WORKER_METHOD
             try:
                 _run_task(self._get_endpoint(context), order, context, notes)

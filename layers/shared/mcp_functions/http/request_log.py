@@ -1,6 +1,6 @@
 """The log line of a request. While the request is served, code collects facts for the line: the notes.
 
-    with RequestLog(logger).request(context, http) as notes:
+    with RequestLog(logger).taking_notes(context, http) as notes:
         response = respond(http)            # any code that this calls may add notes: `observability.current()`
         note_response(notes, response)
                                             # the end of the `with` writes the line
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
 
-# W3C Trace Context, "traceparent Header". "(?x)" lets the pattern have spaces and comments.
-TRACEPARENT = r"""(?x)
-    (?!ff)    [0-9a-f]{2}    -              # version; "ff" is invalid
-    (?!0{32}) (?P<trace_id> [0-9a-f]{32}) - # zeros are invalid
-    (?!0{16}) [0-9a-f]{16}   -              # parent id; zeros are invalid
-    [0-9a-f]{2}                             # flags
-"""
 FIRST_ERROR_STATUS = 400  # HTTP statuses from this one on are errors
 
 
@@ -45,7 +38,7 @@ class RequestLog:
         self._is_first_request = True  # of this environment
 
     @contextmanager
-    def request(self, context: LambdaContext, http: HttpRequest | None = None) -> Iterator[Notes]:
+    def taking_notes(self, context: LambdaContext, http: HttpRequest | None = None) -> Iterator[Notes]:
         """Begin the notes on a request, and write their line at the end of the `with`.
 
         Only the developer's Ctrl-C ends the `with` with an exception. Then there is no response, and no line.
@@ -70,16 +63,13 @@ class RequestLog:
         try:
             yield notes
             notes.seconds = time.perf_counter() - started
-            self._write(notes)
+            lines.write_line(notes, self.logger)
+            listener = observability.listener.get()  # set in tests and in the local harness
+            if listener:
+                listener(notes)
         finally:
             observability.request_notes.reset(earlier_notes)
             lines.replace_correlation_id(self.logger, earlier_id)
-
-    def _write(self, notes: Notes) -> None:
-        lines.write_line(notes, self.logger)
-        listener = observability.listener.get()
-        if listener:
-            listener(notes)
 
 
 def note_request(notes: Notes, http: HttpRequest) -> None:
@@ -101,10 +91,16 @@ def note_response(notes: Notes, response: Response) -> None:
 
 
 def trace_id(traceparent: object) -> str | None:
-    """Return the trace id of a client's `traceparent`, or None if that is not valid."""
+    """Return the trace id of a client's `traceparent` (W3C Trace Context), or None if that is not valid."""
     if not isinstance(traceparent, str):
         return None
-    found = re.fullmatch(TRACEPARENT, traceparent)
+    pattern = r"""(?x)                          # the pattern may have spaces and comments
+        (?!ff)    [0-9a-f]{2}    -              # version; "ff" is invalid
+        (?!0{32}) (?P<trace_id> [0-9a-f]{32}) - # zeros are invalid
+        (?!0{16}) [0-9a-f]{16}   -              # parent id; zeros are invalid
+        [0-9a-f]{2}                             # flags
+    """
+    found = re.fullmatch(pattern, traceparent)
     return found["trace_id"] if found else None
 
 

@@ -10,7 +10,7 @@ import difflib
 import sys
 import traceback
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,18 +20,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "mcp-functions"
-PROJECT_COMMANDS = ("adopt", "auth", "block", "catalog", "doctor", "events", "init", "new", "next", "set")
-MODULES = {
-    **dict.fromkeys(PROJECT_COMMANDS, "mcp_functions.local.commands.project"),
-    "attack": "mcp_functions.attack.cli",
-    "call": "mcp_functions.local.commands.call",
-    "demo": "mcp_functions.local.commands.demo",
-    "kms": "mcp_functions.local.commands.kms",
-    "open": "mcp_functions.local.commands.open",
-    "serve": "mcp_functions.local.commands.serve",
-    "verify": "mcp_functions.local.commands.verify",
+COMMANDS = {  # the function of each command, within this package
+    "adopt": "local.commands.adopt.command",
+    "attack": "attack.cli.command",
+    "auth": "local.commands.deployment.write_auth",
+    "block": "local.commands.project.block",
+    "call": "local.commands.call.command",
+    "catalog": "local.commands.project.write_catalog",
+    "demo": "local.commands.demo.command",
+    "doctor": "local.commands.deployment.doctor",
+    "events": "local.commands.events.write_events",
+    "init": "local.commands.project.init",
+    "kms": "local.commands.kms.command",
+    "new": "local.commands.project.new",
+    "next": "local.commands.events.fill_next",
+    "open": "local.commands.open.command",
+    "serve": "local.commands.serve.command",
+    "set": "local.commands.deployment.set_parameters",
+    "verify": "local.commands.verify.command",
 }
-COMMANDS = sorted(MODULES)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -65,14 +72,14 @@ class _Commands(click.Group):
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return COMMANDS
+        return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; None if there is no such command."""
-        if cmd_name not in MODULES:
+        if cmd_name not in COMMANDS:
             return None
-        module: Any = import_module(MODULES[cmd_name])
-        command: click.Command = module.commands.commands[cmd_name] if cmd_name in PROJECT_COMMANDS else module.command
+        module, _dot, function = COMMANDS[cmd_name].rpartition(".")
+        command: click.Command = getattr(import_module(f"mcp_functions.{module}"), function)
         return command
 
     def resolve_command(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local import environment, template
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
 from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
-from mcp_functions.local.loopback import started
+from mcp_functions.local.loopback import start_server
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str
     """
     kms_api = kms.KmsApi(keyfile.load(state_dir))
     kms_api.warm()  # moto's first answer takes longer than a function waits
-    kms_url = started(starting, kms_api.answer, kms.MAX_REQUEST)
+    kms_url = start_server(starting, kms_api.answer, kms.MAX_REQUEST)
     tables = stored_tables(starting, state_dir, author_tables(directory))
-    dynamodb_url = started(starting, tables.answer, dynamodb.MAX_REQUEST)
+    dynamodb_url = start_server(starting, tables.answer, dynamodb.MAX_REQUEST)
     s3_url = None
     bucket = os.environ.get("MCP_BLOBS")
     if bucket:
-        s3_url = started(starting, s3.S3Api(bucket, s3.MemoryBucket()).answer, s3.MAX_OBJECT)
+        s3_url = start_server(starting, s3.S3Api(bucket, s3.MemoryBucket()).answer, s3.MAX_OBJECT)
     return kms_api.arn, environment.endpoints(kms=kms_url, invoke=invoke_url, dynamodb=dynamodb_url, s3=s3_url)
 
 

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from mcp_functions import observability
 from mcp_functions.dispatch.seal_factory import SealFactory
+from mcp_functions.http.events import folder_of
 from mcp_functions.oauth import answers, authorization, callback, discovery, registration, token
 from mcp_functions.oauth.browsers import Browsers
 from mcp_functions.oauth.caller_budgets import CallerBudgets
@@ -163,7 +164,7 @@ def make_services(
     """
     settings = read_settings(environ)
     common = settings.common
-    folder = common.folder(function_name)
+    folder = folder_of(function_name, common)
     if folder in common.stopped_functions:
         raise FunctionStopped
     seals = SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now)

@@ -83,7 +83,7 @@ class SignInFunction:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
         http = events.read(event)
-        with self._log.request(context, http) as notes:
+        with self._log.taking_notes(context, http) as notes:
             try:
                 response = front.answer(event, http, self._get_services(context))
             except OAuthError as error:

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.settings import read as read_common
-from mcp_functions.settings import read_switch, read_words
+from mcp_functions.settings import Settings, read_switch, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from mcp_functions.settings import Settings
 
 # The parameter in which a provider takes the resource that a token is for.
 RESOURCE_PARAMETERS = ("", "resource", "audience")  # no parameter; RFC 8707 and Cognito; Auth0
@@ -65,9 +63,10 @@ class FrontSettings(NamedTuple):
         """
         if self.common.oauth_url and self.common.resource_url:
             return self
-        resource_url = metadata.resource_url(self.common, context)
-        oauth_url = metadata.front_url(self.common, context)
-        return self._replace(common=self.common._replace(oauth_url=oauth_url, resource_url=resource_url))
+        common = copy(self.common)
+        common.resource_url = metadata.resource_url(self.common, context)
+        common.oauth_url = metadata.front_url(self.common, context)
+        return self._replace(common=common)
 
 
 def read(environ: Mapping[str, str]) -> FrontSettings:
@@ -76,7 +75,7 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
     Raises:
         Misconfigured: a variable is missing or invalid.
     """
-    common = read_common(environ)
+    common = Settings(environ)
     if common.auth_mode != "oauth" or not common.kms_keys:
         message = "the sign-in front needs MCP_AUTH_MODE oauth, and a key in MCP_KMS_KEYS to seal what browsers carry"
         raise Misconfigured(message)

@@ -27,21 +27,11 @@ if TYPE_CHECKING:
 
 NAME = "mcp_functions"  # the name of the logger
 
-XRAY_VARIABLE = "_X_AMZN_TRACE_ID"  # Lambda sets it for each invocation: "Root=1-5759e988-bd862e3fe1be46a994272793;…"
-XRAY_TRACE_ID = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
-REQUEST_ID = re.compile(r"[A-Za-z0-9_=+/.-]{1,64}")  # an id of API Gateway or Lambda
-DIGEST_BYTES = 12  # enough to tell conversations apart in a log
 # Attributes of the notes that are fields of the line, with the same name and value.
 UNCHANGED_FIELDS = (
     "method", "revision", "handler", "round", "answered_by", "outcome", "status", "code", "reason", "caller",
     "request_bytes", "response_bytes", "kms_calls", "cold_start",
 )  # fmt: skip
-
-# A complete response with one of these reasons is normal for clients of 2025 (`legacy`): an answer came twice or too
-# late, or the client has cancelled or could not ask. So its line is at INFO.
-NORMAL_REASONS = {
-    "answered_before", "answered_late", "cancelled", "client_error", "not_answered", "not_cancelled", "nothing_waits",
-}  # fmt: skip
 
 log = logging.getLogger(NAME)
 
@@ -59,17 +49,13 @@ class Logger(Protocol):
 def write_line(notes: Notes, logger: Logger | None = None) -> None:
     """Write the line of one request: at INFO, or at ERROR if the operator or the author has to act."""
     level = level_of(notes)
-    if logger is None and not log.isEnabledFor(level):
-        return
     with suppress(Exception):  # a line that fails must not cost the client its response
-        extra = all_fields(notes)
         if logger is not None:
-            extra = {"logger": NAME, **extra}  # Powertools does not write the name; Lambda's own formatter does
-        target = logger or log
-        if level == logging.ERROR:
-            target.error(message(notes), extra=extra)
-        else:
-            target.info(message(notes), extra=extra)
+            write = logger.error if level == logging.ERROR else logger.info
+            # Powertools does not write the name of the logger. Lambda's own formatter does.
+            write(message(notes), extra={"logger": NAME, **all_fields(notes)})
+        elif log.isEnabledFor(level):  # otherwise nothing would write the fields
+            log.log(level, message(notes), extra=all_fields(notes))
 
 
 def replace_correlation_id(logger: Any, identifier: object) -> object:  # noqa: ANN401 - Powertools' Logger, which is not imported
@@ -83,16 +69,16 @@ def replace_correlation_id(logger: Any, identifier: object) -> object:  # noqa: 
 
 
 def all_fields(notes: Notes) -> dict[str, Any]:
-    """Return the fields of a log line: this package's own, and those of OpenTelemetry's conventions."""
-    return {**fields(notes), **conventions(notes)}
+    """Return the fields of a log line, without those that are unknown (None)."""
+    fields = {**own_fields(notes), **opentelemetry_fields(notes)}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def fields(notes: Notes) -> Mapping[str, Any]:
-    """Return this package's own fields of a log line; None, an unknown value, is left out."""
-    known = {name: getattr(notes, name) for name in UNCHANGED_FIELDS}
-    known |= {
-        # `or None`: a line has these three only if they are not False or 0.
-        "tool_error": notes.tool_error or None,
+def own_fields(notes: Notes) -> dict[str, Any]:
+    """Return the fields that have this package's names."""
+    unchanged = {name: getattr(notes, name) for name in UNCHANGED_FIELDS}
+    return unchanged | {
+        "tool_error": notes.tool_error or None,  # this one and the next two are left out if they are False or 0
         "misconfigured": notes.misconfigured or None,
         "kms_failures": notes.kms_failures or None,
         "flow": None if notes.flow is None else digest(notes.flow),
@@ -104,11 +90,10 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "request_id": checked_id(notes.request_id),
         "trace_id": notes.trace_id or _xray_trace_id(),
     }
-    return {key: value for key, value in known.items() if value is not None}
 
 
-def conventions(notes: Notes) -> dict[str, str]:
-    """Return a request's attributes by OpenTelemetry's "Semantic conventions for Model Context Protocol" (Development).
+def opentelemetry_fields(notes: Notes) -> dict[str, Any]:
+    """Return the fields of OpenTelemetry's "Semantic conventions for Model Context Protocol" (Development).
 
     `jsonrpc.request.id` and `mcp.resource.uri` are left out because the client writes them; it could write a secret.
     """
@@ -117,14 +102,13 @@ def conventions(notes: Notes) -> dict[str, str]:
     revision = notes.revision
     if revision is None and method and notes.outcome != "refused":  # a refused request may be of any revision
         revision = PROTOCOL_VERSION
-    known = {
+    return {
         "mcp.method.name": method,
         "mcp.protocol.version": revision,
         "gen_ai.tool.name": handler if method == "tools/call" else None,
         "gen_ai.prompt.name": handler if method == "prompts/get" else None,
         "error.type": error_type(notes),
     }
-    return {name: value for name, value in known.items() if value is not None}
 
 
 def error_type(notes: Notes) -> str | None:
@@ -134,6 +118,13 @@ def error_type(notes: Notes) -> str | None:
     if notes.outcome in {"refused", FAILED, CRASHED}:
         return _code(notes)
     return None
+
+
+# Reasons of a complete response that no operator has to act on. Clients of 2025 cause them: an answer came twice or too
+# late, or the client has cancelled or could not ask.
+NORMAL_REASONS = {
+    "answered_before", "answered_late", "cancelled", "client_error", "not_answered", "not_cancelled", "nothing_waits",
+}  # fmt: skip
 
 
 def level_of(notes: Notes) -> int:
@@ -166,14 +157,14 @@ def _code(notes: Notes) -> str:
 
 
 def _xray_trace_id() -> str | None:
-    """Return the trace id of X-Ray, if Lambda traces this request."""
-    found = re.search(XRAY_TRACE_ID, os.environ.get(XRAY_VARIABLE, ""))
+    """Return the trace id of X-Ray, if Lambda traces this request: "Root=1-5759e988-bd862e3fe1be46a994272793;…"."""
+    found = re.search(r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b", os.environ.get("_X_AMZN_TRACE_ID", ""))
     return found[1] if found else None
 
 
 def checked_id(value: object) -> str | None:
-    """Return an id of a request; None for any other value, because a client could have put a secret there."""
-    if isinstance(value, str) and REQUEST_ID.fullmatch(value):
+    """Return an id of API Gateway or Lambda; None for any other value, because a client could put a secret there."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9_=+/.-]{1,64}", value):
         return value
     return None
 
@@ -183,7 +174,7 @@ def digest(name: str) -> str:
     import hashlib  # noqa: PLC0415 - only a function with conversations needs it, and has imported it already
 
     hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
-    return base64url(hashed.digest()[:DIGEST_BYTES])
+    return base64url(hashed.digest()[:12])  # enough to tell conversations apart in a log
 
 
 def _milliseconds(seconds: float) -> float:

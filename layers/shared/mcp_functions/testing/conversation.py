@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Principal
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
-# every capability of the core; WITH_APPS and WITH_TASKS declare the extensions
+# Every capability of the core protocol. WITH_APPS and WITH_TASKS declare the extensions.
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # claude.ai declares this
 WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
@@ -44,8 +44,8 @@ class Conversation(Transcript):
     Attributes:
         function: the folder of the function.
         rounds: every event sent and response received so far.
-        raised: the exception of the last round: an accident of the function, or the toolkit's error for a rule that
-            the function broke. None if there was none. Neither the client nor Lambda's log receives its text.
+        raised: the exception that the function raised in the last round, or the toolkit's error for a rule that the
+            function broke. None if there was none. Neither the client nor Lambda's log receives its text.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, most of them rarely given
@@ -102,18 +102,20 @@ class Conversation(Transcript):
         Raises:
             ValueError: the function has no such tool or prompt.
         """
-        callable_handlers = [handler for handler in self._target.handler.handlers if handler.kind in METHODS]
-        for handler in callable_handlers:
-            if name is None or name == handler.name:
-                return self._begin(METHODS[handler.kind], {"name": handler.name, "arguments": arguments})
-        names = ", ".join(handler.name for handler in callable_handlers)
-        if not names:
-            names = "none (a resource is read: talk.read(uri))"
-        message = f"the function has no tool or prompt {name or ''}; it has: {names}"
-        raise ValueError(message)
+        handlers = [handler for handler in self._target.handler.handlers if handler.kind in METHODS]
+        if not handlers:
+            message = "the function has no tool or prompt, it has: none (a resource is read: talk.read(uri))"
+            raise ValueError(message)
+        named = handlers if name is None else [handler for handler in handlers if handler.name == name]
+        if not named:
+            names = ", ".join(handler.name for handler in handlers)
+            message = f"the function has no tool or prompt {name}; it has: {names}"
+            raise ValueError(message)
+        first = named[0]
+        return self._begin(METHODS[first.kind], {"name": first.name, "arguments": arguments})
 
     def get(self, name: str | None = None, /, **arguments: str) -> Self:
-        """Get a prompt; the same as `call`."""
+        """Get a prompt, as `call` does: the named one, or the function's first."""
         return self.call(name, **arguments)
 
     def read(self, uri: str) -> Self:
@@ -136,8 +138,7 @@ class Conversation(Transcript):
         Raises:
             AssertionError: nothing was asked.
         """
-        self.check_asked(keys)
-        return self.answer(**{key: {"action": "decline"} for key in keys or self.asked})
+        return self._refuse("decline", keys)
 
     def cancel(self, *keys: str) -> Self:
         """Dismiss the named questions, or all of them, without an answer.
@@ -145,8 +146,7 @@ class Conversation(Transcript):
         Raises:
             AssertionError: nothing was asked.
         """
-        self.check_asked(keys)
-        return self.answer(**{key: {"action": "cancel"} for key in keys or self.asked})
+        return self._refuse("cancel", keys)
 
     def answer(self, /, **responses: Mapping[str, Any]) -> Self:
         """Send the next round with any `inputResponses`, and the state as it was received.
@@ -225,6 +225,10 @@ class Conversation(Transcript):
         """Deploy another version of the function, which answers from the next round on."""
         self._target = self._target.replaced(handler)
         return self
+
+    def _refuse(self, action: str, keys: Sequence[str]) -> Self:
+        self.check_asked(keys)
+        return self.answer(**{key: {"action": action} for key in keys or self.asked})
 
     def _content_of(self, key: str, answer: object) -> dict[str, Any]:
         """Return the content of an answer; a value that is no mapping fills the first field of the form."""

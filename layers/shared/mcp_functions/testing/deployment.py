@@ -18,7 +18,7 @@ from mcp_functions.local import environment
 from mcp_functions.local.doubles import dynamodb, keyfile, s3
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.lambdas import invoke_api
-from mcp_functions.local.loopback import HttpResponse, json_response, started
+from mcp_functions.local.loopback import HttpResponse, json_response, start_server
 from mcp_functions.testing.dynamodb import MemoryTable
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
         dynamodb_api = dynamodb.DynamoDbApi(table or _Tables())
         s3_api = s3.S3Api(bucket_name, bucket or s3.MemoryBucket())
         endpoints = environment.endpoints(
-            kms=started(stack, kms.answer, MAX_REQUEST),
-            invoke=started(stack, _queue_invocation, MAX_INVOCATION),
-            dynamodb=started(stack, dynamodb_api.answer, dynamodb.MAX_REQUEST),
-            s3=started(stack, s3_api.answer, s3.MAX_OBJECT),
+            kms=start_server(stack, kms.answer, MAX_REQUEST),
+            invoke=start_server(stack, _queue_invocation, MAX_INVOCATION),
+            dynamodb=start_server(stack, dynamodb_api.answer, dynamodb.MAX_REQUEST),
+            s3=start_server(stack, s3_api.answer, s3.MAX_OBJECT),
         )
         own = environment.settings(port=80, name="tested", key_arn=kms.arn)
         stack.enter_context(environment.applied(environment.CREDENTIALS | own | endpoints | changes))

@@ -51,7 +51,7 @@ def command(port: int, address: str) -> None:
     """Serve KMS and DynamoDB until Ctrl-C, for functions in containers."""
     names = [banner.HOST_OF_CONTAINERS]
     with (
-        options.until_stopped() as stopped,
+        options.until_stopped() as is_stopped,
         contextlib.ExitStack() as running,
         Loopback(port=port, max_body=MAX_REQUEST, address=address, names=names) as server,
     ):
@@ -66,5 +66,5 @@ def command(port: int, address: str) -> None:
 
         server.start(answer)
         click.echo(banner.kms(server.url, keys.arn))
-        while not stopped():
+        while not is_stopped():
             time.sleep(options.LOOK_SECONDS)

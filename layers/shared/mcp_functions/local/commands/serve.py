@@ -65,20 +65,20 @@ def command(
     )
     with options.until_stopped() as is_stopped, output.capture(), harness:
         reloader = Reloader(harness)
-        catalog_lines = list(reloader.refresh_catalog())
+        catalog_lines = reloader.refresh_catalog()
         output.write(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
         warnings = _missing_on_lambda(functions)
         for line in [*catalog_lines, *warnings]:
             output.write(line)
         while not is_stopped():
             time.sleep(LOOK_SECONDS)
-            changes = list(reloader.changes())
-            if changes:
+            lines = reloader.reload()
+            if lines:
                 old_warnings = warnings
                 warnings = _missing_on_lambda(functions)
-                new_warnings = [line for line in warnings if line not in old_warnings]
-                for line in [*changes, *new_warnings]:
-                    output.write(line)
+                lines += [line for line in warnings if line not in old_warnings]
+            for line in lines:
+                output.write(line)
 
 
 def _missing_on_lambda(directory: Path) -> list[str]:

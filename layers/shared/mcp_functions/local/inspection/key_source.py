@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.loopback import started
+from mcp_functions.local.loopback import start_server
 from mcp_functions.local.problems import stop
 from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
@@ -63,7 +63,7 @@ def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) 
         stop(f"there is no {file}: start where the harness ran, or name the keys with --key")
     with ExitStack() as stack:
         api = KmsApi(keyfile.load(state_dir))
-        url = started(stack, api.answer, MAX_REQUEST)
+        url = start_server(stack, api.answer, MAX_REQUEST)
         endpoints = environment.endpoints(kms=url, invoke=url)
         stack.enter_context(environment.applied(environment.CREDENTIALS | endpoints))
         yield KeySource([KmsKey(api.arn)], scopes, expected)

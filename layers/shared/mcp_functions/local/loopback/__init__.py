@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from mcp_functions.local.loopback.messages import HOST, HttpRequest, HttpResponse, json_object, json_response
-from mcp_functions.local.loopback.server import Loopback, started
+from mcp_functions.local.loopback.server import Loopback, start_server
 
-__all__ = ["HOST", "HttpRequest", "HttpResponse", "Loopback", "json_object", "json_response", "started"]
+__all__ = ["HOST", "HttpRequest", "HttpResponse", "Loopback", "json_object", "json_response", "start_server"]

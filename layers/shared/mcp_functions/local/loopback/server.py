@@ -19,7 +19,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from threading import Lock, Thread, current_thread
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions.local.loopback.bodies import BadBody, TooLarge, read_body
 from mcp_functions.local.loopback.messages import HOST, HttpRequest, HttpResponse, json_response
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 
-Request: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # socketserver's type; for TCP a socket
+RequestSocket: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # socketserver's; TCP has only the first
 OWN_NAMES = {"localhost", HOST, "[::1]"}
-HOST_HEADER = re.compile(r"(.*?)(?::\d{1,5})?", re.ASCII)  # a name, then perhaps a port
-ABSOLUTE_FORM = re.compile(r"http://([^/?]*)(.*)", re.IGNORECASE)  # the host, then the rest of the URL
 DRAIN_SECONDS = 2.0  # the longest wait for pending responses when the server stops
 POLL_SECONDS = 0.02  # the longest time until a stop is noticed
 
@@ -53,11 +51,9 @@ class Loopback(contextlib.AbstractContextManager["Loopback", None]):
             Problem: the port is in use or forbidden.
         """
         try:
-            self._server = _Server((address, port), _Connection)
+            self._server = _Server(address, port, max_body, {*OWN_NAMES, address, *names})
         except (OSError, OverflowError) as error:
             raise Problem(_why_not(error, address, port)) from error
-        self._server.max_body = max_body
-        self._server.names = {*OWN_NAMES, address, *names}
         self._address = address
         self._thread: Thread | None = None
 
@@ -78,7 +74,7 @@ class Loopback(contextlib.AbstractContextManager["Loopback", None]):
         self._thread.start()
 
     def stop(self) -> None:
-        """Accept no more requests, send pending responses, and close every connection; twice is no error."""
+        """Accept no more requests, send pending responses, and close every connection. A second call does nothing."""
         if self._thread:
             self._server.shutdown()
             self._thread.join()
@@ -91,20 +87,17 @@ class Loopback(contextlib.AbstractContextManager["Loopback", None]):
         self.stop()
 
 
-def started(stack: contextlib.ExitStack, answer: Callable[[HttpRequest], HttpResponse], max_body: int) -> str:
-    """Start a server on any free port, which the stack stops; return its URL."""
-    server = stack.enter_context(Loopback(max_body=max_body))
+def start_server(until: contextlib.ExitStack, answer: Callable[[HttpRequest], HttpResponse], max_body: int) -> str:
+    """Start a server on any free port, and return its URL. The server stops at the end of the stack's block."""
+    server = until.enter_context(Loopback(max_body=max_body))
     server.start(answer)
     return server.url
 
 
 def _why_not(error: OSError | OverflowError, address: str, port: int) -> str:
-    if isinstance(error, OverflowError):
-        reason = "ports are 0 to 65535"
-    elif error.errno == errno.EADDRNOTAVAIL:
+    if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
         return f"{address} is no address of this machine: `ip address` lists them"
-    else:
-        reason = os.strerror(error.errno or 0)
+    reason = "ports are 0 to 65535" if isinstance(error, OverflowError) else os.strerror(error.errno or 0)
     return f"port {port} cannot be used ({reason}): stop what listens there, or choose another with --port (make PORT=)"
 
 
@@ -112,28 +105,28 @@ class _Server(ThreadingHTTPServer):
     """Keeps the list of open connections, so that `drain` can close them."""
 
     request_queue_size = 128  # connections that may wait to be accepted; the default of 5 is too few for the tests
-    answer: Callable[[HttpRequest], HttpResponse]
-    max_body: int
-    names: Collection[str]
+    answer: Callable[[HttpRequest], HttpResponse]  # `Loopback.start` sets it, before the first connection is accepted
 
-    def __init__(self, address: tuple[str, int], connection: type[_Connection]) -> None:
+    def __init__(self, address: str, port: int, max_body: int, names: Collection[str]) -> None:
+        self.max_body = max_body
+        self.names = names
         self._connections: dict[Thread, socket.socket] = {}  # the open connections, by their threads
         self._lock = Lock()  # guards _connections
-        super().__init__(address, connection)
+        super().__init__((address, port), _Connection)
 
     def server_bind(self) -> None:
         TCPServer.server_bind(self)  # without HTTPServer.server_bind, which asks the DNS for this machine's name
         self.server_name = str(self.server_address[0])
         self.server_port = self.server_address[1]
 
-    def process_request(self, request: Request, client_address: object) -> None:
+    def process_request(self, request: RequestSocket, client_address: object) -> None:
         thread = Thread(target=self._serve, args=(request, client_address), daemon=True)
         if isinstance(request, socket.socket):
             with self._lock:
                 self._connections[thread] = request
         thread.start()
 
-    def _serve(self, request: Request, client_address: object) -> None:
+    def _serve(self, request: RequestSocket, client_address: object) -> None:
         try:
             self.process_request_thread(request, client_address)
         finally:
@@ -160,16 +153,18 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Connection(BaseHTTPRequestHandler):
+    """Reads the requests of one connection, and writes their responses."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # with it, a response may wait until the client acknowledges the last one
     wbufsize = -1  # buffered, so that headers and body leave in one write
     server: _Server
-    bodiless: ClassVar[frozenset[int]] = frozenset({204, 304})
 
     def _answer(self) -> None:
         """Answer one request, of any method."""
         self._split_absolute_form()
-        host = HOST_HEADER.fullmatch(",".join(self.headers.get_all("Host", [])))
+        name_and_port = r"(.*?)(?::\d{1,5})?"
+        host = re.fullmatch(name_and_port, ",".join(self.headers.get_all("Host", [])), re.ASCII)
         if host is None or host[1].lower() not in self.server.names:
             return self._refuse(403, "Forbidden")
         try:
@@ -188,7 +183,7 @@ class _Connection(BaseHTTPRequestHandler):
         "the origin server MUST ignore the received Host header field (if any) and instead use the host information of
         the request-target" (RFC 9112, section 3.2.2).
         """
-        match = ABSOLUTE_FORM.fullmatch(self.path)
+        match = re.fullmatch(r"http://([^/?]*)(.*)", self.path, re.IGNORECASE)  # the host, then the rest of the URL
         if match:
             host, target = match.groups()
             self.path = target if target.startswith("/") else f"/{target}"
@@ -221,7 +216,7 @@ class _Connection(BaseHTTPRequestHandler):
         self.send_response(response.status)
         for name, value in response.headers:
             self.send_header(name, value)
-        has_body = response.status not in self.bodiless
+        has_body = response.status not in {204, 304}
         if has_body:
             self.send_header("content-length", str(len(response.body)))
         self.end_headers()
