@@ -223,7 +223,6 @@ def messages_without_an_id() -> list[Row]:
         "a call without an id": (WITHOUT_ID, {}),
         "a call without an id or headers": (WITHOUT_ID, {"mcp-method": None, "mcp-name": None}),
         "a call without an id or _meta": ('{"jsonrpc":"2.0","method":"tools/call","params":{"name":"touch"}}', {}),
-        "a call without an id that says text": (WITHOUT_ID, {"content-type": "text/plain"}),
         "a notification nobody knows": (
             '{"jsonrpc":"2.0","method":"notifications/nothing"}',
             {"mcp-method": "notifications/nothing", "mcp-name": None},
@@ -254,6 +253,7 @@ def other_content_types() -> list[Row]:
     rows = [Row(f"content type {t!r}", status=415, code=-32600, id=1, headers={"content-type": t}) for t in types]
     return [
         *rows,
+        Row("a notification that says text", WITHOUT_ID, 415, -32600, headers={"content-type": "text/plain"}),
         Row("compressed", status=415, code=-32600, id=1, headers={"content-encoding": "gzip"}),
         Row(
             "a form that says so", "mark=1", 415, -32600, headers={"content-type": "application/x-www-form-urlencoded"}

@@ -45,21 +45,23 @@ def run_round(
         McpError: the request has no result. It may be a Crash, for which `crash_result` writes a result.
     """
     call = call or handler.call
+    result: dict[str, Any] | None = None
     error: BaseException | None = None
     try:
         result = call(params, round_)
-    except BaseException as raised:  # an author's `sys.exit()` must get an answer too
+    except BaseException as raised:  # an author's `sys.exit()` too must get an answer
         if is_ctrl_c(raised):
             raise
         error = raised
     if round_:
         round_.close()
-        # The round may have ended before the function did. What the function did afterwards does not count.
-        if round_.error:
-            return _result_of_error(handler, round_.error)
-        if round_.has_ended:
-            return None
-    return result if error is None else _result_of_error(handler, error)
+        if round_.has_ended or round_.error:
+            # The round ended before the function did. What the function did afterwards does not count.
+            result = None
+            error = round_.error  # without the function's own exception, its values need no memory any more
+    if error is None:
+        return result
+    return _result_of_error(handler, error)
 
 
 def _result_of_error(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
