@@ -69,7 +69,7 @@ def _reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
     # 2025-03-26, basic/lifecycle: "The initialize request MUST NOT be part of a JSON-RPC batch"
     if message["method"] == "initialize":
         return replies.error_reply(message["id"], MethodNotFound(message="initialize must not be part of a batch"))
-    return replies.reply(exchange, message)
+    return replies.reply_to(exchange, message)
 
 
 def _is_late(exchange: Exchange) -> bool:
@@ -77,7 +77,7 @@ def _is_late(exchange: Exchange) -> bool:
 
     A batch may be fifty calls, which share the time of one request. The client may send the rest again.
     """
-    return exchange.deployment.now() > exchange.gateway_deadline - SPARE_SECONDS
+    return exchange.seconds_left < SPARE_SECONDS
 
 
 def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:

@@ -21,11 +21,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.http import events
 from mcp_functions.legacy import final_messages, round_records, streams
 from mcp_functions.legacy.call_ids import CallStream, StreamPosition
 from mcp_functions.legacy.errors import UnknownQuestion
-from mcp_functions.legacy.final_messages import Obstacle
+from mcp_functions.legacy.obstacles import Obstacle
 from mcp_functions.legacy.responses import Reply
 from mcp_functions.legacy.round_records import WaitingCall
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
@@ -42,26 +41,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.modern_requests import Call
     from mcp_functions.legacy.runner import Outcome
 
-# These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang. We tried Vercel's
-# AI SDK (1.0). According to its source, Visual Studio Code resumes no stream of a POST.
-NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
-
-
-def obstacle_to_asking(exchange: Exchange) -> Obstacle | None:
-    """Return why this client cannot be asked in the response to this request; None if it can be asked."""
-    session = exchange.session
-    if session is None:
-        return Obstacle.NOT_DECLARED
-    if exchange.revision < exchange.deployment.settings.questions_since:
-        return Obstacle.REVISION_TOO_EARLY
-    if session.client[0].startswith(NON_RESUMING_CLIENTS):
-        return Obstacle.NEVER_RESUMES
-    if exchange.in_batch or not events.accepts_event_stream(exchange.http):
-        return Obstacle.NO_EVENT_STREAM
-    if exchange.deployment.mailbox is None:
-        return Obstacle.NO_TABLE
-    return None
 
 
 def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) -> Reply:

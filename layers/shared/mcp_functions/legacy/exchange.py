@@ -50,6 +50,11 @@ class Exchange(NamedTuple):
     lambda_deadline: float  # when Lambda ends this function, in unix seconds; not before the gateway's deadline
     in_batch: bool = False  # True for each message of a batch: the client is asked nothing
 
+    @property
+    def seconds_left(self) -> float:
+        """How long the gateway still waits for the response."""
+        return self.gateway_deadline - self.deployment.now()
+
 
 def read_exchange(
     deployment: Deployment,

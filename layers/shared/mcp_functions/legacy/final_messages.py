@@ -11,12 +11,12 @@ The outcome of the call decides:
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps.unasked import describe_request, unfinished_text
-from mcp_functions.legacy import responses, revisions, translation
+from mcp_functions.legacy import responses, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
+from mcp_functions.legacy.obstacles import Obstacle, obstacle_to_using
 from mcp_functions.protocol.errors import (
     HandlerError,
     MissingRequiredClientCapability,
@@ -39,40 +39,14 @@ ADVICE = (
 )
 
 
-class Obstacle(StrEnum):
-    """Why a call was not finished, in the words of the explanation to the client."""
-
-    NOT_DECLARED = "this client did not declare support for it"
-    NEVER_RESUMES = "this client does not resume a stream after the user's answer"
-    NO_EVENT_STREAM = "it needs an event stream, which the response to this request cannot be"
-    REVISION_TOO_EARLY = "this server does not ask clients of this revision, because they do not resume streams"
-    NO_TABLE = "this server has no table for questions to clients of this revision (its operator can add one)"
-    TABLE_UNAVAILABLE = "the server's table for questions is temporarily unavailable"
-    NOT_IN_REVISION = "this client's revision has no request for it"
-    TOO_MANY_QUESTIONS = "it asks more questions at once than this server can keep for this client"
-    NO_KEY = "the server's key for questions is not available"
-    TOO_LARGE = "the call is too large to be kept while the user answers"
-    TAKES_TOO_LONG = "the work takes longer than one request, and this server cannot continue it for this client"
-    CLIENT_REFUSED = "the client refused"
-    CLIENT_FAILED = "the client could not ask its user"
-    RUNS_AS_TASK = "it runs as a task, which clients of this revision do not support"
-
-
-def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Obstacle | None = None) -> dict[str, Any]:
-    """Return the response to a call that has ended.
-
-    Args:
-        exchange: the request of the client.
-        call: the call.
-        outcome: the result or the error of its last round.
-        obstacle: why the call could not ask this client; None if it could.
-    """
-    if outcome.result is not None:
+def final_message(exchange: Exchange, call: Call, outcome: Outcome) -> dict[str, Any]:
+    """Return the response to a call whose last round had this outcome."""
+    error = outcome.error
+    if not error:
         result = translation.legacy_result(call.method, outcome.result, exchange.revision)
         return responses.result_message(call.id, result)
-    error = outcome.error or {}
     if error.get("code") == MissingRequiredClientCapability.code:
-        return _missing_capability(exchange, call, error["data"], obstacle)
+        return _missing_capability(exchange, call, error["data"])
     # Other modern errors have the code of ResourceNotFound too, but only this one names the `uri`.
     is_not_found = error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
     if call.method == "resources/read" and is_not_found:
@@ -113,28 +87,20 @@ def explanation_message(call: Call, questions: Iterable[str], reason: str) -> di
     return responses.error_message(call.id, HandlerError(text).to_json())
 
 
-def _missing_capability(
-    exchange: Exchange, call: Call, details: Mapping[str, Any], obstacle: Obstacle | None
-) -> dict[str, Any]:
+def _missing_capability(exchange: Exchange, call: Call, details: Mapping[str, Any]) -> dict[str, Any]:
     """Return the response to a call that needs a capability.
 
     Args:
         exchange: the request of the client.
         call: the call.
         details: `data` of the modern error: `requiredCapabilities`, and `asks`, the questions in words.
-        obstacle: why the call could not use all that the client declared; None if it could.
     """
     required = details.get("requiredCapabilities", {})
     if "extensions" in required:
         return explanation_message(call, (), Obstacle.RUNS_AS_TASK)
     names = capability_names(required)
-    declared = exchange.session.capabilities if exchange.session else {}
-    declares_all = all(value_at(declared, *name.split(".")) is not None for name in names)
-    if obstacle is None or not declares_all:
-        can_declare = all(revisions.supports(exchange.revision, name) for name in names)
-        obstacle = Obstacle.NOT_DECLARED if can_declare else Obstacle.NOT_IN_REVISION
     questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
-    return explanation_message(call, questions, obstacle)
+    return explanation_message(call, questions, obstacle_to_using(exchange, names))
 
 
 def _pages_message(call: Call, questions: Mapping[str, Any]) -> dict[str, Any]:

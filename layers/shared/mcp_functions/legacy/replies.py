@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.legacy import conversations, final_messages, revisions, runner, sessions
-from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.modern_requests import Call, read_call
+from mcp_functions.legacy.obstacles import Obstacle, obstacle_to_asking
 from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
 
 
-def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
-    """Reply to a request; an error becomes a JSON-RPC error."""
-    observability.current().conclude("complete")
+def reply_to(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
+    """Return the reply to a request; an error becomes a JSON-RPC error."""
     call = read_call(message)
     try:
-        return _reply_by_method(exchange, call)
+        return _result_reply(exchange, call)
     except McpError as error:
         return error_reply(call.id, error)
 
@@ -44,35 +43,34 @@ def error_reply(id_: RequestId, error: McpError) -> Reply:
     return Reply(error_message(id_, error.to_json()))
 
 
-def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
-    if call.method in CALL_METHODS or call.method in LIST_METHODS or call.method == "completion/complete":
+def _result_reply(exchange: Exchange, call: Call) -> Reply:
+    """Return the reply to a request by its method; MethodNotFound if this server has no such method."""
+    method = call.method
+    if method in CALL_METHODS or method in LIST_METHODS or method == "completion/complete":
         return _relay(exchange, call)
-    if call.method == "initialize":
+    if method == "initialize":
         return _initialize(exchange, call)
-    # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
-    # capability".
-    if call.method == "logging/setLevel" and exchange.deployment.modern.catalog["logging"]:
+    if method == "logging/setLevel":
         return _set_level(exchange, call)
-    if call.method == "ping":
-        return Reply(result_message(call.id, {}))
+    if method == "ping":
+        return _empty_reply(call)
     raise MethodNotFound
 
 
 def _relay(exchange: Exchange, call: Call) -> Reply:
     """Let the modern server answer a call or a list."""
-    obstacle = conversations.obstacle_to_asking(exchange)  # why the client cannot be asked; None if it can
+    obstacle = obstacle_to_asking(exchange)
     outcome = runner.run_rounds(exchange, call, _usable_capabilities(exchange, obstacle))
     # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
     if outcome.refusal and not exchange.in_batch:
         return Reply(refusal=outcome.refusal)
-    mailbox = exchange.deployment.mailbox  # keeps a call while its user answers; None without a table
-    if not outcome.is_unfinished:
-        last = final_messages.final_message(exchange, call, outcome, obstacle)
-    elif mailbox and obstacle is None:
-        return conversations.begin(exchange, mailbox, call, outcome)
-    else:
+    if outcome.is_final:
+        return Reply(final_messages.final_message(exchange, call, outcome), outcome.notifications)
+    mailbox = exchange.deployment.mailbox
+    if obstacle or mailbox is None:
         last = final_messages.unfinished_message(call, outcome, obstacle or Obstacle.NO_TABLE)
-    return Reply(last, outcome.notifications)
+        return Reply(last, outcome.notifications)
+    return conversations.begin(exchange, mailbox, call, outcome)
 
 
 def _usable_capabilities(exchange: Exchange, obstacle: Obstacle | None) -> dict[str, Any]:
@@ -80,9 +78,7 @@ def _usable_capabilities(exchange: Exchange, obstacle: Obstacle | None) -> dict[
     session = exchange.session
     if session is None or exchange.in_batch:
         return {}
-    if obstacle is None:
-        return session.capabilities
-    return session.repeating_capabilities
+    return session.capabilities_without_answer if obstacle else session.capabilities
 
 
 def _initialize(exchange: Exchange, call: Call) -> Reply:
@@ -94,8 +90,8 @@ def _initialize(exchange: Exchange, call: Call) -> Reply:
     session = sessions.new_session(call.params, revision, exchange.principal, ends=ends)
     discover = Call(call.id, "server/discover", {"_meta": {}})
     outcome = runner.run_request(exchange, discover, session.capabilities)
-    if outcome.result is None:
-        return Reply(error_message(call.id, outcome.error or {}))
+    if outcome.error:
+        return Reply(error_message(call.id, outcome.error))
     result = _initialize_result(outcome.result, revision)
     return Reply(result_message(call.id, result), headers=_session_header(exchange, session))
 
@@ -116,11 +112,20 @@ def _initialize_result(discovered: Mapping[str, Any], revision: str) -> dict[str
 
 def _set_level(exchange: Exchange, call: Call) -> Reply:
     """Reply with a new session token, which holds the level. A client that ignores it keeps its old level."""
+    # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
+    # capability".
+    if not exchange.deployment.modern.catalog["logging"]:
+        raise MethodNotFound
     level = call.params.get("level")
     if level not in LOG_LEVELS:
         raise InvalidParams(message=f"params.level must be one of {', '.join(LOG_LEVELS)}")
     session = exchange.session
     headers = _session_header(exchange, session._replace(level=level)) if session else {}
+    return _empty_reply(call, headers)
+
+
+def _empty_reply(call: Call, headers: Mapping[str, str] = {}) -> Reply:
+    observability.current().conclude("complete")
     return Reply(result_message(call.id, {}), headers=headers)
 
 

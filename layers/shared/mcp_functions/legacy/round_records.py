@@ -16,8 +16,8 @@ from mcp_functions.apps.unasked import describe_request
 from mcp_functions.legacy import final_messages, responses, translation
 from mcp_functions.legacy.call_ids import PendingQuestion
 from mcp_functions.legacy.errors import ResultLost
-from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.mailbox import CallRecord
+from mcp_functions.legacy.obstacles import Obstacle
 from mcp_functions.legacy.runner import run_rounds
 from mcp_functions.protocol.errors import McpError, Misconfigured, StateTooLarge
 from mcp_functions.store import Conflict, ItemTooLarge

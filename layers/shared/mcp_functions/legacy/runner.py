@@ -1,9 +1,9 @@
-"""Runs the calls of legacy clients on the server of 2026-07-28 (the modern server) of this deployment.
+"""Sends the calls of legacy clients to the modern server, which speaks 2026-07-28.
 
-    run_request   sends one modern request
-    run_rounds    sends modern requests for one call, until it ends, asks a question or has no time left
+    run_request   sends one request
+    run_rounds    sends one request after the other for a call that needs more time than a request has
 
-Each request is a round of the call: it runs the handler with the answers and the state of earlier rounds.
+Each of these requests is a round of the call: it runs the call's handler, with the state of the last round.
 """
 
 from __future__ import annotations
@@ -24,59 +24,56 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.modern_requests import Call
     from mcp_functions.protocol.messages import Request
 
-MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at once if this much time is left
-# The JSON-RPC error for a problem with the access token, where no HTTP status can show it.
-ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
-
 
 class ModernServer(NamedTuple):
-    """The server of 2026-07-28: this function, or an endpoint that forwards each request to the right function."""
+    """The server of 2026-07-28: this Lambda function, or an endpoint that forwards requests to other functions."""
 
-    answer: Callable[[Request], Result | ForwardedResponse]  # runs a handler, or forwards the request to its function
+    answer: Callable[[Request], Result | ForwardedResponse]
     catalog: Mapping[str, Any]  # its tools, prompts and resources
     # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
     forwards: bool = True
 
 
 class Outcome(NamedTuple):
-    """The outcome of one modern request."""
+    """The outcome of one modern request: a result or an error."""
 
-    result: Mapping[str, Any] | None = None  # None after an error
-    error: Mapping[str, Any] | None = None  # a JSON-RPC error
+    result: Mapping[str, Any] = {}
+    error: Mapping[str, Any] = {}  # a JSON-RPC error
     notifications: tuple[Mapping[str, Any], ...] = ()  # sent before the result
-    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403, if the access token is the problem
+    refusal: Mapping[str, Any] | None = None  # the HTTP response, if the error is a status 401 or 403
 
     @property
-    def is_unfinished(self) -> bool:
-        """Whether the call needs another round."""
-        return self.result is not None and self.result.get("resultType") == "input_required"
+    def is_final(self) -> bool:
+        """Whether the call has ended; otherwise it needs another round."""
+        return self.result.get("resultType") != "input_required"
 
     @property
     def questions(self) -> Mapping[str, Any]:
-        """The questions of a round that has not finished the call (`inputRequests`), by key."""
-        if self.result is None or not self.is_unfinished:
-            return {}
-        questions: Mapping[str, Any] = self.result.get("inputRequests", {})
+        """The questions that the next round needs answers to (`inputRequests`), by key."""
+        questions: Mapping[str, Any] = {} if self.is_final else self.result.get("inputRequests", {})
         return questions
 
     @property
     def needs_time(self) -> bool:
-        """Whether the round ended without a question, only for lack of time."""
-        return self.is_unfinished and not self.questions
+        """Whether the call needs another round only for lack of time, and asks nothing."""
+        return not self.is_final and not self.questions
 
     @property
     def state(self) -> str | None:
         """The `requestState` with which the next round continues."""
-        return self.result.get("requestState") if self.result else None
+        return self.result.get("requestState")
+
+
+MIN_ROUND_SECONDS = 15.0  # `run_rounds` begins another round only if the gateway still waits for this time
 
 
 def run_rounds(
     exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
 ) -> Outcome:
-    """Run rounds of a call until it ends, asks a question, or this exchange has no time for another round.
+    """Run rounds of a call until it ends, asks a question, or the gateway does not wait for another round.
 
     Args:
-        exchange: the HTTP request of the client.
+        exchange: the HTTP request of the client, for which the gateway waits.
         call: the call, with the state of its last round.
         capabilities: the client's capabilities that the round may use.
         answers: the answers to the questions of the last round, by key; None if it asked nothing.
@@ -88,11 +85,14 @@ def run_rounds(
     while True:
         outcome = run_request(exchange, call, capabilities, answers)
         notifications += outcome.notifications
-        seconds_left = exchange.gateway_deadline - exchange.deployment.now()
-        if not outcome.needs_time or seconds_left < MIN_ROUND_SECONDS:
+        if not outcome.needs_time or exchange.seconds_left < MIN_ROUND_SECONDS:
             return outcome._replace(notifications=notifications)
         call = call._replace(state=outcome.state)
         answers = None  # the state holds them now
+
+
+# The JSON-RPC error for a problem with the access token. Batches and event streams show it instead of the HTTP status.
+ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
 
 def run_request(
@@ -128,10 +128,10 @@ def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
     except ValueError:
         messages = []
     last = messages[-1] if messages else None
-    if not isinstance(last, dict) or "method" in last:
+    if not isinstance(last, dict) or not (last.get("result") or last.get("error")):
         # The body is empty or not JSON-RPC, or the stream ends with a notification.
         return Outcome(error=InternalError().to_json())
-    return Outcome(last.get("result"), last.get("error"), notifications=tuple(messages[:-1]))
+    return Outcome(last.get("result", {}), last.get("error", {}), notifications=tuple(messages[:-1]))
 
 
 def _message_texts(body: str) -> list[str]:
@@ -148,12 +148,12 @@ def _note_outcome(outcome: Outcome) -> None:
         notes.conclude("input_required")
     elif outcome.needs_time:
         notes.conclude("shed")  # the log's name for a round that ended for lack of time
-    elif outcome.error is not None:
+    elif outcome.error:
         notes.conclude("failed" if _is_failure(outcome.error) else "refused", "function")
         notes.code = outcome.error.get("code")
     else:
         notes.conclude("complete")
-        notes.tool_error = (outcome.result or {}).get("isError") is True
+        notes.tool_error = outcome.result.get("isError") is True
 
 
 def _is_failure(error: Mapping[str, Any]) -> bool:

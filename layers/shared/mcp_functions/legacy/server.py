@@ -145,7 +145,7 @@ class LegacyServer:
         if kind == "batch":
             return batches.respond(exchange, body)
         if kind == "request":
-            return responses.reply_response(http, replies.reply(exchange, body))
+            return responses.reply_response(http, replies.reply_to(exchange, body))
         if kind == "answer":
             conversations.receive_answer(exchange, body)
         else:

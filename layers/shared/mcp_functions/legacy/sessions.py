@@ -1,7 +1,7 @@
-"""Sessions of legacy clients: what a client sent in `initialize`, which every later request needs.
+"""Sessions of legacy clients: what a client sent in `initialize`, which its later requests need.
 
 The header Mcp-Session-Id holds the whole session, as a sealed (encrypted and authenticated) token. So no server stores
-it, and every server with the key can open it.
+it, and every server with the key can open it. A change of the session makes a new token.
 2025-11-25, basic/security_best_practices, "Session Hijacking": "MCP Servers MUST NOT use sessions for authentication".
 Each request authenticates its caller, who must be the caller that started the session.
 """
@@ -26,13 +26,8 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 HEADER = "mcp-session-id"
-MAX_TOKEN = 4096  # characters, because it travels in a header
-NONCE_BYTES = 16  # random bytes in the `id` of a session
-MAX_NAME = 64  # characters of a client's name and version
-# 2025-11-25, server/utilities/logging: "the server MAY decide which messages to send automatically"
-DEFAULT_LEVEL = "info"
 
-# The capabilities that a session can hold. Each has a letter, which keeps the token short enough for a header.
+# The capabilities that a session can hold. In the token a letter stands for each, because a header must be short.
 CAPABILITIES: dict[str, dict[str, Any]] = {
     "f": {"elicitation": {"form": {}}},
     "u": {"elicitation": {"url": {}}},
@@ -42,12 +37,14 @@ CAPABILITIES: dict[str, dict[str, Any]] = {
     "r": {"roots": {}},
     "a": {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}},
 }
+# Instead of an answer, the client sends another call: after its user has seen the page, or from the form of an MCP app.
+WITHOUT_ANSWER = ("u", "a")
 
 
 class Session(NamedTuple):
     """The data of a session. The names of the fields are the keys in the token."""
 
-    id: str  # random text, the same for the whole session; a change of the level makes a new token
+    id: str  # random text
     revision: str
     declared: str  # the letters of the capabilities that the client declared
     client: tuple[str, str]  # name and version that the client gave; authors' functions may read them
@@ -61,10 +58,9 @@ class Session(NamedTuple):
         return _expand_letters(self.declared)
 
     @property
-    def repeating_capabilities(self) -> dict[str, Any]:
-        """The declared capabilities after which the client calls again, so that no server waits for an answer."""
-        # After error -32042, the client opens a page and repeats its call. The form of an MCP app makes another call.
-        return _expand_letters(letter for letter in self.declared if letter in "ua")
+    def capabilities_without_answer(self) -> dict[str, Any]:
+        """Those of the declared capabilities for which no server waits: the client sends another call, not an answer."""
+        return _expand_letters(letter for letter in self.declared if letter in WITHOUT_ANSWER)
 
 
 def _expand_letters(letters: Iterable[str]) -> dict[str, Any]:
@@ -76,6 +72,9 @@ def _expand_letters(letters: Iterable[str]) -> dict[str, Any]:
     return expanded
 
 
+MAX_TOKEN = 4096  # characters, because it travels in a header
+
+
 class SessionTokens:
     """Writes and reads the tokens of sessions."""
 
@@ -85,10 +84,21 @@ class SessionTokens:
 
     def write(self, session: Session) -> str:
         """Return the token that holds a session; the errors are those of `SealedIds`."""
-        return self._ids.write({"v": 1, **session._asdict()})
+        return self._ids.write({"v": 1, **session._asdict()})  # the version of the format; `read` does not need it
 
     def read(self, token: str, principal: str | None, *, caller_id: str, now: float) -> Session:
-        """Return the session in a token; SessionNotFound if the token is invalid, expired or another caller's."""
+        """Return the session in a token.
+
+        Args:
+            token: the token.
+            principal: digest of the caller, who must be the one that started the session.
+            caller_id: the name under which the caller's invalid tokens are counted.
+            now: the time, in unix seconds.
+
+        Raises:
+            SessionNotFound: the token is invalid or expired, or the session is another caller's.
+            TemporarilyUnavailable, Misconfigured: no key is available.
+        """
         try:
             data = self._ids.read(token, caller_id)
         except InvalidRequestState as error:
@@ -101,6 +111,12 @@ class SessionTokens:
         if now >= session.ends:
             raise SessionNotFound(reason="session_expired")
         return session
+
+
+NONCE_BYTES = 16  # random bytes in the `id` of a session
+MAX_NAME = 64  # characters of a client's name, and of its version
+# 2025-11-25, server/utilities/logging: "the server MAY decide which messages to send automatically"
+DEFAULT_LEVEL = "info"
 
 
 def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:
@@ -145,5 +161,5 @@ def _declares(declared: Mapping[str, Any], name: str) -> bool:
     return name == "elicitation.form" and not isinstance(members.get("url"), dict)
 
 
-def _shortened(name: object) -> str:
-    return name[:MAX_NAME] if isinstance(name, str) else ""
+def _shortened(text: object) -> str:
+    return text[:MAX_NAME] if isinstance(text, str) else ""
