@@ -6,7 +6,8 @@ translated back. A session id holds the session itself, sealed: the client can n
     server.py           an HTTP request comes in, an HTTP response goes out; batches.py has the batches of 2025-03-26
     exchange.py         one HTTP request, with its caller and the parts of the deployment
     sessions.py         what a client sent in `initialize`; sealed_ids.py has the seal of sessions and other ids
-    replies.py          the reply to one JSON-RPC request; final_messages.py has the last message of a call
+    replies.py          the reply to one JSON-RPC request; final_messages.py has the last message of a call, and
+                        obstacles.py why it cannot ask its user
     runner.py           runs a call; modern_requests.py writes its requests, translation.py rewrites its result
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
     round_records.py    runs the next rounds of these calls, and records the outcomes

@@ -4,8 +4,8 @@
     event      Last-Event-ID             `StreamPosition`: which messages of the call the client has received
     question   the id of its answer      `PendingQuestion`: a question, and all that the call needs to continue
 
-The messages of such a call come in several event streams. Each stream brings one delivery: it ends with a question or
-with the response of the call. Deliveries are numbered from 1; such a number is called a step.
+The messages of such a call come in several event streams. Each stream ends with a question or with the response of the
+call. The first stream is step 1 of the call, the second is step 2, and so on.
 """
 
 from __future__ import annotations
@@ -25,13 +25,9 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
 
-FETCH_SECONDS = 300  # how long a client can fetch the outcome after its question has expired
-MAX_EVENT = 4096  # characters: the id of an event travels in a header
-MAX_QUESTION = 1024 * 1024  # characters: the id of a question travels in a body
-
 
 class CallStream(NamedTuple):
-    """Identifies one waiting call, and so the event streams that bring its messages."""
+    """Identifies one waiting call."""
 
     session: str  # the `id` of the session
     request: RequestId  # the id of the client's request
@@ -41,10 +37,10 @@ class CallStream(NamedTuple):
 
 
 class StreamPosition(NamedTuple):
-    """How far a client has come in a stream. The names of the fields are the keys in an event id."""
+    """How far a client has come in a call. The names of the fields are the keys in an event id."""
 
     stream: CallStream  # the call
-    step: int  # the last delivery that the client has received; 0 for none
+    step: int  # the last step that the client has received; 0 for none
     polls: int = 0  # how often in a row the client has returned before there was a message; it then waits longer
     last: bool = False  # True if no event follows
 
@@ -53,7 +49,7 @@ class PendingQuestion(NamedTuple):
     """A question that waits for its answer. The names of the fields are the keys in a question's id."""
 
     stream: CallStream  # the call
-    step: int  # the delivery that ends with this question
+    step: int  # the step that ends with this question
     key: str  # the key of the question in its round
     method: str  # the method of the question
     call: Call  # the call that asks
@@ -61,9 +57,9 @@ class PendingQuestion(NamedTuple):
     rest: Mapping[str, Any]  # the round's remaining questions, by key
 
 
-def kept_seconds(settings: Settings) -> int:
-    """Return how long a waiting call is kept: the time to answer, and then to fetch the response."""
-    return settings.question_seconds + FETCH_SECONDS
+FETCH_SECONDS = 300  # how long a client can fetch the outcome after its question has expired
+MAX_EVENT = 4096  # characters: the id of an event travels in a header
+MAX_QUESTION = 1024 * 1024  # characters: the id of a question travels in a body
 
 
 class CallIds:
@@ -71,7 +67,7 @@ class CallIds:
 
     def __init__(self, seal_factory: SealFactory, settings: Settings) -> None:
         """Make the seals; no key is fetched yet."""
-        max_age = kept_seconds(settings)
+        self.max_age = max_age = settings.question_seconds + FETCH_SECONDS
         # The answer comes back in a body with the question's id, so it needs a part of the room.
         max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))
         self._events = SealedIds(seal_factory, b"ks1/event", max_age=max_age, max_chars=MAX_EVENT)

@@ -1,14 +1,14 @@
 """Asks clients of 2025 questions without a Lambda that waits for the answer.
 
     the client sends          the server, a new process each time
-    POST tools/call           runs round 1, which asks; stores the phase "asked"; the stream ends with the question
+    POST tools/call           runs round 1, which asks; stores the phase ASKED; the stream ends with the question
     GET  Last-Event-ID        finds no answer: the client must return later (`streams.resume`)
-    POST the answer           claims the call (phase "running"), runs round 2, stores its result (phase "over"); 202
+    POST the answer           claims the call (phase RUNNING), runs round 2, stores its result (phase OVER); 202
     GET  Last-Event-ID        responds with the result
 
 A round is one run of the call's handler, with the answers so far. The mailbox is a table with an item for each call.
-The item's phase says what the call waits for. The table changes "asked" to "running" only once, so an answer that is
-sent twice runs one round.
+The item's phase says what the call waits for. The table changes ASKED to RUNNING only once, so an answer that is sent
+twice runs one round.
 
 A round may ask several questions. The client gets one after the other: the JSON-RPC id of each question holds the
 earlier answers and the remaining questions, sealed (encrypted and authenticated).
@@ -24,6 +24,7 @@ from mcp_functions import observability
 from mcp_functions.legacy import final_messages, round_records, streams
 from mcp_functions.legacy.call_ids import CallStream, StreamPosition
 from mcp_functions.legacy.errors import UnknownQuestion
+from mcp_functions.legacy.mailbox import Phase
 from mcp_functions.legacy.obstacles import Obstacle
 from mcp_functions.legacy.responses import Reply
 from mcp_functions.legacy.round_records import WaitingCall
@@ -59,7 +60,7 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
     )
     try:
         record = round_records.outcome_record(WaitingCall(exchange, mailbox, stream, 0, call), outcome)
-        if record.phase == "over":
+        if record.phase == Phase.OVER:
             *notifications, last = record.messages
             return Reply(last, notifications)
         first_events = streams.events_after(mailbox, StreamPosition(stream, 0), record)
@@ -98,7 +99,7 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     if stored is None:
         notes.reason = "answered_late"
         return
-    if stored.record.phase != "asked" or stored.record.step != question.step:
+    if stored.record.phase != Phase.ASKED or stored.record.step != question.step:
         notes.reason = "answered_before"
         return
     if exchange.deployment.now() >= question.stream.ends:
@@ -106,7 +107,7 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
         return
     try:
         waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
-        _continue_call(waiting, question, stored, message)
+        _continue(waiting, question, stored, message)
     except Conflict:  # the same answer, sent twice at the same time, has continued the call
         notes.reason = "answered_before"
 
@@ -124,7 +125,7 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
             mailbox.delete(exchange.session.id, request, exchange.principal)
 
 
-def _continue_call(
+def _continue(
     waiting: WaitingCall, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
 ) -> None:
     """Continue a call with its answer; Conflict if another request has already continued it."""

@@ -63,14 +63,7 @@ def read_exchange(
     context: LambdaContext,
     session_token: str | None,
 ) -> Exchange:
-    """Read the caller and the session of a request.
-
-    Args:
-        deployment: the deployment that received the request.
-        http: the request.
-        event: the event of API Gateway that holds it.
-        context: the context that Lambda passes.
-        session_token: the token of the session that the client continues; None if it has none.
+    """Read the caller and the session of a request. The session token is None if the client continues no session.
 
     Raises:
         Unauthorized: the access token is invalid.

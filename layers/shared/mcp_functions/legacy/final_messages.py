@@ -88,13 +88,7 @@ def explanation_message(call: Call, questions: Iterable[str], reason: str) -> di
 
 
 def _missing_capability(exchange: Exchange, call: Call, details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the response to a call that needs a capability.
-
-    Args:
-        exchange: the request of the client.
-        call: the call.
-        details: `data` of the modern error: `requiredCapabilities`, and `asks`, the questions in words.
-    """
+    """Return the response to a call that needs a capability. The modern error has `details` as its `data`."""
     required = details.get("requiredCapabilities", {})
     if "extensions" in required:
         return explanation_message(call, (), Obstacle.RUNS_AS_TASK)

@@ -1,24 +1,19 @@
-"""The mailbox: items in the table with the messages that wait for a client. Each call that asks has one item.
+"""The mailbox: a table with a record for each call that asks its user. It keeps the messages for the call's client.
 
-The handler of such a call runs in rounds, and the client answers between two rounds. The item has the call's phase:
-
-    asked    the client must answer a question
-    running  a function runs the next round of the call
-    working  the round ended for lack of time; the next request of the client runs another round
-    over     the call has ended; its response waits for the client
-
-A function claims the call before it runs a round: it changes the phase to `running`. If an answer arrives twice, two
-functions try that, and the table accepts only one of the two writes (the other gets a Conflict).
+The handler of such a call runs in rounds, and the client answers between two rounds. A function claims the call before
+it runs a round: it changes the phase to `RUNNING`. If an answer arrives twice, two functions try that, and the table
+accepts only one of the two writes (the other gets a Conflict).
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mcp_functions import observability
-from mcp_functions.legacy.call_ids import CallIds, kept_seconds
+from mcp_functions.legacy.call_ids import CallIds
 from mcp_functions.legacy.modern_requests import Call
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url, dumps
@@ -36,24 +31,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KIND = "mailbox"  # the kind of these items in the table
-ID_BYTES = 24  # bytes of the digest that is the id of an item
-RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions stop waiting for its round
-PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
 
-Phase: TypeAlias = Literal["asked", "running", "working", "over"]
+class Phase(StrEnum):
+    """What a call waits for. The values are stored."""
+
+    ASKED = "asked"  # the client's answer to a question
+    RUNNING = "running"  # the function that runs the next round
+    OUT_OF_TIME = "working"  # the client's next request, which has time for another round
+    OVER = "over"  # nothing: the call has ended
 
 
 class CallRecord(NamedTuple):
     """The stored progress of one call. The names of the fields are the keys in the item."""
 
     nonce: str  # a random text that distinguishes this call from an earlier one with the same request id
-    step: int  # the number of the last delivery to the client (`call_ids`)
+    step: int  # the number of the last event stream that was made for the client (`call_ids`)
     phase: Phase
-    # The messages of this delivery. In `working`: notifications, which the next delivery begins with.
-    messages: Sequence[Mapping[str, Any]] = ()
-    call: Call | None = None  # in `working`: the call. In `asked`, the id of the question holds the call
-    until: int = 0  # unix seconds. In `asked`: until when an answer counts. In `running`: when the round is given up
+    messages: Sequence[Mapping[str, Any]] = ()  # of this stream; in OUT_OF_TIME they begin the next stream
+    call: Call | None = None  # the call in OUT_OF_TIME; in ASKED, the id of the question holds it
+    until: int = 0  # when ASKED or RUNNING ends without an answer or an outcome, in unix seconds
 
 
 class StoredRecord(NamedTuple):
@@ -63,8 +59,16 @@ class StoredRecord(NamedTuple):
     item: Item
 
 
+RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions stop waiting for its round
+RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
+
+
 class Mailbox:
-    """Stores call records. Every method may raise TemporarilyUnavailable and Misconfigured."""
+    """Stores call records, and has the ids with which clients return to their calls.
+
+    Every method may raise TemporarilyUnavailable and Misconfigured; `create` and `replace` raise ItemTooLarge for a
+    record that does not fit into an item.
+    """
 
     def __init__(
         self,
@@ -74,26 +78,14 @@ class Mailbox:
         now: Callable[[], float],
         sleep: Callable[[float], object],
     ) -> None:
-        """Use a table; no request is sent.
-
-        Args:
-            settings: the settings of the deployment.
-            seal_factory: makes the sealed table, and the seals of the ids.
-            now: the clock, in unix seconds.
-            sleep: waits some seconds between attempts to reach the table.
-        """
-        self.ids = CallIds(seal_factory, settings)  # the ids with which clients return to a call
-        self._kept_seconds = kept_seconds(settings)  # after each write
-        self._table = seal_factory.table(self._kept_seconds)
+        """Use the deployment's table; no request is sent. `now` and `sleep` are in seconds."""
+        self.ids = CallIds(seal_factory, settings)
+        self._table = seal_factory.table(self.ids.max_age)
         self._now = now
         self._sleep = sleep
 
     def create(self, stream: CallStream, record: CallRecord) -> None:
-        """Store the first record of a call; it replaces a record of an earlier call with the same id.
-
-        Raises:
-            ItemTooLarge: the record does not fit into an item.
-        """
+        """Store the first record of a call; it replaces a record of an earlier call with the same id."""
         key = _key(stream.session, stream.request, stream.principal)
         try:
             self._table.create(key, record._asdict(), expires=self._expires())
@@ -127,30 +119,17 @@ class Mailbox:
     def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord:
         """Reserve a call for the function that handles this exchange; Conflict if another function was faster."""
         until = math.ceil(exchange.lambda_deadline) + RUNNING_MARGIN
-        running = stored.record._replace(phase="running", messages=(), until=until)
+        running = stored.record._replace(phase=Phase.RUNNING, messages=(), until=until)
         return self.replace(stored, running, exchange.gateway_deadline)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord:
-        """Replace a record by another. The deadline is that of `retry`.
-
-        Raises:
-            Conflict: another writer was faster.
-            ItemTooLarge: the record does not fit into an item.
-        """
+        """Replace a record by another; Conflict if another writer was faster. The deadline is that of `retry`."""
         item = self.retry(lambda: self._write(stored.item, record), deadline)
         return StoredRecord(record, item)
 
     def retry(self, attempt: Callable[[], T], deadline: float) -> T:
-        """Return what `attempt` returns; repeat it while the table or KMS is unavailable.
-
-        Args:
-            attempt: the function to repeat.
-            deadline: no attempt begins after it, in unix seconds.
-
-        Raises:
-            TemporarilyUnavailable: every attempt failed.
-        """
-        for pause in PAUSES:
+        """Return what `attempt` returns; repeat it until the deadline while the table or KMS is unavailable."""
+        for pause in RETRY_PAUSES:
             try:
                 return attempt()
             except TemporarilyUnavailable:
@@ -174,7 +153,10 @@ class Mailbox:
         return self._table.replace(item, record._asdict(), expires=self._expires())
 
     def _expires(self) -> int:
-        return int(self._now()) + self._kept_seconds
+        return int(self._now()) + self.ids.max_age  # until no id names the record any more
+
+
+ID_BYTES = 24  # bytes of the digest that is the id of an item
 
 
 def _key(session: str, request: RequestId, principal: str | None) -> Key:
@@ -184,4 +166,4 @@ def _key(session: str, request: RequestId, principal: str | None) -> Key:
     """
     text = f"ks1/mailbox\0{session}\0{dumps(request)}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return Key(KIND, base64url(digest[:ID_BYTES]), principal)
+    return Key("mailbox", base64url(digest[:ID_BYTES]), principal)

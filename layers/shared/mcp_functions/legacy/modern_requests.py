@@ -51,14 +51,7 @@ def read_call(message: Mapping[str, Any]) -> Call:
 def modern_request(
     exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
 ) -> Request:
-    """Return the modern request for one round of a call.
-
-    Args:
-        exchange: the HTTP request of the client.
-        call: the call, with the state of its last round.
-        capabilities: the client's capabilities that the round may use.
-        answers: the answers to the questions of the last round, by key; None if it asked nothing.
-    """
+    """Return the modern request for one round of a call. The arguments are those of `runner.run_rounds`."""
     modern = exchange.deployment.modern
     message = _message(exchange, call, capabilities, answers)
     written_headers = _headers(message, modern.catalog, exchange.http.headers)

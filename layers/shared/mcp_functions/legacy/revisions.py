@@ -21,11 +21,7 @@ SERVED = (OLDEST, JUNE, LATEST)
 # 2025-11-25, basic/transports, "Protocol Version Header": "if the server does not receive an MCP-Protocol-Version
 # header … the server SHOULD assume protocol version 2025-03-26". 2024-11-05 lacks this transport, so a client that
 # names it is served as the first revision that has it.
-REVISION_OF_HEADER: dict[str | None, str] = {
-    None: OLDEST,
-    "2024-11-05": OLDEST,
-    **{served: served for served in SERVED},
-}
+REVISION_OF_HEADER: dict[str | None, str] = {None: OLDEST, "2024-11-05": OLDEST, **{each: each for each in SERVED}}
 
 # The revision that introduced each feature (the changelogs, "Key changes").
 INTRODUCED = {

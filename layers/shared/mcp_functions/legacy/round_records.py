@@ -2,9 +2,9 @@
 
 A round is one run of the call's handler, with the answers so far. Its outcome becomes a `CallRecord` in a phase:
 
-    the round asks             "asked": the first question goes to the client; its id holds the call and the others
-    the time was up            "working": a later request of the client runs the next round
-    the call has ended         "over": the response goes to the client
+    the round asks             ASKED: the first question goes to the client; its id holds the call and the others
+    the time was up            OUT_OF_TIME: a later request of the client runs the next round
+    the call has ended         OVER: the response goes to the client
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcp_functions.apps.unasked import describe_request
 from mcp_functions.legacy import final_messages, responses, translation
 from mcp_functions.legacy.call_ids import PendingQuestion
 from mcp_functions.legacy.errors import ResultLost
-from mcp_functions.legacy.mailbox import CallRecord
+from mcp_functions.legacy.mailbox import CallRecord, Phase
 from mcp_functions.legacy.obstacles import Obstacle
 from mcp_functions.legacy.runner import run_rounds
 from mcp_functions.protocol.errors import McpError, Misconfigured, StateTooLarge
@@ -38,17 +38,17 @@ class WaitingCall(NamedTuple):
     exchange: Exchange  # the HTTP request of the client
     mailbox: Mailbox  # keeps the record of the call
     stream: CallStream  # identifies the call
-    step: int  # the number of the last delivery to the client; 0 for none
+    step: int  # the last step of the call (`call_ids`); 0 for none
     call: Call  # the call, with the state of its last round
     unseen: Sequence[Mapping[str, Any]] = ()  # notifications that the client has not received
 
 
-def run_next_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, Any] | None) -> CallRecord | None:
-    """Run the next round of a call, store its record and return it; None if the record could not be stored.
+def run_next_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, Any] | None) -> CallRecord:
+    """Run the next round of a call, store its record and return it; return the claim if it could not be stored.
 
     Args:
         waiting: the call.
-        claim: the call's record in the phase "running", from `Mailbox.claim`: no other function runs this round.
+        claim: the call's record in the phase RUNNING, from `Mailbox.claim`: no other function runs this round.
         answers: the answers to the questions of the last round, by key; None if it asked nothing.
     """
     session = waiting.exchange.session
@@ -60,7 +60,7 @@ def run_next_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[s
     except McpError as error:
         # Nothing is stored. After `CallRecord.until`, the client's next poll gets OutcomeUnknown.
         observability.current().reason = error.reason
-    return None
+    return claim.record
 
 
 def _store_outcome(waiting: WaitingCall, claim: StoredRecord, outcome: Outcome) -> CallRecord:
@@ -82,7 +82,7 @@ def outcome_record(waiting: WaitingCall, outcome: Outcome) -> CallRecord:
     call = waiting.call._replace(state=outcome.state)
     unseen = (*waiting.unseen, *outcome.notifications)
     if outcome.needs_time:
-        return CallRecord(waiting.stream.nonce, waiting.step, "working", unseen, call)
+        return CallRecord(waiting.stream.nonce, waiting.step, Phase.OUT_OF_TIME, unseen, call)
     if outcome.questions:
         return question_record(waiting._replace(call=call, unseen=unseen), outcome.questions, answers={})
     last = final_messages.final_message(waiting.exchange, call, outcome)
@@ -121,12 +121,12 @@ def question_record(waiting: WaitingCall, questions: Mapping[str, Any], answers:
         obstacle = Obstacle.TOO_LARGE if isinstance(error, StateTooLarge) else Obstacle.NO_KEY
         return _not_asked_record(waiting, questions, obstacle)
     messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **requests[0]}]
-    return CallRecord(stream.nonce, step, "asked", messages, until=stream.ends)
+    return CallRecord(stream.nonce, step, Phase.ASKED, messages, until=stream.ends)
 
 
 def end_record(waiting: WaitingCall, messages: Sequence[Mapping[str, Any]]) -> CallRecord:
     """Return the record of a call that has ended; the last message is its response."""
-    return CallRecord(waiting.stream.nonce, waiting.step + 1, "over", messages)
+    return CallRecord(waiting.stream.nonce, waiting.step + 1, Phase.OVER, messages)
 
 
 def answer_deadline(exchange: Exchange) -> int:

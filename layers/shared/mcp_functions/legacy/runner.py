@@ -124,14 +124,12 @@ def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
     if response["statusCode"] in (401, 403):  # the access token is the problem
         return Outcome(error=ACCESS_DENIED_ERROR, refusal=response)
     try:
-        messages = [json.loads(text) for text in _message_texts(response["body"])]
-    except ValueError:
-        messages = []
-    last = messages[-1] if messages else None
+        *notifications, last = [json.loads(text) for text in _message_texts(response["body"])]
+    except ValueError:  # the body is not JSON, or a stream without a message
+        notifications, last = [], None
     if not isinstance(last, dict) or not (last.get("result") or last.get("error")):
-        # The body is empty or not JSON-RPC, or the stream ends with a notification.
         return Outcome(error=InternalError().to_json())
-    return Outcome(last.get("result", {}), last.get("error", {}), notifications=tuple(messages[:-1]))
+    return Outcome(last.get("result", {}), last.get("error", {}), tuple(notifications))
 
 
 def _message_texts(body: str) -> list[str]:

@@ -1,11 +1,11 @@
-"""Ids that hold data: a client of 2025 receives an id and returns it, so no server stores the data.
+"""Ids that hold data: a client receives an id and returns it, so no server stores the data.
 
     ids = SealedIds(seal_factory, b"ks1/event", max_age=1200, max_chars=4096)
     id_ = ids.write({"step": 1})
     ids.read(id_, caller_id)    {"step": 1}
 
-An id is sealed: encrypted and authenticated (envelope.md, section 14). The client can neither read nor change its data.
-The tokens of sessions are such ids too.
+An id is sealed: encrypted and authenticated, so the client can neither read nor change its data. The tokens of sessions
+are such ids too. The format: envelope.md, section 14.
 """
 
 from __future__ import annotations
@@ -64,5 +64,4 @@ class SealedIds:
         if not plaintext.startswith(self._prefix):
             raise InvalidRequestState(reason="label")
         document = plaintext.removeprefix(self._prefix).decode("utf-8", "surrogatepass")
-        data: dict[str, Any] = json.loads(document)
-        return data
+        return dict(json.loads(document))

@@ -59,7 +59,7 @@ class Session(NamedTuple):
 
     @property
     def capabilities_without_answer(self) -> dict[str, Any]:
-        """Those of the declared capabilities for which no server waits: the client sends another call, not an answer."""
+        """The declared capabilities for which no server waits: the client sends another call, not an answer."""
         return _expand_letters(letter for letter in self.declared if letter in WITHOUT_ANSWER)
 
 
@@ -87,17 +87,9 @@ class SessionTokens:
         return self._ids.write({"v": 1, **session._asdict()})  # the version of the format; `read` does not need it
 
     def read(self, token: str, principal: str | None, *, caller_id: str, now: float) -> Session:
-        """Return the session in a token.
+        """Return the session in a token; SessionNotFound if the token is invalid, expired or another caller's.
 
-        Args:
-            token: the token.
-            principal: digest of the caller, who must be the one that started the session.
-            caller_id: the name under which the caller's invalid tokens are counted.
-            now: the time, in unix seconds.
-
-        Raises:
-            SessionNotFound: the token is invalid or expired, or the session is another caller's.
-            TemporarilyUnavailable, Misconfigured: no key is available.
+        `principal` must be the caller that started the session. Invalid tokens are counted under `caller_id`.
         """
         try:
             data = self._ids.read(token, caller_id)
@@ -138,12 +130,9 @@ def _declared_letters(declared: object, revision: str) -> str:
     """Return the letters of those declared capabilities that the revision knows."""
     if not isinstance(declared, dict):
         return ""
-    letters = ""
-    for letter, capability in CAPABILITIES.items():
-        (name,) = capability_names(capability)  # for example "elicitation.form"
-        if revisions.supports(revision, name) and _declares(declared, name):
-            letters += letter
-    return letters
+    names = {letter: capability_names(CAPABILITIES[letter])[0] for letter in CAPABILITIES}  # as in "elicitation.form"
+    known = {letter: name for letter, name in names.items() if revisions.supports(revision, name)}
+    return "".join(letter for letter, name in known.items() if _declares(declared, name))
 
 
 def _declares(declared: Mapping[str, Any], name: str) -> bool:
