@@ -67,11 +67,11 @@ class CallIds:
 
     def __init__(self, seal_factory: SealFactory, settings: Settings) -> None:
         """Make the seals; no key is fetched yet."""
-        self.max_age = max_age = settings.question_seconds + FETCH_SECONDS
+        self.max_age = settings.question_seconds + FETCH_SECONDS
         # The answer comes back in a body with the question's id, so it needs a part of the room.
         max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))
-        self._events = SealedIds(seal_factory, b"ks1/event", max_age=max_age, max_chars=MAX_EVENT)
-        self._questions = SealedIds(seal_factory, b"ks1/question", max_age=max_age, max_chars=max_question)
+        self._events = SealedIds(seal_factory, b"ks1/event", max_age=self.max_age, max_chars=MAX_EVENT)
+        self._questions = SealedIds(seal_factory, b"ks1/question", max_age=self.max_age, max_chars=max_question)
 
     def write_event(self, position: StreamPosition) -> str:
         """Return the id of the event after which a client is at this position; the errors are those of `SealedIds`."""

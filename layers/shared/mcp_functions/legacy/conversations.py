@@ -107,7 +107,7 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
         return
     try:
         waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
-        _continue(waiting, question, stored, message)
+        _continue_call(waiting, question, stored, message)
     except Conflict:  # the same answer, sent twice at the same time, has continued the call
         notes.reason = "answered_before"
 
@@ -125,7 +125,7 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
             mailbox.delete(exchange.session.id, request, exchange.principal)
 
 
-def _continue(
+def _continue_call(
     waiting: WaitingCall, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
 ) -> None:
     """Continue a call with its answer; Conflict if another request has already continued it."""

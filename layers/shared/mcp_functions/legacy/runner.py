@@ -1,7 +1,7 @@
 """Sends the calls of legacy clients to the modern server, which speaks 2026-07-28.
 
     run_request   sends one request
-    run_rounds    sends one request after the other for a call that needs more time than a request has
+    run_rounds    sends further requests for a call that needs more time than one request has
 
 Each of these requests is a round of the call: it runs the call's handler, with the state of the last round.
 """
@@ -129,7 +129,7 @@ def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
         notifications, last = [], None
     if not isinstance(last, dict) or not (last.get("result") or last.get("error")):
         return Outcome(error=InternalError().to_json())
-    return Outcome(last.get("result", {}), last.get("error", {}), tuple(notifications))
+    return Outcome(last.get("result") or {}, last.get("error") or {}, tuple(notifications))
 
 
 def _message_texts(body: str) -> list[str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HEADER = "mcp-session-id"
 
-# The capabilities that a session can hold. In the token a letter stands for each, because a header must be short.
+# The capabilities that a session can hold. The token has a letter for each, because a header must be short.
 CAPABILITIES: dict[str, dict[str, Any]] = {
     "f": {"elicitation": {"form": {}}},
     "u": {"elicitation": {"url": {}}},

@@ -2,8 +2,8 @@
 
 The id holds the client's position in the call. The mailbox has the record of the call: its phase, and messages.
 
-    ASKED          the client gets the question; after that, polls until it has answered
-    RUNNING        it gets polls, until another function has ended the round
+    ASKED          the client gets the question, and then polls until it has answered
+    RUNNING        the client gets polls, until another function has ended the round
     OUT_OF_TIME    this request runs the next round, and the client gets its outcome
     OVER           the client gets the response
 
@@ -47,7 +47,7 @@ def resume(exchange: Exchange, mailbox: Mailbox, last_event_id: str) -> Events |
     if position.last:
         return None
     notes = observability.current()
-    notes.conclude("complete")  # also for an error of the call, which another request may have caused
+    notes.conclude("complete")  # the request has done its work, even if the call has failed
     try:
         stored = mailbox.find(position.stream)
     except TemporarilyUnavailable as error:
