@@ -301,12 +301,12 @@ def _add_options(
 def _import_needed(options: ServeOptions) -> None:
     """Import the modules that requests to these handlers will use, and prepare calls to AWS; no call is made."""
     modules: list[str] = []
-    if not all(handler.only_returns for handler in options.handlers):
+    if any(handler.needs_round for handler in options.handlers):
         modules += ["dispatch.conversations"]
     if options.needs_state:
         modules += ["dispatch.seal_factory", "seal.data_keys", "seal.envelope"]
     # A server of another library (`adopt`) reads the answers to its questions itself.
-    if any(handler.needs_state and not handler.is_adopted for handler in options.handlers):
+    if any(handler.needs_state and isinstance(handler, FunctionHandler) for handler in options.handlers):
         modules += ["schemas.annotations", "schemas.class_types"]
         if "pydantic" in sys.modules:  # the author may have a form that is a pydantic model
             modules += ["schemas.pydantic_types"]

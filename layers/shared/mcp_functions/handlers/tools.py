@@ -11,10 +11,10 @@ Each call is checked: its arguments by the `inputSchema`, and the value that the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import FunctionHandler, P, R, RepeatPolicy, TaskSupport, to_seconds
+from mcp_functions.handlers.base import FunctionHandler, P, R, to_seconds
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
-
+# What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
+RepeatPolicy: TypeAlias = Literal["replay", "reject"]
+# Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
+TaskSupport: TypeAlias = Literal["allowed", "required"]
 TASK_SUPPORT = (None, *get_args(TaskSupport))
 DAY_SECONDS = 24 * 3600
 
@@ -40,6 +43,7 @@ class Tool(FunctionHandler[P, R]):
     """A function that a model calls."""
 
     kind = "tool"
+    is_app_only = False  # whether only an app may call it, and not the model
 
     def __init__(  # noqa: PLR0913 - each is an option of `@tool`
         self,
@@ -115,6 +119,16 @@ class Tool(FunctionHandler[P, R]):
         """Write the schemas of the arguments and of the structured content."""
         output_schema = self._output.schema if self._output else None
         return {"inputSchema": self._arguments.schema, "outputSchema": output_schema}
+
+    def name_sets(self) -> list[str]:
+        """Return the sets of the catalog that are about the questions of tools, and about apps."""
+        is_in = {
+            "asks": self.needs_state,
+            "formless": self.needs_state and not self.may_show_form,
+            "relays": self.ask_in_words,
+            "apps": self.is_app_only,
+        }
+        return [name_set for name_set, holds in is_in.items() if holds]
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`.
