@@ -138,10 +138,7 @@ class ServeOptions(NamedTuple):
 
 def _make_endpoint(options: ServeOptions, function_name: str, now: Clock) -> Endpoint:
     """Make the endpoint of the Lambda function with this name."""
-    settings = Settings(os.environ)
-    factory = EndpointFactory(options, settings, function_name, now)
-    identity.warn_if_open(settings)  # writes a warning if anybody may call
-    return factory.make()
+    return EndpointFactory(options, Settings(os.environ), function_name, now).make()
 
 
 class EndpointFactory:
@@ -197,6 +194,7 @@ class EndpointFactory:
             dialects          translate messages that only proposals for the protocol have (MCP_DIALECTS)
         """
         settings = self._settings
+        identity.warn_if_open(settings)  # writes a warning if anybody may call
         tasks, worker = self._make_tasks() if self._options.has_tasks else (None, None)
         # The `Conversations` and the server for clients of 2025 are made when a request first needs them.
         make_conversations = partial(self._make_conversations, tasks)
@@ -233,14 +231,13 @@ class EndpointFactory:
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
 
         settings = self._settings
-        now = self._now
         # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
         name = f"{settings.stack}_{self._folder}{WORKER_SUFFIX}{settings.qualifier}"
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
-        tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=now)
+        tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=self._now)
         audit = self._options.audit
-        worker = Worker(tasks.tools, tasks.store, now=now, lease_seconds=settings.task_lease, audit=audit)
+        worker = Worker(tasks.tools, tasks.store, now=self._now, lease_seconds=settings.task_lease, audit=audit)
         return tasks, worker
 
     def _make_legacy_server(self, dispatcher: Dispatcher) -> LegacyServer:

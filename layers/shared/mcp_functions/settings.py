@@ -40,7 +40,6 @@ class Settings:
         self._read_storage(environ)
         self._read_callers(environ)
         self._read_access_tokens(environ)
-        self._read_sign_in_front(environ)
         self._read_limits(environ)
         self._read_other_protocols(environ)
         if self.takes_tokens:
@@ -82,9 +81,8 @@ class Settings:
         self.caller_key_arn = environ.get("MCP_LOG_CALLERS", "")
         self.stopped_callers = frozenset(read_list(environ, "MCP_STOPPED_CALLERS"))
         if self.stopped_callers and not self.caller_key_arn:
-            raise Misconfigured(
-                reason="MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
-            )
+            reason = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
+            raise Misconfigured(reason=reason)
 
     def _read_access_tokens(self, environ: Mapping[str, str]) -> None:
         """Read what an access token must contain, in the modes `jwt` and `oauth`."""
@@ -96,9 +94,8 @@ class Settings:
         self.scopes_supported = read_words(environ, "MCP_SCOPES_SUPPORTED")
         self.scope_hierarchy = _read_hierarchy(environ, "MCP_SCOPE_HIERARCHY")
 
-    def _read_sign_in_front(self, environ: Mapping[str, str]) -> None:
-        """Read about the sign-in front: in the mode `oauth`, this function is between clients and their provider."""
-        # By default, the front has the origin of the resource.
+        # In the mode `oauth`, the sign-in front, a function of this stack, is between clients and their provider.
+        # Its URL; by default, the front has the origin of the resource.
         self.oauth_url = environ.get("MCP_OAUTH_URL", "").rstrip("/")
         # The front's own id at the provider, which no other application uses.
         self.oauth_client_id = environ.get("MCP_OAUTH_CLIENT_ID", "")

@@ -36,14 +36,12 @@ RepeatPolicy: TypeAlias = Literal["replay", "reject"]
 # Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
 TaskSupport: TypeAlias = Literal["allowed", "required"]
 TASK_SUPPORT = (None, *get_args(TaskSupport))
-DAY_SECONDS = 24 * 3600
 
 
 class Tool(FunctionHandler[P, R]):
     """A function that a model calls."""
 
     kind = "tool"
-    is_app_only = False  # whether only an app may call it, and not the model
 
     def __init__(  # noqa: PLR0913 - each is an option of `@tool`
         self,
@@ -53,7 +51,7 @@ class Tool(FunctionHandler[P, R]):
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
         task: TaskSupport | Callable[..., TaskSupport | None] | None = None,
-        task_ttl: int | timedelta = DAY_SECONDS,
+        task_ttl: int | timedelta = 24 * 3600,
         single_use: RepeatPolicy | None = None,
         errors: Sequence[type[Exception]] = (),
         requires: Sequence[str] = (),
@@ -71,28 +69,27 @@ class Tool(FunctionHandler[P, R]):
         self.single_use = single_use
         self._check_single_use()
         self.errors = read_errors(errors)
+        self._is_app_only = bool(visibility) and "model" not in visibility
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
             from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self.is_app_only = bool(visibility) and "model" not in visibility
             self._meta = tool_options.add_app(self._meta, app, visibility)
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
             self._annotations = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
-        signature = self._signature
-        parameters = signature.client_parameters
+        parameters = self._signature.client_parameters
         self._arguments: Arguments | RawArguments
         if input_schema is None:
             self._arguments = read_arguments(parameters, camel_case=self.camel_case)
         else:
             self._arguments = read_raw_arguments(parameters, input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
-        self._returns_content_list = return_types.returns_content_list(signature.returns)
-        self._output = _read_output(output_schema, signature.returns)
+        self._returns_content_list = return_types.returns_content_list(self._signature.returns)
+        self._output = _read_output(output_schema, self._signature.returns)
 
     def _check_task(self) -> None:
         if not callable(self.task) and self.task not in TASK_SUPPORT:
@@ -126,7 +123,7 @@ class Tool(FunctionHandler[P, R]):
             "asks": self.needs_state,
             "formless": self.needs_state and not self.may_show_form,
             "relays": self.ask_in_words,
-            "apps": self.is_app_only,
+            "apps": self._is_app_only,
         }
         return [name_set for name_set, holds in is_in.items() if holds]
 
