@@ -50,8 +50,8 @@ class Handler(Generic[P, R]):
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
 
-    # A handler may need several rounds for one call.
-    needs_state = False  # whether it may
+    # About calls of several rounds:
+    needs_state = False  # whether a call may take more than one round
     answer_within: int  # seconds that the user has for one answer
     max_sheds: int  # how many rounds in a row may end because their time is up, and not with a question
 
@@ -83,7 +83,7 @@ class Handler(Generic[P, R]):
         return ()
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round, and return the result of its request; `round_` is None if it `needs_round` not.
+        """Run one round, and return the result of its request; `round_` is None if it needs none (`needs_round`).
 
         Raises:
             InputRequired: the round ends with a question. `dispatch` catches it, and writes the question as the result.
