@@ -5,12 +5,8 @@
 
     handler = serve(add)        # template.yaml: `Handler: app.handler`
 
-    1. When the author's module loads, `serve` imports the modules that requests will need. Lambda gives a full CPU
-       while a function starts.
-    2. At the first event, `EndpointFactory` makes the endpoint, which answers HTTP requests.
-
-A handler may ask its user in the middle of a call. The call then takes several requests, and the client carries a
-sealed (encrypted) state from each of them to the next. One request of a call is a round.
+When the author's module loads, `serve` imports the modules that requests will need, because Lambda gives a full CPU
+while a function starts. At the first event, `EndpointFactory` makes the endpoint, which answers HTTP requests.
 """
 
 from __future__ import annotations
@@ -45,6 +41,7 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.conversations import Conversations
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.hooks import Call
+    from mcp_functions.http.gateway import Clock
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
@@ -65,9 +62,12 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     instructions: str | None = None,
     server_info: ServerInfo | Model | None = None,
     around: Callable[[Call], AbstractContextManager[object]] | None = None,
-    now: Callable[[], float] = time.time,
+    now: Clock = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
+
+    A handler may ask its user in the middle of a call. The call then takes several requests, and the client carries a
+    sealed (encrypted) state from each of them to the next. One request of a call is a round.
 
     Args:
         handlers: what `@tool`, `@prompt` and `@resource` make; each with its own name.
@@ -79,7 +79,8 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         audit: a function that is called once in every round of a handler that may ask, before the response is sent. It
             gets the user, the questions and the answers. If it raises an exception, the round ends with an internal
             error.
-        errors: exceptions whose text the model may read, added to the `errors` of each tool; no subclasses of these.
+        errors: exceptions whose text the model may read, added to the `errors` of each tool. Subclasses are not
+            included.
         logger: writes the line of each request, with its fields as keys. It is a Logger of Powertools or of `logging`.
             Without it, the package's logger `mcp_functions` writes the line. During a request, API Gateway's request
             id is the correlation id of a Powertools Logger.
@@ -102,20 +103,12 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     if wrapping is not None and codec is not None:
         message = "serve() takes wrapping or codec: a codec wraps its own keys"
         raise TypeError(message)
-    served = _with_options(handlers, errors, around, about)
-    catalog.build(served)  # refuses two handlers with the same name now, and not at the first event
+    served = _add_options(handlers, errors, around, about)
+    catalog.build(served)  # a check: it refuses two handlers with the same name now, and not at the first event
     options = ServeOptions(handlers=served, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
     with GcPause():  # imports leave no garbage, and looking for it would take 4 ms of a cold start
         _import_needed(options)
-
-    def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
-        """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
-        settings = Settings(os.environ)
-        factory = EndpointFactory(options, settings, function_name, clock)
-        identity.warn_if_open(settings)  # writes a warning if anybody may call
-        return factory.make()
-
-    return LambdaFunction(make_endpoint, served, now=now, logger=logger)
+    return LambdaFunction(partial(_make_endpoint, options), served, now=now, logger=logger)
 
 
 class ServeOptions(NamedTuple):
@@ -143,13 +136,18 @@ class ServeOptions(NamedTuple):
         return any(handler.task for handler in self.handlers)
 
 
+def _make_endpoint(options: ServeOptions, function_name: str, now: Clock) -> Endpoint:
+    """Make the endpoint of the Lambda function with this name."""
+    return EndpointFactory(options, Settings(os.environ), function_name, now).make()
+
+
 class EndpointFactory:
     """Makes the endpoint of one Lambda function from the arguments of `serve` and the settings.
 
     A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs them.
     """
 
-    def __init__(self, options: ServeOptions, settings: Settings, function_name: str, now: Callable[[], float]) -> None:
+    def __init__(self, options: ServeOptions, settings: Settings, function_name: str, now: Clock) -> None:
         """Find out which function this is, and which keys and table it uses.
 
         Args:
@@ -180,11 +178,10 @@ class EndpointFactory:
         self._now = now
         self._has_keys = bool(options.codec or options.wrapping or self._settings.kms_keys)
         if options.needs_table and not (self._has_keys and settings.table):
-            reason = (
-                "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies,"
-                " which mcp-functions block --write NAME writes into template.yaml"
+            raise Misconfigured(
+                reason="MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their"
+                " policies, which mcp-functions block --write NAME writes into template.yaml"
             )
-            raise Misconfigured(reason)
 
     def make(self) -> Endpoint:
         """Make the endpoint, which checks each HTTP request before the dispatcher gets it.
@@ -197,6 +194,7 @@ class EndpointFactory:
             dialects          translate messages that only proposals for the protocol have (MCP_DIALECTS)
         """
         settings = self._settings
+        identity.warn_if_open(settings)  # writes a warning if anybody may call
         tasks, worker = self._make_tasks() if self._options.has_tasks else (None, None)
         # The `Conversations` and the server for clients of 2025 are made when a request first needs them.
         make_conversations = partial(self._make_conversations, tasks)
@@ -233,14 +231,13 @@ class EndpointFactory:
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
 
         settings = self._settings
-        now = self._now
         # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
         name = f"{settings.stack}_{self._folder}{WORKER_SUFFIX}{settings.qualifier}"
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
-        tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=now)
+        tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=self._now)
         audit = self._options.audit
-        worker = Worker(tasks.tools, tasks.store, now=now, lease_seconds=settings.task_lease, audit=audit)
+        worker = Worker(tasks.tools, tasks.store, now=self._now, lease_seconds=settings.task_lease, audit=audit)
         return tasks, worker
 
     def _make_legacy_server(self, dispatcher: Dispatcher) -> LegacyServer:
@@ -268,7 +265,7 @@ class EndpointFactory:
         return dialects.add_to_function(endpoint, context)
 
 
-def _with_options(
+def _add_options(
     handlers: tuple[Handler[..., Any], ...],
     errors: Sequence[type[Exception]],
     around: Callable[[Call], AbstractContextManager[object]] | None,
@@ -301,12 +298,12 @@ def _with_options(
 def _import_needed(options: ServeOptions) -> None:
     """Import the modules that requests to these handlers will use, and prepare calls to AWS; no call is made."""
     modules: list[str] = []
-    if not all(handler.only_returns for handler in options.handlers):
+    if any(handler.needs_round for handler in options.handlers):
         modules += ["dispatch.conversations"]
     if options.needs_state:
         modules += ["dispatch.seal_factory", "seal.data_keys", "seal.envelope"]
     # A server of another library (`adopt`) reads the answers to its questions itself.
-    if any(handler.needs_state and not handler.is_adopted for handler in options.handlers):
+    if any(handler.needs_state and isinstance(handler, FunctionHandler) for handler in options.handlers):
         modules += ["schemas.annotations", "schemas.class_types"]
         if "pydantic" in sys.modules:  # the author may have a form that is a pydantic model
             modules += ["schemas.pydantic_types"]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: tuple[AuthMode, ...] = get_args(AuthMode)
-TOKEN_CLAIMS: tuple[Literal["aud", "client_id"], ...] = ("aud", "client_id")
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -32,82 +31,116 @@ class Settings:
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Read the settings.
-
-        Args:
-            environ: the environment, as `os.environ`.
+        """Read the settings from an environment, as `os.environ`.
 
         Raises:
             Misconfigured: a variable is missing or invalid.
         """
-        # The deployment
-        self.stack = environ.get("MCP_STACK", "")  # the name of the CloudFormation stack
+        self._read_deployment(environ)
+        self._read_storage(environ)
+        self._read_callers(environ)
+        self._read_access_tokens(environ)
+        self._read_limits(environ)
+        self._read_other_protocols(environ)
+        if self.takes_tokens:
+            self._check_tokens()
+
+    def _read_deployment(self, environ: Mapping[str, str]) -> None:
+        """Read the names of the CloudFormation stack and of the server."""
+        self.stack = environ.get("MCP_STACK", "")
         if not self.stack:
             raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
-        self.qualifier = environ.get("MCP_QUALIFIER", "")  # of the functions behind the endpoint, as in ":live"
-        self.stage = environ.get("MCP_STAGE", "prod")  # states and data keys of another stage do not open
+        # A state of one stage, "test" for example, does not open in another. Nor do data keys.
+        self.stage = environ.get("MCP_STAGE", "prod")
+        # The version or alias of the functions that the endpoint calls, as in ":live".
+        self.qualifier = environ.get("MCP_QUALIFIER", "")
+        # The folders of functions that refuse every request.
+        self.stopped_functions = frozenset(read_list(environ, "MCP_STOPPED_FUNCTIONS"))
         self.server_name = environ.get("MCP_SERVER_NAME", self.stack)
         self.server_version = environ.get("MCP_SERVER_VERSION", "0")
         self.is_sam_local = bool(environ.get("AWS_SAM_LOCAL"))
 
-        # Sealed (encrypted) states, and what is stored
-        self.kms_keys = read_list(environ, "MCP_KMS_KEYS")  # ARNs; the first key seals, each of them opens
+    def _read_storage(self, environ: Mapping[str, str]) -> None:
+        """Read what the functions need for sealed (encrypted) states, and for stored items."""
+        # The ARNs of KMS keys. The first one seals, and each of them opens.
+        self.kms_keys = read_list(environ, "MCP_KMS_KEYS")
         # A new generation makes all older states invalid, because each data key is bound to it.
         self.generation = environ.get("MCP_GENERATION", "1")
-        # A sealed state goes to the client and back in each request of a call. The seal refuses a length of 0.
+        # A sealed state goes to the client and back in each request of a call.
         self.max_state_chars = read_number(environ, "MCP_MAX_STATE_CHARS", 24 * 1024)
-        self.table = environ.get("MCP_TABLE", "")  # the DynamoDB table
-        self.blobs = environ.get("MCP_BLOBS", "")  # the S3 bucket for values that are larger than an item of the table
+        # The DynamoDB table, and the S3 bucket for values that are too large for an item of the table.
+        self.table = environ.get("MCP_TABLE", "")
+        self.blobs = environ.get("MCP_BLOBS", "")
 
-        # Callers
+    def _read_callers(self, environ: Mapping[str, str]) -> None:
+        """Read who may call."""
         self.auth_mode = read_choice(environ, "MCP_AUTH_MODE", AUTH_MODES, "iam")
-        self.caller_key_arn = environ.get("MCP_LOG_CALLERS", "")  # the HMAC key for pseudonyms of callers in the log
-        self.stopped_callers = read_set(environ, "MCP_STOPPED_CALLERS")  # the pseudonyms of callers that are refused
+        # The origins of the web pages that may call (CORS).
+        self.allowed_origins = frozenset(read_list(environ, "MCP_ALLOWED_ORIGINS"))
+        # The HMAC key that makes pseudonyms of callers for the log, and the pseudonyms of callers that are refused.
+        self.caller_key_arn = environ.get("MCP_LOG_CALLERS", "")
+        self.stopped_callers = frozenset(read_list(environ, "MCP_STOPPED_CALLERS"))
         if self.stopped_callers and not self.caller_key_arn:
             reason = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
-            raise Misconfigured(reason)
-        self.stopped_functions = read_set(environ, "MCP_STOPPED_FUNCTIONS")  # folders; they refuse every request
-        self.allowed_origins = read_set(environ, "MCP_ALLOWED_ORIGINS")  # of the web pages that may call (CORS)
+            raise Misconfigured(reason=reason)
 
-        # Access tokens, in the modes `jwt` and `oauth`
-        if self.takes_tokens:
-            _check_tokens(environ, self.auth_mode)
+    def _read_access_tokens(self, environ: Mapping[str, str]) -> None:
+        """Read what an access token must contain, in the modes `jwt` and `oauth`."""
         self.jwt_issuer = environ.get("MCP_JWT_ISSUER", "")
         self.jwt_audiences = read_list(environ, "MCP_JWT_AUDIENCE")
         # The URL that clients connect to; by default, the domain of each request, and the path /mcp.
         self.resource_url = environ.get("MCP_RESOURCE_URL", "")
-        self.scopes_supported = read_words(environ, "MCP_SCOPES_SUPPORTED")  # the scopes that the metadata lists
-        self.scope_hierarchy = _read_hierarchy(environ, "MCP_SCOPE_HIERARCHY")  # which scopes include others
+        # The scopes that the OAuth metadata lists, and which of them include others.
+        self.scopes_supported = read_words(environ, "MCP_SCOPES_SUPPORTED")
+        self.scope_hierarchy = _read_hierarchy(environ, "MCP_SCOPE_HIERARCHY")
 
         # In the mode `oauth`, the sign-in front, a function of this stack, is between clients and their provider.
-        self.oauth_url = environ.get("MCP_OAUTH_URL", "").rstrip("/")  # the front; by default, the resource's origin
-        # The sign-in front's own id at the provider, which no other application uses.
+        # Its URL; by default, the front has the origin of the resource.
+        self.oauth_url = environ.get("MCP_OAUTH_URL", "").rstrip("/")
+        # The front's own id at the provider, which no other application uses.
         self.oauth_client_id = environ.get("MCP_OAUTH_CLIENT_ID", "")
         # The claim that binds an access token to this server.
-        self.oauth_binding = read_choice(environ, "MCP_OAUTH_BINDING", TOKEN_CLAIMS, "aud")
+        self.oauth_binding: Literal["aud", "client_id"]
+        self.oauth_binding = read_choice(environ, "MCP_OAUTH_BINDING", ("aud", "client_id"), "aud")
         # The text that the provider writes before each scope of this server.
         self.oauth_scope_prefix = environ.get("MCP_OAUTH_SCOPE_PREFIX", "")
 
-        # Requests and lists
+    def _read_limits(self, environ: Mapping[str, str]) -> None:
+        """Read the limits of requests, lists and tasks."""
         # A request's size before it is parsed. Lambda's own limit for an event is 6 MB.
         self.max_body_bytes = read_number(environ, "MCP_MAX_BODY_BYTES", 4 * 1024 * 1024, at_least=1)
-        self.list_ttl_ms = read_number(environ, "MCP_LIST_TTL_MS", 60_000)  # how long clients may cache a list
-        self.page_size = read_number(environ, "MCP_PAGE_SIZE", 100, at_least=1)  # entries in one page of a list
-
-        # Tasks
-        self.max_open_tasks = read_number(environ, "MCP_MAX_OPEN_TASKS", 100)  # of one caller
+        # How long clients may cache a list, and how many entries one page of it has.
+        self.list_ttl_ms = read_number(environ, "MCP_LIST_TTL_MS", 60_000)
+        self.page_size = read_number(environ, "MCP_PAGE_SIZE", 100, at_least=1)
+        # How many tasks of one caller may be open, and how long a task is kept.
+        self.max_open_tasks = read_number(environ, "MCP_MAX_OPEN_TASKS", 100)
         self.max_task_ttl = read_number(environ, "MCP_MAX_TASK_TTL_SECONDS", 7 * 24 * 3600, at_least=1)
-        # The time without a sign of life after which another worker continues the task.
+        # The time without a sign of life after which another worker continues a task.
         self.task_lease = read_number(environ, "MCP_TASK_LEASE_SECONDS", 30, at_least=1)
 
-        # Other protocols
-        self.dialects = read_list(environ, "MCP_DIALECTS")  # proposals for MCP that clients may use with this server
-        self.earlier_revisions = read_switch(environ, "MCP_EARLIER_REVISIONS")  # whether clients of 2025 are answered
+    def _read_other_protocols(self, environ: Mapping[str, str]) -> None:
+        """Read which clients of other protocols are answered."""
+        # Proposals for MCP that clients may use with this server.
+        self.dialects = read_list(environ, "MCP_DIALECTS")
+        # Whether clients of 2025 are answered, and how long one of their sessions lasts.
+        self.earlier_revisions = read_switch(environ, "MCP_EARLIER_REVISIONS")
         self.session_seconds = read_number(environ, "MCP_SESSION_SECONDS", 24 * 3600, at_least=1)
         # How long the user of such a client may take to answer a question.
         self.question_seconds = read_number(environ, "MCP_QUESTION_SECONDS", 900, at_least=1)
         # A client of 2025 is asked only if it speaks this revision or a later one.
         self.questions_since = _read_revision(environ, "MCP_QUESTIONS_SINCE", "2025-11-25")
+
+    def _check_tokens(self) -> None:
+        """Check that a token for another server is refused, and that URLs are written as clients compare them."""
+        required = {"MCP_JWT_ISSUER": self.jwt_issuer.strip(", "), "MCP_JWT_AUDIENCE": self.jwt_audiences}
+        if self.auth_mode == "oauth":
+            required["MCP_OAUTH_CLIENT_ID"] = self.oauth_client_id.strip(", ")
+        for name, value in required.items():
+            if not value:
+                reason = f"AuthMode is {self.auth_mode}, but {name} is not set: a token could be for anybody"
+                raise Misconfigured(reason=reason)
+        _check_url("MCP_RESOURCE_URL", self.resource_url, "the URL that clients connect to")
+        _check_url("MCP_OAUTH_URL", self.oauth_url, "the URL of the sign-in front")
 
     @property
     def takes_tokens(self) -> bool:
@@ -129,11 +162,6 @@ def read_list(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
     """Read a list with commas between its items."""
     stripped = [item.strip() for item in environ.get(name, "").split(",")]
     return tuple(item for item in stripped if item)
-
-
-def read_set(environ: Mapping[str, str], name: str) -> frozenset[str]:
-    """Read a list with commas between its items, whose order does not matter."""
-    return frozenset(read_list(environ, name))
 
 
 def read_words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
@@ -178,29 +206,16 @@ def _read_hierarchy(environ: Mapping[str, str], name: str) -> Hierarchy:
         return scopes.read_hierarchy(environ.get(name, ""))
     except ValueError as error:
         reason = f"{name} holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
-        raise Misconfigured(reason) from None  # the reason repeats the text of the ValueError
+        raise Misconfigured(reason=reason) from None  # the reason repeats the text of the ValueError
 
 
-def _check_tokens(environ: Mapping[str, str], auth_mode: str) -> None:
-    """Check that a token for another server is refused, and that URLs are written as clients compare them."""
-    required = ["MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE"]
-    if auth_mode == "oauth":
-        required += ["MCP_OAUTH_CLIENT_ID"]
-    for name in required:
-        if not environ.get(name, "").strip(", "):
-            raise Misconfigured(reason=f"AuthMode is {auth_mode}, but {name} is not set: a token could be for anybody")
-    _check_url(environ, "MCP_RESOURCE_URL", "the URL that clients connect to")
-    _check_url(environ, "MCP_OAUTH_URL", "the URL of the sign-in front")
-
-
-def _check_url(environ: Mapping[str, str], name: str, meaning: str) -> None:
-    """Check a URL, which is "https" and has no fragment (RFC 9728, section 1.2)."""
+def _check_url(name: str, url: str, meaning: str) -> None:
+    """Check the URL in a variable, which is "https" and has no fragment (RFC 9728, section 1.2)."""
     pattern = (
         r"(https://[a-z0-9.-]+"  # the host in lower case, because clients compare the text of URLs
         r"|http://(localhost|127\.0\.0\.1))"  # without TLS only on this machine
         r"(:\d+)?"  # the port
         r"(/[^\s?#\"]*)?"  # the path, without a query
     )
-    url = environ.get(name, "")
     if url and not re.fullmatch(pattern, url):
         raise Misconfigured(reason=f"{name} must be {meaning}: https, its host in lower case, no query")

@@ -30,7 +30,6 @@ class AdoptedHandler(Handler[..., Any]):
     method: ClassVar[str]  # the method of the requests that call the handler
     key_field: ClassVar[str] = "name"  # the member of the entry by which requests name the handler
     ref: ClassVar[str] = ""  # how `completion/complete` refers to this kind; "" for tools, which have no completions
-    is_adopted = True
     needs_state = True
 
     replays = False  # whether it may ask in the middle of its work, and then runs again from its first line
@@ -63,7 +62,7 @@ class AdoptedHandler(Handler[..., Any]):
             InputRequired: the round ends with a question.
             AdoptedError: the server answered with a JSON-RPC error.
         """
-        if round_ is None:  # `only_returns` is False, so dispatch always makes a round
+        if round_ is None:  # dispatch makes a round for each handler that `needs_round`
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
         try:

@@ -99,7 +99,7 @@ class Dispatcher:
         if companion:
             return self._conversations().run_companion(request, handler, companion)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
-        if handler.only_returns and "requestState" not in request.params:
+        if not handler.needs_round and "requestState" not in request.params:
             return Result(_run_alone(request, handler))
         return self._conversations().run_round(request, handler)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from mcp_functions.handlers.hooks import Call
+    from mcp_functions.handlers.tools import RepeatPolicy, TaskSupport
     from mcp_functions.protocol.header_parameters import HeaderParameter
     from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
@@ -36,52 +37,37 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
-RepeatPolicy: TypeAlias = Literal["replay", "reject"]
-# Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
-TaskSupport: TypeAlias = Literal["allowed", "required"]
-
-# server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
-NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-
 
 class Handler(Generic[P, R]):
-    """A tool, a prompt or a resource: a function of the author, or a part of another library's server (`adopt`).
-
-    Its attributes are what the rest of the toolkit must know of it.
-    """
+    """A tool, a prompt or a resource: a function of the author, or a part of another library's server (`adopt`)."""
 
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
     key: str  # what a request names it by: its name, its URI or its URI template
-
     scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all of them
     camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
-    header_arguments: Mapping[str, HeaderParameter] = {}  # its arguments that `Mcp-Param-*` headers repeat, by header
-    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text the model reads; no subclasses of these
+    server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
+    has_completers = False  # whether it completes arguments while a user types them
+    logs = False  # whether it can send log messages to the client
 
+    # About calls of several rounds:
     needs_state = False  # whether a call may take more than one round
     answer_within: int  # seconds that the user has for one answer
     max_sheds: int  # how many rounds in a row may end because their time is up, and not with a question
-    single_use: RepeatPolicy | None = None  # None: a round runs again if its request comes again
+
+    # Only tools have these options.
+    header_arguments: Mapping[str, HeaderParameter] = {}  # the arguments that `Mcp-Param-*` headers repeat, by header
+    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text the model reads; no subclasses of these
+    single_use: RepeatPolicy | None = None  # what a repeated request gets; None if it runs the round again
     task: TaskSupport | Callable[..., TaskSupport | None] | None = None  # whether a call may or must become a task
-
-    # How its questions reach the user of a client that cannot show them:
-    may_show_form = False  # whether an app (MCP Apps) may show them as a form
-    ask_in_words: Sequence[str] = ()  # the keys of those that the model may ask in the chat
-    requires: Sequence[str] = ()  # a client without one of these capabilities gets error -32021 instead
-
-    # What the list of its kind, and `server/discover`, say of it:
-    has_completers = False  # whether it completes arguments while a user types them
-    logs = False  # whether it can send log messages to the client
-    is_app_only = False  # whether only an app may call it, and not the model
-    is_adopted = False  # whether another library's server answers its requests
-    server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
+    may_show_form = False  # whether an app (MCP Apps) may show the questions as a form
+    ask_in_words: Sequence[str] = ()  # the keys of the questions that the model may ask in the chat
+    requires: Sequence[str] = ()  # the call of a client without these capabilities ends with error -32021
 
     @property
-    def only_returns(self) -> bool:
-        """Whether every call is one request, which needs no `Round` object."""
-        return False
+    def needs_round(self) -> bool:
+        """Whether a call needs a `Round`. A function that only takes arguments and returns a value does not."""
+        return True
 
     @property
     def needs_table(self) -> bool:
@@ -92,8 +78,12 @@ class Handler(Generic[P, R]):
         """Write its entry in the list of its kind."""
         raise NotImplementedError
 
+    def name_sets(self) -> Collection[str]:
+        """Return those sets of the catalog that its name is in: see `catalog.NAME_SETS`."""
+        return ()
+
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round, and return the result of its request; `round_` is None if the handler `only_returns`.
+        """Run one round, and return the result of its request; `round_` is None if it needs none (`needs_round`).
 
         Raises:
             InputRequired: the round ends with a question. `dispatch` catches it, and writes the question as the result.
@@ -174,7 +164,8 @@ class FunctionHandler(Handler[P, R]):
             self.logs = injection.logs
 
     def _check_options(self, scopes: object) -> None:
-        if not NAME.fullmatch(self.name):
+        # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
+        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
         if not isinstance(self.title, str | None) or not isinstance(self.description, str | None):
@@ -204,9 +195,9 @@ class FunctionHandler(Handler[P, R]):
         return self.function(*args, **kwargs)
 
     @property
-    def only_returns(self) -> bool:
-        """Whether the function has no parameters after `*`, no tasks and no hook: then nothing needs a round."""
-        return self._signature.injection is None and self.task is None and self.around is None
+    def needs_round(self) -> bool:
+        """Whether the function has parameters after `*`, tasks or a hook."""
+        return any((self._signature.injection, self.task, self.around))
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
@@ -234,7 +225,7 @@ class FunctionHandler(Handler[P, R]):
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
         """
         arguments = self.bind(params)
-        if self.around and round_:  # with a hook there is always a round, because `only_returns` is False
+        if self.around and round_:  # with a hook there is always a round: see `needs_round`
             from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
 
             value = hooks.run_inside(self, arguments, round_)

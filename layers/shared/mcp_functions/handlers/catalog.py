@@ -3,16 +3,15 @@
     {
       "tools": [{"name": "book", "inputSchema": …}],       # the entries of `tools/list`
       "prompts": […],                                      # and of the other lists, "resources", "resourceTemplates"
-      "functions": {"tools": {"book": "booking"}, …},      # list -> name or URI -> folder of the Lambda function
+      "functions": {"tools": {"book": "booking"}, …},      # the folder of the Lambda function, for each name or URI
       "completions": false, "logging": false,              # whether any handler has the capability
-      "servers": [{"instructions": "…"}],                  # the descriptions that functions give of the server
+      "servers": [{"instructions": "…"}],                  # what the functions say about the server
       "scopes": ["work:write"], …                          # sets of names: see NAME_SETS
     }
 
-The front door, which is the endpoint of the whole server, reads catalog.json. A function builds the catalog of
-the handlers that it serves. `lists` answers list requests from it, and `lookup` finds the handler that a request names.
-
-A handler is a tool, a prompt or a resource. An adopted handler belongs to a server of another library (`adopt`).
+A handler is a tool, a prompt or a resource. `lookup` finds the handler that a request names, and `lists` answers list
+requests. The front door, which is the endpoint of the whole server, reads catalog.json. Every other function builds the
+catalog of its own handlers.
 """
 
 from __future__ import annotations
@@ -35,49 +34,43 @@ LISTS_BY_KIND = {
 }
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
 FEATURES = ("completions", "logging")
-# A catalog leaves out a set without names.
+# The sets of names. A catalog leaves out a set without names.
 NAME_SETS = (
     "scopes",  # the OAuth scopes that handlers require
     "tasks",  # the functions whose calls may become tasks
     "asks",  # the tools that may ask their user
-    "formless",  # the tools in "asks" whose questions no app (MCP Apps) may show
-    "relays",  # the tools whose author lets the model pass on the user's answers
+    "formless",  # those of them whose questions are not shown as a form of an app (MCP Apps)
+    "relays",  # those of them that let the model pass on the user's answers
     "apps",  # the tools that only an app may call
 )
 
 
-def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, Any]:
-    """Describe the handlers of one function; `function` is the name of its folder."""
-    return merge(_describe(handler, function) for handler in handlers)
+def build(handlers: Iterable[Handler[..., Any]], folder: str = "") -> dict[str, Any]:
+    """Describe the handlers of one function; `folder` is the function's."""
+    return merge(_describe(handler, folder) for handler in handlers)
 
 
-def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
+def _describe(handler: Handler[..., Any], folder: str) -> dict[str, Any]:
     """Write the catalog of one handler."""
     entry = handler.describe()
     list_name = LISTS_BY_KIND[handler.kind]
-    described = {
+    return {
         list_name: [entry] if entry else [],
-        "functions": {list_name: {handler.key: function}},
+        "functions": {list_name: {handler.key: folder}},
         "completions": handler.has_completers,
         "logging": handler.logs,
         "servers": [handler.server_description] if handler.server_description else [],
         "scopes": handler.scopes,
-        "tasks": [function] if handler.task else [],
+        "tasks": [folder] if handler.task else [],
+        **{name_set: [handler.name] for name_set in handler.name_sets()},
     }
-    if handler.kind == "tool" and not handler.is_adopted:  # an adopted server asks its user itself
-        names = [handler.name]
-        described["asks"] = names if handler.needs_state else []
-        described["formless"] = names if handler.needs_state and not handler.may_show_form else []
-        described["relays"] = names if handler.ask_in_words else []
-        described["apps"] = names if handler.is_app_only else []
-    return described
 
 
 def merge(catalogs: Iterable[Catalog]) -> dict[str, Any]:
     """Combine several catalogs into one.
 
     Raises:
-        ValueError: two handlers have the same name, or a tool has a name that the toolkit needs for itself.
+        ValueError: two handlers have the same name, or a tool has the name of another tool's companion.
     """
     parts = list(catalogs)
     servers = []
@@ -102,28 +95,27 @@ def _join(parts: Iterable[Catalog], member: str) -> list[Any]:
     return [item for part in parts for item in part.get(member, ())]
 
 
-# In "functions", this key is for all names that are in no list: an adopted server may serve some.
+# In "functions", this key is for names that are in no list. A server of another library (`adopt`) may serve some.
 UNLISTED_KEY = "*"
 
 
 def _merge_functions(list_name: str, parts: Iterable[Catalog]) -> dict[str, str]:
-    """Return the function of each name of a list. A name in two functions is a ValueError that names both."""
-    functions: dict[str, str] = {}
-    of_unlisted = []  # the functions that serve names which are in no list
+    """Return the folder of each name of a list. A name in two functions is a ValueError that names both."""
+    folders: dict[str, str] = {}
+    folders_of_unlisted = []
     for part in parts:
-        for key, function in part["functions"].get(list_name, {}).items():
+        for key, folder in part["functions"].get(list_name, {}).items():
             if key == UNLISTED_KEY:
-                of_unlisted.append(function)
-            elif key in functions:
-                first = functions[key]
-                where = f", in {first} and in {function}" if first != function else ""
+                folders_of_unlisted.append(folder)
+            elif key in folders:
+                where = f", in {folders[key]} and in {folder}" if folders[key] != folder else ""
                 message = f"two {list_name} named {key!r}{where}: names are unique"
                 raise ValueError(message)
             else:
-                functions[key] = function
-    if len(of_unlisted) == 1:  # with two functions, no rule would tell which one serves an unlisted name
-        functions[UNLISTED_KEY] = of_unlisted[0]
-    return dict(sorted(functions.items()))
+                folders[key] = folder
+    if len(folders_of_unlisted) == 1:  # with two functions, no rule would tell which one serves an unlisted name
+        folders[UNLISTED_KEY] = folders_of_unlisted[0]
+    return dict(sorted(folders.items()))
 
 
 def _sort(entries: list[dict[str, Any]], list_name: str, servers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

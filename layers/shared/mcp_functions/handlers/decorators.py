@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import TypedDict, Unpack
 
-    from mcp_functions.handlers.base import RepeatPolicy, TaskSupport
     from mcp_functions.handlers.prompts import Prompt
     from mcp_functions.handlers.resources import CacheScope, Resource
-    from mcp_functions.handlers.tools import Tool
+    from mcp_functions.handlers.tools import RepeatPolicy, TaskSupport, Tool
     from mcp_functions.protocol.wire_types import Annotations, Icon, Model, ToolAnnotations
 
     # The types of the options, for type checkers. The constructors of the handlers list the same options with their

@@ -17,6 +17,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.handlers.base import FunctionHandler
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.capabilities import Caller
@@ -25,7 +26,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.handlers.base import FunctionHandler, Handler
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.rounds.round import Round
 
 
@@ -52,7 +53,7 @@ def check(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
     if not callable(around):
         message = "around is a function that takes a Call and returns a context manager"
         raise TypeError(message)
-    if any(handler.is_adopted for handler in handlers):
+    if any(not isinstance(handler, FunctionHandler) for handler in handlers):
         message = "around is for @tool, @prompt and @resource: an adopted server has the middleware of its library"
         raise TypeError(message)
 

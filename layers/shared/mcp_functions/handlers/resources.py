@@ -13,7 +13,7 @@ reads "notes://monday" gets the result of `note("monday")`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.completions import CompletableHandler
@@ -39,7 +39,7 @@ URI_OR_TEMPLATE = re.compile(f"{SCHEME}:{AFTER_SCHEME}")
 class Resource(CompletableHandler[P, R]):
     """A function that reads one resource, or many if its URI is a template."""
 
-    keeps_names = True  # the arguments are the variables of the URI
+    keeps_names = True  # `camel_case` does not rename the variables, which the author wrote in the URI
 
     def __init__(  # noqa: PLR0913 - each is an option of `@resource`
         self,
@@ -60,8 +60,7 @@ class Resource(CompletableHandler[P, R]):
         """
         _check_options(uri, size, ttl_ms, cache_scope)
         super().__init__(function, **options)
-        self.uri = uri
-        self.key = uri
+        self.uri = self.key = uri
         self.mime_type = mime_type
         self._size = size
         if annotations is not None:
@@ -80,8 +79,9 @@ class Resource(CompletableHandler[P, R]):
     def describe_kind(self) -> dict[str, Any]:
         """Write the URI, and what a client may know of the contents."""
         # A ResourceTemplate of the specification has no `size`.
-        own = {"uri": self.uri, "size": self._size} if self.kind == "resource" else {"uriTemplate": self.uri}
-        return {**own, "mimeType": self.mime_type}
+        if self.kind == "resource_template":
+            return {"uriTemplate": self.uri, "mimeType": self.mime_type}
+        return {"uri": self.uri, "size": self._size, "mimeType": self.mime_type}
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`, which `lookup` has matched before."""
@@ -103,6 +103,6 @@ def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: obje
     if size is not None and size < 0:
         message = "size is a number of bytes, 0 or more"
         raise TypeError(message)
-    if cache_scope not in ("public", "private"):
+    if cache_scope not in get_args(CacheScope):
         message = 'cache_scope is "public" or "private"'
         raise TypeError(message)

@@ -38,7 +38,7 @@ def run_round(
     Args:
         handler: runs the author's function.
         params: the params of the request.
-        round_: the round; None if every call of the handler is one request (`only_returns`).
+        round_: the round; None if no call of the handler needs one (`needs_round`).
         call: takes the place of `handler.call`, for a call that may become a task.
 
     Raises:

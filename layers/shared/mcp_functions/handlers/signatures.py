@@ -56,11 +56,11 @@ def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Read the annotation of each parameter, and of the result as "return"."""
     hints: dict[str, Any] = {}
     for name, annotation in function.__annotations__.items():
-        # `get_type_hints(function)` would not say which annotation is wrong. So it reads an object with one annotation,
-        # and finds the names in the annotation in the module of `__wrapped__`.
-        one = SimpleNamespace(__annotations__={name: annotation}, __wrapped__=function)
+        # An error of `get_type_hints(function)` would not say which annotation is wrong. So each call gets an object
+        # with one annotation. `__wrapped__` leads to the function's module, where the annotation's names are looked up.
+        holder = SimpleNamespace(__annotations__={name: annotation}, __wrapped__=function)
         try:
-            hints |= get_type_hints(one, include_extras=True)
+            hints |= get_type_hints(holder, include_extras=True)
         except (NameError, TypeError, SyntaxError, AttributeError) as error:  # an annotation may be any expression
             subject = "the result" if name == "return" else f"parameter {name!r}"
             message = f"{subject}: {error}"
@@ -73,7 +73,7 @@ def _read_client_parameter(parameter: Parameter, hints: Mapping[str, Any]) -> Pa
     name = parameter.name
     if name not in hints:  # `schemas.arguments` refuses it, unless the author wrote a JSON Schema (`input_schema`)
         return parameter
-    _refuse_after_star(name, hints[name])
+    _check_is_before_star(name, hints[name])
     try:
         return read_parameter(parameter._replace(annotation=hints[name]))
     except (TypeError, ValueError) as error:
@@ -81,16 +81,13 @@ def _read_client_parameter(parameter: Parameter, hints: Mapping[str, Any]) -> Pa
         raise TypeError(message) from error
 
 
-def _refuse_after_star(name: str, hint: object) -> None:
-    """Refuse a parameter before `*` whose value the toolkit makes, as in `(elicit: Elicit)`, with a TypeError."""
+def _check_is_before_star(name: str, hint: object) -> None:
+    """Check that the client sends a parameter. A TypeError refuses `(elicit: Elicit)`, which belongs after `*`."""
     for part in (hint, get_origin(hint), *get_args(hint)):
-        noun = getattr(part, "__after_star__", None)  # see `rounds.capabilities`
+        noun = getattr(part, "__after_star__", None)  # "a capability", for example: see `rounds.capabilities`
         if isinstance(noun, str):
             message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
             raise TypeError(message)
-
-
-VARIADIC = 0x04 | 0x08  # the flags of *args and of **kwargs in `co_flags`
 
 
 def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
@@ -99,9 +96,10 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], lis
     A plain function is read without `inspect`, whose import takes a fifth of a cold start (6 to 10 ms).
     """
     code = function.__code__
+    variadic = 0x04 | 0x08  # inspect.CO_VARARGS and CO_VARKEYWORDS, for *args and **kwargs
     # A decorator may give a function another signature than its code has. It then sets one of these attributes.
     is_decorated = hasattr(function, "__wrapped__") or hasattr(function, "__signature__")
-    if is_decorated or code.co_flags & VARIADIC or code.co_posonlyargcount:
+    if is_decorated or code.co_flags & variadic or code.co_posonlyargcount:
         return _list_with_inspect(function)
     end = code.co_argcount + code.co_kwonlyargcount  # the names of local variables follow
     before_star = code.co_varnames[: code.co_argcount]

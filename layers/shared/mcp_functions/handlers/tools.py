@@ -11,10 +11,10 @@ Each call is checked: its arguments by the `inputSchema`, and the value that the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import FunctionHandler, P, R, RepeatPolicy, TaskSupport, to_seconds
+from mcp_functions.handlers.base import FunctionHandler, P, R, to_seconds
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
-
+# What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
+RepeatPolicy: TypeAlias = Literal["replay", "reject"]
+# Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
+TaskSupport: TypeAlias = Literal["allowed", "required"]
 TASK_SUPPORT = (None, *get_args(TaskSupport))
-DAY_SECONDS = 24 * 3600
 
 
 class Tool(FunctionHandler[P, R]):
@@ -49,7 +51,7 @@ class Tool(FunctionHandler[P, R]):
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = None,
         task: TaskSupport | Callable[..., TaskSupport | None] | None = None,
-        task_ttl: int | timedelta = DAY_SECONDS,
+        task_ttl: int | timedelta = 24 * 3600,
         single_use: RepeatPolicy | None = None,
         errors: Sequence[type[Exception]] = (),
         requires: Sequence[str] = (),
@@ -67,28 +69,27 @@ class Tool(FunctionHandler[P, R]):
         self.single_use = single_use
         self._check_single_use()
         self.errors = read_errors(errors)
+        self._is_app_only = bool(visibility) and "model" not in visibility
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
             from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self.is_app_only = bool(visibility) and "model" not in visibility
             self._meta = tool_options.add_app(self._meta, app, visibility)
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
             self._annotations = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
-        signature = self._signature
-        parameters = signature.client_parameters
+        parameters = self._signature.client_parameters
         self._arguments: Arguments | RawArguments
         if input_schema is None:
             self._arguments = read_arguments(parameters, camel_case=self.camel_case)
         else:
             self._arguments = read_raw_arguments(parameters, input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
-        self._returns_content_list = return_types.returns_content_list(signature.returns)
-        self._output = _read_output(output_schema, signature.returns)
+        self._returns_content_list = return_types.returns_content_list(self._signature.returns)
+        self._output = _read_output(output_schema, self._signature.returns)
 
     def _check_task(self) -> None:
         if not callable(self.task) and self.task not in TASK_SUPPORT:
@@ -115,6 +116,16 @@ class Tool(FunctionHandler[P, R]):
         """Write the schemas of the arguments and of the structured content."""
         output_schema = self._output.schema if self._output else None
         return {"inputSchema": self._arguments.schema, "outputSchema": output_schema}
+
+    def name_sets(self) -> list[str]:
+        """Return the sets of the catalog that are about the questions of tools, and about apps."""
+        is_in = {
+            "asks": self.needs_state,
+            "formless": self.needs_state and not self.may_show_form,
+            "relays": self.ask_in_words,
+            "apps": self._is_app_only,
+        }
+        return [name_set for name_set, holds in is_in.items() if holds]
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`.

@@ -1,13 +1,9 @@
-"""The Lambda entry point: an event of API Gateway comes in, and an HTTP response goes out.
+"""The Lambda entry point of MCP endpoints: an event comes in, and an HTTP response goes out.
 
-    event -> HttpRequest -> HttpExchange.respond(endpoint) -> response
-                                        └ exception -> error response
+    an HTTP request, in an event of API Gateway     `HttpExchange` responds
+    the order to continue a task                    the endpoint continues the task; nobody gets a response
 
-The endpoint is what the function serves; the first event makes it. The notes collect facts for the log line of the
-request (`observability.Notes`).
-
-One event is no HTTP request: the order to continue a task. A task is a call that goes on after its response, in a
-second Lambda function, the worker.
+A task is a call that goes on after its response, in a second Lambda function, the worker.
 """
 
 from __future__ import annotations
@@ -23,16 +19,18 @@ from mcp_functions.protocol.errors import FunctionStopped, Misconfigured, is_ctr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.http.events import LambdaContext, Response
+    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.http.exchange import Endpoint
     from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.errors import McpError
+
+    Clock: TypeAlias = Callable[[], float]  # returns the unix seconds
+    EndpointMaker: TypeAlias = Callable[[str, Clock], Endpoint]  # takes the name of the Lambda function
 
 WORKER_ORDER = "mcpTask"  # the member of an event that orders a worker to continue a task; API Gateway writes none
-WORKER_METHOD = "work"  # the `method` in the log line of a worker
 
 
 class WorkFailed(Exception):
@@ -40,7 +38,7 @@ class WorkFailed(Exception):
 
 
 class LambdaFunction:
-    """A Lambda entry point: `handler(event, context)`.
+    """A Lambda entry point: `handler(event, context)`. The first event makes the endpoint, which the function serves.
 
     Attributes:
         handlers: the handlers that the function offers, for the catalog and for tests.
@@ -49,20 +47,13 @@ class LambdaFunction:
 
     def __init__(
         self,
-        make_endpoint: Callable[[str, Callable[[], float]], Endpoint],
+        make_endpoint: EndpointMaker,
         handlers: tuple[Handler[..., Any], ...] = (),
         *,
-        now: Callable[[], float] = time.time,
+        now: Clock = time.time,
         logger: Logger | None = None,
     ) -> None:
-        """Keep what the first event needs.
-
-        Args:
-            make_endpoint: the function that makes the endpoint, from the name of the Lambda function and the clock.
-            handlers: the handlers that the function offers.
-            now: the clock, unix seconds.
-            logger: the author's logger, if it writes the log lines.
-        """
+        """Keep what the first event needs; `logger` is the author's, if it writes the log lines."""
         self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers = handlers
         self.now = now
@@ -83,7 +74,8 @@ class LambdaFunction:
             WorkFailed: the task could not be continued. When the client asks for the result, another worker starts.
         """
         if WORKER_ORDER in event:
-            return self._continue_task(event[WORKER_ORDER], context)
+            self._continue_task(event[WORKER_ORDER], context)
+            return {}
         http = events.read(event)
         with self._log.taking_notes(context, http) as notes:
             exchange = HttpExchange(http, event, context, notes)
@@ -95,32 +87,29 @@ class LambdaFunction:
                 notes.add_error(error)
                 response = exchange.error_response(error)
             note_response(notes, response)
-        # Also on an error response, so that a web page can read it.
-        if self._endpoint and self._endpoint.settings.allowed_origins:  # no endpoint: making it has failed
-            origin = http.headers.get("origin")
-            response["headers"].update(cors.response_headers(origin, self._endpoint.settings.allowed_origins))
+        self._add_cors_headers(response, http)
         return response
 
-    def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
+    def fresh(self, *, now: Clock | None = None) -> LambdaFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return LambdaFunction(self._make_endpoint, self.handlers, now=now or self.now, logger=self._log.logger)
 
-    def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> Response:
+    def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> None:
         """Continue a task. Only a role that may call Lambda's Invoke API can order it, so no client can."""
-        error: McpError | None = None
+        has_failed = False
         with self._log.taking_notes(context) as notes:
-            notes.method = WORKER_METHOD
+            notes.method = "work"
+            notes.status = 200
             try:
                 _run_task(self._get_endpoint(context), order, context, notes)
-            except BaseException as raised:  # also SystemExit, as in `__call__`
-                if is_ctrl_c(raised):
+            except BaseException as error:  # also SystemExit, as in `__call__`
+                if is_ctrl_c(error):
                     raise
-                notes.add_error(raised)
-                error = to_mcp_error(raised)
-            notes.status = error.status if error else 200
-        if error:
+                notes.add_error(error)
+                notes.status = to_mcp_error(error).status
+                has_failed = True
+        if has_failed:
             raise WorkFailed
-        return {}
 
     def _get_endpoint(self, context: LambdaContext) -> Endpoint:
         """Make the endpoint once. Lambda runs one request at a time, but the local harness runs several."""
@@ -128,6 +117,12 @@ class LambdaFunction:
             if self._endpoint is None:
                 self._endpoint = self._make_endpoint(context.function_name, self.now)
             return self._endpoint
+
+    def _add_cors_headers(self, response: Response, http: HttpRequest) -> None:
+        """Let web pages read the response, also if it is an error; without an endpoint, no page is known."""
+        if self._endpoint and self._endpoint.settings.allowed_origins:
+            origin = http.headers.get("origin")
+            response["headers"].update(cors.response_headers(origin, self._endpoint.settings.allowed_origins))
 
 
 def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext, notes: Notes) -> None:
