@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.http.events import accepts_event_stream
 from mcp_functions.protocol.errors import Crash, InternalError, ResultTooLarge
-from mcp_functions.protocol.json_writer import chunks, dumps, dumps_ascii, dumps_with_member
+from mcp_functions.protocol.json_writer import dumps, escape_in_chunks
 from mcp_functions.protocol.messages import ForwardedResponse
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def check_size(http_response: Response) -> Response:
 
 def _message(result: Result, id_: RequestId) -> str:
     """Write a result as a JSON-RPC response."""
-    if result.text:
-        return dumps_with_member({"jsonrpc": "2.0", "id": id_}, "result", result.text)
+    if result.text:  # the result is JSON already
+        return f'{{"jsonrpc":"2.0","id":{dumps(id_)},"result":{result.text}}}'
     return dumps({"jsonrpc": "2.0", "id": id_, "result": result.result})
 
 
@@ -131,4 +131,4 @@ def _event_stream(result: Result, id_: RequestId) -> str:
 
 def _escaped_size(text: str) -> int:
     """Count the characters of a text as a JSON string in ASCII, in parts: a copy of it may not fit in memory."""
-    return sum(len(dumps_ascii(chunk)) - len('""') for chunk in chunks(text))
+    return sum(len(chunk) for chunk in escape_in_chunks(text))
