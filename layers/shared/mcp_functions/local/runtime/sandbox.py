@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local.lambdas import Outcome
 from mcp_functions.local.runtime import api, reports
-from mcp_functions.local.runtime.process import peak_memory, resident_memory
+from mcp_functions.local.runtime.process_status import peak_memory, resident_memory
 from mcp_functions.local.runtime.reports import FailedError
 
 if TYPE_CHECKING:
