@@ -111,7 +111,7 @@ def check_size(http_response: Response) -> Response:
         raise InternalError(reason="the function returned half of a surrogate pair") from None
     may_be_too_large = size * MAX_CHARS_PER_BYTE > MAX_ESCAPED_CHARS
     # The exact size takes time, so small bodies are not measured.
-    if may_be_too_large and _escaped_size(body) > MAX_ESCAPED_CHARS:
+    if may_be_too_large and sum(map(len, escape_in_chunks(body))) > MAX_ESCAPED_CHARS:
         raise ResultTooLarge(MAX_MEGABYTES)
     return http_response
 
@@ -127,8 +127,3 @@ def _event_stream(result: Result, id_: RequestId) -> str:
     """Write the notifications and the result as one event stream, which Lambda returns whole (basic/transports)."""
     messages = [*map(dumps, result.notifications), _message(result, id_)]
     return "".join(f"event: message\ndata: {message}\n\n" for message in messages)
-
-
-def _escaped_size(text: str) -> int:
-    """Count the characters of a text as a JSON string in ASCII, in parts: a copy of it may not fit in memory."""
-    return sum(len(chunk) for chunk in escape_in_chunks(text))

@@ -26,6 +26,9 @@ _ASCII = json.JSONEncoder(**_COMPACT)
 _SORTED = json.JSONEncoder(sort_keys=True, **_COMPACT)
 
 
+TOO_DEEP = "nested too deep"
+
+
 def dumps(value: object) -> str:
     """Write a value as JSON."""
     return _encode(_UNICODE, value)
@@ -45,11 +48,7 @@ def _encode(encoder: json.JSONEncoder, value: object) -> str:
     try:
         return encoder.encode(value)
     except RecursionError:
-        raise _too_deep() from None  # the traceback of a RecursionError has a thousand equal frames
-
-
-def _too_deep() -> ValueError:
-    return ValueError("nested too deep")
+        raise ValueError(TOO_DEEP) from None  # the traceback of a RecursionError has a thousand equal frames
 
 
 def dumps_utf8(value: object) -> bytes:
@@ -65,7 +64,7 @@ def dumps_utf8(value: object) -> bytes:
         for piece in _UNICODE.iterencode(value):
             buffer.write(piece.encode())
     except RecursionError:
-        raise _too_deep() from None
+        raise ValueError(TOO_DEEP) from None
     return buffer.getvalue()
 
 

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 def principal_digest(principal: Principal | None) -> str | None:
     """Return the digest of a principal; None without authentication."""
-    if principal is None:
-        return None
-    return _digest(b"ks1/principal\0", principal.iss, principal.sub, principal.client)
+    return None if principal is None else _digest(b"ks1/principal\0", principal.iss, principal.sub, principal.client)
 
 
 def caller_id(principal: Principal | None, address: str) -> str:
@@ -27,9 +25,7 @@ def caller_id(principal: Principal | None, address: str) -> str:
 
     The id leaves out the OAuth client, because one person may register any number of clients. It is never logged.
     """
-    if principal is None:
-        return address
-    return _digest(b"ks1/payer\0", principal.iss, principal.sub)
+    return address if principal is None else _digest(b"ks1/payer\0", principal.iss, principal.sub)
 
 
 def _digest(label: bytes, *parts: str) -> str:

@@ -105,7 +105,6 @@ class Tasks:
         """Return the first state, which requests a worker for the next round."""
         now = self._now_ms()
         tool_ttl = tool.task_ttl * 1000
-        max_ttl = self._settings.max_task_ttl * 1000
         task = Task(
             tool=tool.name,
             arguments=request.params.get("arguments") or {},
@@ -114,7 +113,7 @@ class Tasks:
             declared=request.capabilities,
             flow=round_.request.flow or os.urandom(16).hex(),  # a round without a seal has no id
             created=now,
-            ttl=min(tool_ttl, max_ttl, request.task_ttl or tool_ttl),
+            ttl=min(tool_ttl, self._settings.max_task_ttl * 1000, request.task_ttl or tool_ttl),
             updated=now,
             # `step.now` is the time of the call, so later rounds must read the same time.
             record={**round_record(round_), "began": round_.began},

@@ -23,6 +23,7 @@ took the task, the earlier worker gets `LeaseLost`.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol.errors import InternalError
@@ -209,11 +210,8 @@ def _fresh_keys(requests: Mapping[str, Any], used: tuple[str, ...]) -> list[str]
     fresh: list[str] = []
     for key in requests:
         wire_key = key
-        number = 1
         if key in used:
-            while wire_key in taken:
-                number += 1
-                wire_key = f"{key}-{number}"
+            wire_key = next(f"{key}-{number}" for number in count(2) if f"{key}-{number}" not in taken)
         taken.add(wire_key)
         fresh.append(wire_key)
     return fresh

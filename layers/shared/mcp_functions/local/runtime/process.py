@@ -28,6 +28,7 @@ class Process:
 
     Attributes:
         api: the Runtime API, which this process alone uses.
+        output: passes on the lines of the process, and of the harness among them.
         pid: the number of the process and of its group.
     """
 
@@ -50,20 +51,20 @@ class Process:
             on_line: called with each line of the output, in any thread.
         """
         self.api = RuntimeApi()
-        self._output = ProcessOutput(on_line)
+        self.output = ProcessOutput(on_line)
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
                 command,
                 cwd=folder,
                 env={**variables, "AWS_LAMBDA_RUNTIME_API": self.api.address},
                 stdin=subprocess.DEVNULL,
-                stdout=self._output.write_end,
+                stdout=self.output.write_end,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
         except BaseException:
-            self._output.close()
-            self._output.join(EXIT_SECONDS)
+            self.output.close()
+            self.output.join(EXIT_SECONDS)
             self.api.stop()
             raise
         self.pid = self._process.pid
@@ -76,10 +77,6 @@ class Process:
     def alive(self) -> bool:
         """Whether the process runs, and was not killed."""
         return self._process.returncode is None and not is_ending(self.pid)
-
-    def write_line(self, line: str) -> None:
-        """Write a line of the harness among those of the process."""
-        self._output.write_line(line)
 
     def next_event(self, until: float) -> ProcessEvent | None:
         """Wait for the process's next event, until a time of the monotonic clock. Return None if there was none."""
@@ -95,7 +92,7 @@ class Process:
 
     def join(self) -> None:
         """Wait until the process has ended and its last line was read."""
-        self._output.join(EXIT_SECONDS)
+        self.output.join(EXIT_SECONDS)
         self._waiter.join(EXIT_SECONDS)
 
     def _wait(self) -> None:
@@ -103,6 +100,6 @@ class Process:
         status = self._process.wait()
         kill_group(self.pid)  # the children; while one of them lives, no other group gets this pid
         self._watchdog.release(self.pid)
-        self._output.close()
+        self.output.close()
         self.api.events.put(Exit(status))
         self.api.stop()

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
-import os
 import signal
 from pathlib import Path
-
-MB = 1024 * 1024
 
 
 def resident_memory(pid: int) -> int | None:
     """Return the memory that a process has now, in MB; None if unknown."""
-    try:
-        _total, resident_pages, *_others = Path(f"/proc/{pid}/statm").read_bytes().split()
-        pages = int(resident_pages)
-    except (OSError, ValueError):
-        return None
-    return math.ceil(pages * os.sysconf("SC_PAGE_SIZE") / MB)
+    return _megabytes(_status(pid).get("VmRSS"))  # proc(5): "resident set size"
 
 
 def peak_memory(pid: int) -> int | None:
     """Return the most memory that a process has had, in MB; None if unknown."""
-    high = _status(pid).get("VmHWM")  # proc(5): the "high water mark", e.g. "51200 kB"
-    if high is None:
-        return None
-    return math.ceil(int(high.split()[0]) / 1024)
+    return _megabytes(_status(pid).get("VmHWM"))  # proc(5): the "high water mark"
+
+
+def _megabytes(size: str | None) -> int | None:
+    """Read a size, e.g. "51200 kB"."""
+    return None if size is None else math.ceil(int(size.split()[0]) / 1024)
 
 
 def is_ending(pid: int) -> bool:
@@ -47,8 +41,5 @@ def _status(pid: int) -> dict[str, str]:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return {}
-    fields: dict[str, str] = {}
-    for line in lines:
-        name, _, value = line.partition(":")
-        fields[name] = value.strip()
-    return fields
+    fields = [line.partition(":") for line in lines]
+    return {name: value.strip() for name, _, value in fields}
