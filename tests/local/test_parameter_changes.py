@@ -73,7 +73,7 @@ def test_a_value_of_several_words_and_an_array_in_another_parameter_are_kept(pro
     text = project.read_text(encoding="utf-8")
     project.write_text(text.replace('"Stage=prod"', '\'Clients=["a", "b"]\''), encoding="utf-8")
     assert command.run(["set", "prod", "Sentence=two words"]) == 0
-    assert overrides(project) == ['Sentence="two words"', *BEFORE[:2], 'Clients=["a", "b"]', "Generation=1"]
+    assert overrides(project) == [*BEFORE[:2], 'Clients=["a", "b"]', "Generation=1", 'Sentence="two words"']
 
 
 def test_a_comment_in_a_list_stays_where_it_is(project: Path) -> None:
@@ -204,6 +204,16 @@ def test_a_stop_reaches_the_stack_without_a_build_and_changes_no_other_parameter
     assert "StoppedFunctions=add,ticket" in overrides(project)
     out = capsys.readouterr().out.splitlines()
     assert out[1:] == ["CloudFormation changes the stack mcp-functions-prod", "Done"]
+
+
+def test_the_stack_of_one_command_counts_even_if_global_follows(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for_deploy = '[prod.deploy.parameters]\nstack_name = "blue"\n'
+    project.write_text(for_deploy + project.read_text(encoding="utf-8"), encoding="utf-8")
+    with mock_aws():
+        assert command.run(["set", "prod", "Generation=2", "--now"]) == 2
+    assert "CloudFormation changes the stack blue" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("stack")

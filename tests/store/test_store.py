@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from mcp_functions import settings
 from mcp_functions import store as tables
-from mcp_functions.aws.errors import OUTAGE_CODES
+from mcp_functions.aws.errors import OUTAGE_CODES, THROTTLED_CODES, TRANSIENT_CODES
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.local.doubles import dynamodb as local
 from mcp_functions.local.doubles.dynamodb import Moto
@@ -376,7 +376,7 @@ def raising(code: str, status: int) -> Call:
 @pytest.mark.parametrize(
     ("code", "status", "error"),
     [
-        *[(code, 400, TemporarilyUnavailable) for code in sorted(OUTAGE_CODES)],
+        *[(code, 400, TemporarilyUnavailable) for code in sorted(OUTAGE_CODES | THROTTLED_CODES | TRANSIENT_CODES)],
         ("SomethingNew", 503, TemporarilyUnavailable),
         ("ConnectTimeoutError", 0, TemporarilyUnavailable),
         ("AccessDeniedException", 400, Misconfigured),

@@ -19,7 +19,7 @@ from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.store import DynamoDbTable, SealedTable
-from mcp_functions.tasks import Tasks, Worker
+from mcp_functions.tasks import Tasks, TaskStore, Worker
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support import wire
 from tests.support.dispatching import OwnStates, dispatcher
@@ -82,7 +82,9 @@ class Deployment:
             max_age=self.settings.max_task_ttl,
             now=self.clock,
         )
-        self.tasks = Tasks(handlers, self.settings, FUNCTION, items, self.invoke_worker, now=self.clock)
+        limit = self.settings.max_open_tasks
+        tasks_store = TaskStore(items, FUNCTION, self.invoke_worker, max_open_tasks=limit, now=self.clock)
+        self.tasks = Tasks(handlers, self.settings, tasks_store, now=self.clock)
         self.worker = Worker(self.tasks.tools, self.tasks.store, now=self.clock, audit=audit, sleep=self.sleeps.append)
 
         def states(lifetime: int) -> RequestStates:

@@ -227,17 +227,22 @@ class EndpointFactory:
         return Conversations(self._audience, seals, now=self._now, audit=self._options.audit, tasks=tasks)
 
     def _make_tasks(self) -> tuple[Tasks, Worker]:
-        """Make the object that answers requests about tasks, and the one that runs tasks in the worker."""
-        from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
+        """Make the object that answers requests about tasks, and the one that runs tasks in the worker.
+
+        Few functions have tasks, so the others do not import their modules.
+        """
+        from mcp_functions.tasks import Tasks, TaskStore, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415
 
         settings = self._settings
         # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
         name = f"{settings.stack}_{self._folder}{WORKER_SUFFIX}{settings.qualifier}"
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
-        tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=self._now)
+        limit = settings.max_open_tasks
+        store = TaskStore(table, self._folder, invoke_worker, max_open_tasks=limit, now=self._now)
+        tasks = Tasks(self._options.handlers, settings, store, now=self._now)
         audit = self._options.audit
-        worker = Worker(tasks.tools, tasks.store, now=self._now, lease_seconds=settings.task_lease, audit=audit)
+        worker = Worker(tasks.tools, store, now=self._now, lease_seconds=settings.task_lease, audit=audit)
         return tasks, worker
 
     def _make_legacy_server(self, dispatcher: Dispatcher) -> LegacyServer:

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_functions.local import Harness
-from mcp_functions.local.runtime.api import RuntimeApi
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.watchdog import Watchdog
 
@@ -158,16 +157,13 @@ def test_a_warden_that_was_killed_is_not_missed(tmp_path: Path) -> None:
 def test_a_process_that_cannot_start_leaves_nothing_behind(tmp_path: Path) -> None:
     threads = set(threading.enumerate())
     descriptors = set(Path("/proc/self/fd").iterdir())
-    with contextlib.closing(Watchdog()) as watchdog:
-        api = RuntimeApi()
-        with pytest.raises(FileNotFoundError):
-            Process(
-                command=[sys.executable],
-                api=api,
-                folder=tmp_path / "missing",
-                variables={},
-                watchdog=watchdog,
-                on_line=lambda _line: None,
-            )
+    with contextlib.closing(Watchdog()) as watchdog, pytest.raises(FileNotFoundError):
+        Process(
+            [sys.executable],
+            folder=tmp_path / "missing",
+            variables={},
+            watchdog=watchdog,
+            on_line=lambda _line: None,
+        )
     assert set(threading.enumerate()) <= threads
     assert set(Path("/proc/self/fd").iterdir()) <= descriptors

@@ -1,85 +1,15 @@
-"""Errors of AWS calls: what our own clients raise, and what an error of these or of boto3's clients means.
+"""Errors of AWS calls: the exceptions of our own clients, and what a failed call means.
 
-Two rules read an error, which has a code and an HTTP status:
+The exceptions have botocore's names, and none keeps the service's message, which may quote the request. `read_failure`
+reads them, and those of boto3. The `Failure` then answers two questions:
 
-    is_transient    our own clients repeat the request (`clients.py`)
-                    no response, a status of TRANSIENT_STATUSES, or a code of THROTTLED_CODES or TRANSIENT_CODES
-    is_outage       the operator need not act: the caller's client may try again later
-                    no response, a status from 500, or a code of OUTAGE_CODES; but never a code of OPERATOR_CODES
-
-Every other error is for the operator, who has to mend something.
-
-The classes have botocore's names. An error keeps the code of a response, and not its message, which may quote the
-request.
+    is_transient    may the same request succeed at once? Our own clients repeat it.
+    is_outage       may it succeed later? If not, the operator has to act.
 """
 
 from __future__ import annotations
 
 from mcp_functions.tuples import NamedTuple
-
-# The same as in botocore's ThrottledRetryableChecker and TransientRetryableChecker.
-THROTTLED_CODES = {
-    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
-    "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
-    "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
-    "EC2ThrottledException",
-}  # fmt: skip
-TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
-TRANSIENT_STATUSES = {500, 502, 503, 504}
-# Codes of DynamoDB, KMS and S3 for an outage, whatever the HTTP status is.
-OUTAGE_CODES = THROTTLED_CODES | TRANSIENT_CODES | {
-    "ReplicatedWriteConflictException", "TransactionConflictException", "KMSInternalException",
-    "DependencyTimeoutException", "KeyUnavailableException", "InternalError", "InternalFailure", "InternalServerError",
-    "ServiceUnavailable", "ServiceUnavailableException", "RequestTimeTooSkewed", "OperationAborted", "BadDigest",
-    "IncompleteBody", "ExpiredToken", "ExpiredTokenException", "RequestExpired",
-}  # fmt: skip
-# Never an outage, though there is no response: boto3 could not make the request. And whatever the status is: the KMS
-# key is disabled or deleted.
-OPERATOR_CODES = {
-    "NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError",
-    "KMSInvalidStateException",
-}  # fmt: skip
-NO_RESPONSE = 0  # in place of an HTTP status, if no response arrived
-BAD_REQUEST = 400  # the status of an exception that is not known and has none, so it is for the operator
-SERVER_FAULT = 500  # from this status on, the fault is the server's
-
-
-class Failure(NamedTuple):
-    """A failed call of AWS."""
-
-    code: str  # the code from AWS, or the name of the exception
-    status: int  # the HTTP status; NO_RESPONSE without a response
-
-    @property
-    def is_transient(self) -> bool:
-        """Whether our own clients repeat the request: the rule of botocore's retry mode "standard"."""
-        if self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES:
-            return True
-        return self.code in THROTTLED_CODES or self.code in TRANSIENT_CODES
-
-    @property
-    def is_outage(self) -> bool:
-        """Whether the call may succeed later; otherwise the operator has to act."""
-        if self.code in OPERATOR_CODES:
-            return False
-        if self.status == NO_RESPONSE or self.status >= SERVER_FAULT:
-            return True
-        return self.code in OUTAGE_CODES
-
-
-def read_failure(error: Exception) -> Failure:
-    """Read an error of one of our clients, or of boto3's (by its attributes, because importing botocore is slow)."""
-    name = type(error).__name__
-    response = getattr(error, "response", None)
-    if isinstance(response, dict):  # a ClientError of either
-        code = response.get("Error", {}).get("Code") or name
-        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", BAD_REQUEST)
-        return Failure(str(code), status)
-    package = type(error).__module__.partition(".")[0]
-    # While a call runs, the only use of the system is its connection. So each OSError means that no response arrived.
-    if isinstance(error, OSError) or package in ("botocore", "urllib3"):
-        return Failure(name, NO_RESPONSE)
-    return Failure(name, BAD_REQUEST)
 
 
 class ClientError(Exception):
@@ -117,3 +47,76 @@ class ReadTimeoutError(HTTPClientError):
 
 class ConnectionClosedError(HTTPClientError):
     """The connection ended after part of the request was sent."""
+
+
+NO_RESPONSE = 0  # in place of an HTTP status, if no response arrived
+UNKNOWN_STATUS = 400  # for an error without a status: it counts as a refused request
+SERVER_FAULT = 500  # from this status on, the fault is the server's
+
+# The three tables of botocore's retry mode "standard" (ThrottledRetryableChecker and TransientRetryableChecker).
+THROTTLED_CODES = {
+    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
+    "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
+    "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
+    "EC2ThrottledException",
+}  # fmt: skip
+TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
+TRANSIENT_STATUSES = {500, 502, 503, 504}
+
+# Further codes of an outage, because their HTTP status may be 400.
+OUTAGE_CODES = {
+    # The service has an internal fault.
+    "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException", "InternalError", "InternalFailure",
+    "InternalServerError", "ServiceUnavailable", "ServiceUnavailableException",
+    # Another write was faster.
+    "ReplicatedWriteConflictException", "TransactionConflictException", "OperationAborted",
+    # The request was damaged on its way.
+    "BadDigest", "IncompleteBody",
+    # The clock or the credentials of this Lambda are old; Lambda renews both.
+    "RequestTimeTooSkewed", "ExpiredToken", "ExpiredTokenException", "RequestExpired",
+}  # fmt: skip
+
+# Never an outage, whatever the status is.
+OPERATOR_CODES = {
+    # boto3 could not make the request.
+    "NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError",
+    # The KMS key is disabled or deleted.
+    "KMSInvalidStateException",
+}  # fmt: skip
+
+
+class Failure(NamedTuple):
+    """A failed call of AWS."""
+
+    code: str  # the code from AWS, or the name of the exception
+    status: int  # the HTTP status; NO_RESPONSE without a response
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same request may succeed at once."""
+        if self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES:
+            return True
+        return self.code in THROTTLED_CODES or self.code in TRANSIENT_CODES
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether the request may succeed later; otherwise the operator has to act."""
+        if self.code in OPERATOR_CODES:
+            return False
+        return self.is_transient or self.status >= SERVER_FAULT or self.code in OUTAGE_CODES
+
+
+def read_failure(error: Exception) -> Failure:
+    """Read an error of one of our clients, or of boto3's."""
+    name = type(error).__name__
+    response = getattr(error, "response", None)
+    if isinstance(response, dict):  # our ClientError, or botocore's
+        code = response.get("Error", {}).get("Code") or name
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", UNKNOWN_STATUS)
+        return Failure(str(code), status)
+    # An OSError is an HTTPClientError, or an error of the connection. Botocore's classes are compared by the name of
+    # their package, because its import is slow.
+    package = type(error).__module__.partition(".")[0]
+    if isinstance(error, OSError) or package in ("botocore", "urllib3"):
+        return Failure(name, NO_RESPONSE)
+    return Failure(name, UNKNOWN_STATUS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.http.events import accepts_event_stream
 from mcp_functions.protocol.errors import Crash, InternalError, ResultTooLarge
-from mcp_functions.protocol.json_writer import chunks, dumps, dumps_ascii, dumps_with_member
+from mcp_functions.protocol.json_writer import dumps, dumps_with_member, escape_in_chunks
 from mcp_functions.protocol.messages import ForwardedResponse
 
 if TYPE_CHECKING:
@@ -111,14 +111,14 @@ def check_size(http_response: Response) -> Response:
         raise InternalError(reason="the function returned half of a surrogate pair") from None
     may_be_too_large = size * MAX_CHARS_PER_BYTE > MAX_ESCAPED_CHARS
     # The exact size takes time, so small bodies are not measured.
-    if may_be_too_large and _escaped_size(body) > MAX_ESCAPED_CHARS:
+    if may_be_too_large and sum(map(len, escape_in_chunks(body))) > MAX_ESCAPED_CHARS:
         raise ResultTooLarge(MAX_MEGABYTES)
     return http_response
 
 
 def _message(result: Result, id_: RequestId) -> str:
     """Write a result as a JSON-RPC response."""
-    if result.text:
+    if result.text:  # the result is JSON already
         return dumps_with_member({"jsonrpc": "2.0", "id": id_}, "result", result.text)
     return dumps({"jsonrpc": "2.0", "id": id_, "result": result.result})
 
@@ -127,8 +127,3 @@ def _event_stream(result: Result, id_: RequestId) -> str:
     """Write the notifications and the result as one event stream, which Lambda returns whole (basic/transports)."""
     messages = [*map(dumps, result.notifications), _message(result, id_)]
     return "".join(f"event: message\ndata: {message}\n\n" for message in messages)
-
-
-def _escaped_size(text: str) -> int:
-    """Count the characters of a text as a JSON string in ASCII, in parts: a copy of it may not fit in memory."""
-    return sum(len(dumps_ascii(chunk)) - len('""') for chunk in chunks(text))

@@ -3,8 +3,8 @@
     a file of functions/<folder>/                this function is loaded again
     a file of layers/common, or template.yaml    every function is loaded again
 
-Functions in this process are imported again; if one does not load, its version before the save stays. With `--runtime`,
-new processes take the next requests. Calls that wait for an answer go on with the new version.
+functions/mcp, the front door, answers lists from its file catalog.json. So this file is written anew when the other
+functions change what they offer.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import fingerprints
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from mcp_functions.local.harness import Harness
@@ -32,49 +33,59 @@ class Files(NamedTuple):
 
 
 class Reloader:
-    """Loads functions again when their files have changed. Each method returns lines for the author."""
+    """Loads functions again when their files have changed."""
 
-    def __init__(self, harness: Harness) -> None:
-        """Start with the files as they are now, which the harness has just loaded."""
+    def __init__(self, harness: Harness, report: Callable[[str], None]) -> None:
+        """Start with the files as they are now, which the harness has just loaded.
+
+        Args:
+            harness: runs the functions.
+            report: called with each line for the author.
+        """
         self._harness = harness
+        self._report = report
         self._directory = harness.directory.resolve()
         self._loaded = self._read_files()
         self._last_seen = self._loaded
 
-    def reload(self) -> list[str]:
-        """Load what was saved. Call this a few times in a second: it waits until two calls see the same files."""
+    def reload(self) -> bool:
+        """Load what was saved, and return whether anything was.
+
+        Call this a few times in a second: it waits until two calls see the same files, because a file may be half
+        written.
+        """
         current = self._read_files()
-        may_be_half_written = current != self._last_seen
+        is_stable = current == self._last_seen
         self._last_seen = current
-        if may_be_half_written or current == self._loaded:
-            return []
+        if not is_stable or current == self._loaded:
+            return False
         before = self._loaded
         self._loaded = current
-        lines = self._saved_requirements(before, current)
-        lines += self._configure(current)
+        self._report_requirements(before, current)
+        self._configure(current)
         for folder in sorted(before.functions.keys() - current.functions.keys()):
             self._harness.unload(folder)
-            lines.append(f"{folder} is gone")
-        lines += self._load(_changed_folders(before, current))
-        return lines + self.refresh_catalog()
+            self._report(f"{folder} is gone")
+        self._load(_changed_folders(before, current))
+        self.refresh_catalog()
+        return True
 
-    def refresh_catalog(self) -> list[str]:
+    def refresh_catalog(self) -> None:
         """If catalog.json differs from the functions, write it, and load the front door again."""
         functions = self._harness.functions
         if FRONT_DOOR not in functions:
-            return []
-        lines = []
+            return
         try:
             new = catalog.describe(functions.values())
             differences = catalog.differences(catalog.read(self._harness.directory), new)
             if differences:
                 path = catalog.write(self._harness.directory, new)
-                lines.append(f"wrote {path}: {', '.join(differences)}")
-                self._loaded.functions[FRONT_DOOR] = fingerprints.of_folder(self._directory / FRONT_DOOR)
+                self._report(f"wrote {path}: {', '.join(differences)}")
+                front_door = fingerprints.of_folder(self._directory / FRONT_DOOR)
+                self._loaded = self._loaded._replace(functions={**self._loaded.functions, FRONT_DOOR: front_door})
                 self._harness.load(FRONT_DOOR)
         except (Problem, OSError) as problem:
-            lines.append(str(problem))
-        return lines
+            self._report(str(problem))
 
     def _read_files(self) -> Files:
         functions = {folder.name: fingerprints.of_folder(folder) for folder in self._find_folders()}
@@ -83,51 +94,51 @@ class Reloader:
         return Files(functions, shared)
 
     def _find_folders(self) -> list[Path]:
+        """Find the folders of functions; if one of them cannot be a function, return those that run."""
         try:
             return [app.parent for app in find(self._harness.directory, self._harness.skipped_folders)]
-        except Problem:  # a folder cannot be a function, or none is left: the running functions stay
+        except Problem:
             return [self._directory / name for name in self._harness.functions]
 
-    def _saved_requirements(self, before: Files, current: Files) -> list[str]:
+    def _report_requirements(self, before: Files, current: Files) -> None:
         """Name each saved requirements.txt, because nothing here installs packages."""
-        lines = []
         for folder in current.functions:
             path = self._directory / folder / "requirements.txt"
             saved_files = set(current.functions[folder]) - set(before.functions.get(folder, ()))
             if str(path) in {saved_path for saved_path, _time, _size in saved_files}:
                 name = path.relative_to(self._directory.parent)
                 install = f"pip install --requirement {name}"
-                lines.append(f"{name} was saved: {install}; start again if a package was loaded already")
-        return lines
+                self._report(f"{name} was saved: {install}; start again if a package was loaded already")
 
-    def _configure(self, current: Files) -> list[str]:
+    def _configure(self, current: Files) -> None:
         try:
-            return self._harness.configure(list(current.functions))
+            lines = self._harness.configure(list(current.functions))
         except Problem as problem:  # template.yaml is broken: the functions load with the variables from before
-            return [str(problem)]
+            lines = [str(problem)]
+        for line in lines:
+            self._report(line)
 
-    def _load(self, folders: list[str]) -> list[str]:
-        lines = []
+    def _load(self, folders: list[str]) -> None:
         loaded = []
         for folder in folders:
             try:
                 self._harness.load(folder)
                 loaded.append(folder)
             except Problem as problem:
-                lines += self._explain_failure(folder, problem)
+                self._report_failure(folder, problem)
         if loaded:
-            lines.append(f"reloaded {', '.join(loaded)}")
-        return lines
+            self._report(f"reloaded {', '.join(loaded)}")
 
-    def _explain_failure(self, folder: str, problem: Problem) -> list[str]:
-        lines = [str(problem)]
+    def _report_failure(self, folder: str, problem: Problem) -> None:
         if problem.__cause__:
-            lines.insert(0, failures.whole_traceback(problem.__cause__).rstrip("\n"))
+            self._report(failures.whole_traceback(problem.__cause__).rstrip("\n"))
+        self._report(str(problem))
         if self._harness.runtime:
-            return [*lines, f"{folder}: its requests fail until a saved version loads"]
-        if folder in self._harness.functions:
-            return [*lines, f"{folder}: the version before this save goes on"]
-        return [*lines, f"{folder} is not served"]
+            self._report(f"{folder}: its requests fail until a saved version loads")
+        elif folder in self._harness.functions:
+            self._report(f"{folder}: the version before this save goes on")
+        else:
+            self._report(f"{folder} is not served")
 
 
 def _changed_folders(before: Files, current: Files) -> list[str]:

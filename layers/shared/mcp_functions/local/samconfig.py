@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tomlkit
 
 from mcp_functions.local.problems import first_line, stop
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     Parameters = dict[str, str]
@@ -48,54 +47,49 @@ class Environment:
         commands = self._document.get(name)
         if not isinstance(commands, dict):
             stop(f"{FILE} has no environment {name}")
-        self._tables: dict[str, Any] = {
-            command: table.get("parameters", {}) for command, table in commands.items()
-        }  # by command, or "global"
-        if not self._read_parameters():
+        # The settings of each command, those of "global" first. `change` changes them, and the document with them.
+        commands_in_order = sorted(commands, key=lambda command: command != "global")
+        self._tables = [commands[command].get("parameters", {}) for command in commands_in_order]
+        self._tables_with_parameters = [table for table in self._tables if KEY in table]
+        if not self._tables_with_parameters:
             stop(f"{FILE} has no {KEY} for {name}")
 
     @property
     def parameters(self) -> Parameters:
         """The template's parameters by name; those for one command replace those of "global"."""
-        by_command = self._read_parameters()
-        parameters = by_command.pop("global", {})
-        for of_command in by_command.values():
-            parameters = parameters | of_command
+        parameters: Parameters = {}
+        for table in self._tables_with_parameters:
+            parameters |= _read_pairs(table[KEY])
         return parameters
 
     def setting(self, name: str) -> str | None:
-        """Return a setting, e.g. "stack_name", from the last table that has it; None if it is missing."""
-        values = [table[name] for table in self._tables.values() if name in table]
+        """Return a setting, e.g. "stack_name"; one for a command replaces that of "global". None if it is missing."""
+        values = [table[name] for table in self._tables if name in table]
         return str(values[-1]) if values else None
 
     def change(self, changes: Parameters) -> None:
         """Change parameters in each table, because a command's list replaces that of "global", and write the file.
 
         Raises:
-            Problem: an item of a list holds several parameters.
+            Problem: an item of a list holds several parameters, and one of them changes.
         """
-        expected = {command: old | changes for command, old in self._read_parameters().items()}
-        for table in self._tables.values():
-            if isinstance(table.get(KEY), str):
-                table[KEY] = [_item(name, value) for name, value in _read_pairs(table[KEY]).items()]
-            if KEY in table:
-                _set_items(table[KEY], changes)
-        # `_set_items` expects one parameter in each item, but an item may be "A=1 B=2".
-        if self._read_parameters() != expected:
-            stop(f"an item of {KEY} of {self._name} in {FILE} holds several parameters: give each an item of its own")
+        for table in self._tables_with_parameters:
+            if isinstance(table[KEY], str):
+                table[KEY] = [_write_pair(name, value) for name, value in _read_pairs(table[KEY]).items()]
+            for name, value in changes.items():
+                self._set(table[KEY], name, _write_pair(name, value))
         self._path.write_text(tomlkit.dumps(self._document), encoding="utf-8", newline="\n")
 
-    def _read_parameters(self) -> dict[str, Parameters]:
-        return {command: _read_pairs(table[KEY]) for command, table in self._tables.items() if KEY in table}
-
-
-def _set_items(items: list[tomlkit.items.String], changes: Mapping[str, str]) -> None:
-    for name, value in changes.items():
-        names = [item.partition("=")[0] for item in items]
-        if name in names:
-            items[names.index(name)] = _item(name, value)
-        else:
-            items.insert(0, _item(name, value))
+    def _set(self, items: list[tomlkit.items.String], name: str, new_item: tomlkit.items.String) -> None:
+        """Replace the items that set a parameter; without one, append the new item."""
+        positions = [position for position, item in enumerate(items) if name in _read_pairs(item)]
+        for position in positions:
+            if len(_read_pairs(items[position])) > 1:
+                several = f"an item of {KEY} of {self._name} in {FILE} holds several parameters"
+                stop(f"{several}: give each an item of its own")
+            items[position] = new_item
+        if not positions:
+            items.append(new_item)
 
 
 def _read_pairs(overrides: str | list[str]) -> Parameters:
@@ -105,7 +99,7 @@ def _read_pairs(overrides: str | list[str]) -> Parameters:
     return {name: value for name, _, value in items}
 
 
-def _item(name: str, value: str) -> tomlkit.items.String:
-    """Write one parameter, in quotes if it has spaces, or is empty."""
+def _write_pair(name: str, value: str) -> tomlkit.items.String:
+    """Write a parameter as an item of a list. SAM reads an empty value, or one with spaces, only in double quotes."""
     item = f"{name}={value}" if re.fullmatch(r"\S+", value) else f'{name}="{value}"'
-    return tomlkit.string(item, literal='"' in item)
+    return tomlkit.string(item, literal='"' in item)  # a literal string of TOML needs no escapes

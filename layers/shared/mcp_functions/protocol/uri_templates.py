@@ -1,4 +1,4 @@
-"""Reads the variables of a URI template (RFC 6570) from a URI.
+r"""Reads the variables of a URI template (RFC 6570) from a URI.
 
     template = UriTemplate("note://{author}/{+path}")
     template.variables                                 ("author", "path")
@@ -6,15 +6,17 @@
 
 `{name}` ends at the next delimiter, such as a slash. `{+name}` may hold delimiters. Both are percent-decoded.
 
-A client writes the URI, and could make a regular expression try its ways to match one by one, for hours. So `match`
-reads the URI once for each expression, from the last one to the first: where does the rest of the template match?
-Then it takes the values from the first one to the last, each as long as the rest allows.
+The client writes the URI, and a hostile one could make a regular expression backtrack for hours. `match` goes over the
+URI once for each expression. It begins with the last one, because then it knows where the rest of the template fits:
+
+    note://ann/b    {+path} may start at any character, and ends at the end
+                    {author} may start at "a" or a later letter of "ann", and ends before "/", where the rest fits
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -22,9 +24,18 @@ if TYPE_CHECKING:
 # The most characters of a URI. The header Mcp-Name repeats the URI. API Gateway accepts 10,240 bytes of headers, so
 # 2 KB remain for the other headers.
 MAX_URI = 8192
-DELIMITERS = frozenset("/?#&=,;")  # each of these characters ends the value of a `{name}`
-EXPRESSION = r"\{(?P<plus>\+?)(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"  # `{name}` or `{+name}`
-LITERAL = r"(?P<literal>[^{]*)"  # the text between an expression and the next one
+EXPRESSION = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}")  # `{name}` or `{+name}`
+# A value lies within one run of characters that the pattern of its expression matches.
+WITHOUT_DELIMITERS = re.compile(r"[^/?#&=,;]+")
+ANYTHING = re.compile(r".+", re.DOTALL)
+
+
+class Expression(NamedTuple):
+    """An expression of a template."""
+
+    name: str
+    runs: re.Pattern[str]  # WITHOUT_DELIMITERS, or ANYTHING for `{+name}`
+    literal: str  # the text between this expression and the next one
 
 
 class UriTemplate:
@@ -36,13 +47,16 @@ class UriTemplate:
         Raises:
             ValueError: the template has an expression of RFC 6570 that a server cannot match, or uses a variable twice.
         """
-        without_expressions = re.sub(EXPRESSION, "", text)
-        if "{" in without_expressions or "}" in without_expressions:
+        self._prefix, *parts = EXPRESSION.split(text)
+        self._expressions = [
+            Expression(name, ANYTHING if plus else WITHOUT_DELIMITERS, literal)
+            for plus, name, literal in zip(parts[0::3], parts[1::3], parts[2::3], strict=True)
+        ]
+        literals = self._prefix + "".join(parts[2::3])
+        if "{" in literals or "}" in literals:
             message = f"{text!r}: only {{name}} and {{+name}} can be matched back from a URI"
             raise ValueError(message)
-        self._prefix = text.partition("{")[0]
-        self._expressions = list(re.finditer(EXPRESSION + LITERAL, text))
-        self.variables = tuple(expression["name"] for expression in self._expressions)
+        self.variables = tuple(parts[1::3])
         if len(set(self.variables)) != len(self.variables):
             message = f"{text!r} uses a variable twice"
             raise ValueError(message)
@@ -54,50 +68,43 @@ class UriTemplate:
         """
         if len(uri) > MAX_URI or not uri.startswith(self._prefix):
             return None
-        from urllib.parse import unquote  # noqa: PLC0415 - few resources are templates
+        # Most functions have no template, and this import would slow down their cold start.
+        from urllib.parse import unquote  # noqa: PLC0415
 
         values = {}
-        place = len(self._prefix)
-        for expression, ends in zip(self._expressions, self._find_ends(uri), strict=True):
-            if place not in ends:
+        start = len(self._prefix)
+        for expression, ends in zip(self._expressions, self._ends_by_expression(uri), strict=True):
+            if start not in ends:
                 return None
+            end = ends[start]
             try:
-                values[expression["name"]] = unquote(uri[place : ends[place]], errors="strict")
+                values[expression.name] = unquote(uri[start:end], errors="strict")
             except UnicodeDecodeError:  # a percent-encoded value that is not UTF-8 matches nothing
                 return None
-            place = ends[place] + len(expression["literal"])
-        return values if place == len(uri) else None
+            start = end + len(expression.literal)
+        return values if start == len(uri) else None
 
-    def _find_ends(self, uri: str) -> list[dict[int, int]]:
-        """Return the result of `_find_ends_of` for each expression, in the order of the template."""
+    def _ends_by_expression(self, uri: str) -> list[dict[int, int]]:
+        """Return `_find_ends` for each expression, in the order of the template."""
         ends_by_expression = []
-        rest = {len(uri): len(uri)}  # behind the last literal, the URI must end
+        rest_starts: Collection[int] = {len(uri)}  # after the last literal, nothing may follow
         for expression in reversed(self._expressions):
-            rest = _find_ends_of(expression, uri, rest)
-            ends_by_expression.append(rest)
+            ends = _find_ends(expression, uri, rest_starts)
+            ends_by_expression.append(ends)
+            rest_starts = ends.keys()
         return ends_by_expression[::-1]
 
 
-def _find_ends_of(expression: re.Match[str], uri: str, rest: Collection[int]) -> dict[int, int]:
-    """Find where the value of an expression may start and end, so that the rest of the template matches.
+def _find_ends(expression: Expression, uri: str, rest_starts: Collection[int]) -> dict[int, int]:
+    """Return the last end of a value, for each index where the value may start.
 
-    Args:
-        expression: a match of EXPRESSION and LITERAL.
-        uri: the whole URI.
-        rest: the places of the URI where the template behind the literal matches.
-
-    Returns:
-        For each place where a value may start, the last place where it may end. A value has at least one character.
+    `rest_starts` has each index where the template after this expression's literal may start to match.
     """
-    literal = expression["literal"]
     ends = {}
-    end = None  # the last possible end of a value that holds the present character; None if there is none
-    for place in reversed(range(len(uri))):
-        behind = place + 1
-        if end is None and behind + len(literal) in rest and uri.startswith(literal, behind):
-            end = behind
-        if uri[place] in DELIMITERS and not expression["plus"]:
-            end = None
-        if end is not None:
-            ends[place] = end
+    for run in expression.runs.finditer(uri):
+        first, behind = run.span()
+        for end in range(behind, first, -1):  # a value has at least one character
+            if end + len(expression.literal) in rest_starts and uri.startswith(expression.literal, end):
+                ends.update(dict.fromkeys(range(first, end), end))
+                break
     return ends

@@ -13,7 +13,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.json_reader import MAX_DEPTH
-from mcp_functions.protocol.json_writer import chunks, dumps_ascii
+from mcp_functions.protocol.json_writer import dumps_ascii, escape_in_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,10 +69,9 @@ def _write_array(items: Sequence[object], write: Callable[[bytes], object], leve
 
 
 def _write_string(text: str, write: Callable[[bytes], object]) -> None:
-    """Write a string in parts: with escapes, a long text would take six times its memory."""
     write(b'"')
-    for part in chunks(text):  # each character has its own escape, so the parts can be escaped one by one
-        write(dumps_ascii(part)[1:-1].encode())  # without the quotes of the part
+    for chunk in escape_in_chunks(text):
+        write(chunk.encode())
     write(b'"')
 
 

@@ -47,7 +47,7 @@ class TokenOpener:
         Args:
             header: the header of the token, not authenticated yet.
             decrypt: decrypts the token with a key; raises InvalidRequestState if the token is not authentic.
-            caller: the caller whose budget is charged if KMS is asked (`binding.caller_id`).
+            caller: the caller whose budget is charged if KMS is asked (`principals.caller_id`).
             max_age: how long a token may live after it was sealed, in seconds.
 
         Raises:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
-from mcp_functions.aws.errors import BAD_REQUEST, Failure, read_failure
+from mcp_functions.aws.errors import UNKNOWN_STATUS, Failure, read_failure
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store.table import Conflict
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 class DynamoDbError(Exception):
     """A failed request: DynamoDB's `code`, and the HTTP `status` (0: no response)."""
 
-    def __init__(self, code: str, status: int = BAD_REQUEST) -> None:
+    def __init__(self, code: str, status: int = UNKNOWN_STATUS) -> None:
         """Keep the parts of the response."""
         super().__init__(code)
         self.code = code

@@ -1,7 +1,7 @@
 """Answers the requests of the tasks extension: `tools/call` may begin a task, and three other methods follow the task.
 
     tools/call    runs the call at once, or makes it a task
-    tasks/get     returns the task with its questions or its result, and replaces its worker if that has died
+    tasks/get     returns the task with its questions or its result, and requests a worker if the last one has died
     tasks/update  gives answers to the task's questions
     tasks/cancel  ends the task, or asks its worker to stop
 
@@ -22,13 +22,12 @@ from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, Unknow
 from mcp_functions.protocol.messages import complete, is_dict_of
 from mcp_functions.protocol.results import tool_error
 from mcp_functions.rounds.input_requests import missing_capabilities
-from mcp_functions.seal.binding import caller_id, principal_digest
+from mcp_functions.seal.principals import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import round_record
 from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, Task
-from mcp_functions.tasks.task_store import TaskStore, TooManyTasks
-from mcp_functions.tasks.transitions import INVOCATION_MS
+from mcp_functions.tasks.task_store import TooManyTasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
-    from mcp_functions.store import SealedTable
+    from mcp_functions.tasks.task_store import TaskStore
 
 
 class Tasks:
@@ -49,13 +48,11 @@ class Tasks:
         tools: the function's tools whose calls may become tasks, by name.
     """
 
-    def __init__(  # noqa: PLR0913 - handlers, settings, storage, worker and the clock that tests replace
+    def __init__(
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
-        function: str,
-        table: SealedTable,
-        invoke_worker: Callable[[str, str | None], None],
+        store: TaskStore,
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -64,32 +61,29 @@ class Tasks:
         Args:
             handlers: the function's tools, prompts and resources.
             settings: the settings of the deployment.
-            function: the function's folder, with which task ids begin.
-            table: the table that keeps the tasks.
-            invoke_worker: invokes a worker for a task's id and the digest of its owner.
+            store: keeps the tasks, and invokes their workers.
             now: the clock, in unix seconds.
         """
         self.tools = {handler.name: cast("Tool[..., Any]", handler) for handler in handlers if handler.task}
-        self.store = TaskStore(table, function, invoke_worker, max_open_tasks=settings.max_open_tasks, now=now)
+        self.store = store
         self._settings = settings
         self._now = now
 
     def call(self, request: Request, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Run this round of a call, or begin a task.
-
-        Tasks extension: "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on
-        the request."
-        """
+        """Run this round of a call, or begin a task."""
         tool = self.tools[params["name"]]
         support = tool.task_support(params)  # "required", "allowed" or None for the arguments of this call
         if support == "required":
             request.require_tasks_extension()
-        if not support or not request.takes_tasks:
+        # Tasks extension: "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on
+        # the request."
+        if support is None or not request.takes_tasks:
             return tool.call(params, round_)
-        # `has_app`: the client can show questions only in an MCP app, and there a task cannot ask.
-        if support == "allowed" and tool.asks and round_.request.has_app:
+        needs_app = tool.asks and round_.request.has_app  # this client shows questions only in an MCP app
+        if needs_app and support == "allowed":  # an app can continue a call, and not a task
             return tool.call(params, round_)
-        # Questions in the signature come before the task: InputRequired is raised while one has no answer.
+        # A parameter of the handler may be a question to the client. The task begins when each of these has its answer;
+        # before that, this raises InputRequired with the questions.
         tool.require_declared_answers(params, round_)
         return self._begin(tool, request, round_)
 
@@ -108,11 +102,10 @@ class Tasks:
         return {"resultType": "task", **_description(task_id, task, task.created)}
 
     def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:
+        """Return the first state, which requests a worker for the next round."""
         now = self._now_ms()
         tool_ttl = tool.task_ttl * 1000
-        max_ttl = self._settings.max_task_ttl * 1000
-        requested_ttl = request.task_ttl or tool_ttl  # only clients of a dialect request a time
-        return Task(
+        task = Task(
             tool=tool.name,
             arguments=request.params.get("arguments") or {},
             principal=tuple(request.principal) if request.principal else None,
@@ -120,14 +113,12 @@ class Tasks:
             declared=request.capabilities,
             flow=round_.request.flow or os.urandom(16).hex(),  # a round without a seal has no id
             created=now,
-            ttl=min(tool_ttl, max_ttl, requested_ttl),
+            ttl=min(tool_ttl, self._settings.max_task_ttl * 1000, request.task_ttl or tool_ttl),
             updated=now,
             # `step.now` is the time of the call, so later rounds must read the same time.
             record={**round_record(round_), "began": round_.began},
-            # `TaskStore.create` invokes the first worker.
-            retry_at=now + INVOCATION_MS,
-            invocations=1,
         )
+        return transitions.request_worker(task, now)
 
     def answer(self, request: Request) -> dict[str, Any]:
         """Answer one of the three methods. Each may change the task, and `tasks/get` then returns it.
@@ -159,7 +150,7 @@ class Tasks:
         access_tokens.require_scopes(task.tool, self.tools[task.tool].scopes, request, self._settings)
         now = self._now_ms()
         if request.method == "tasks/get":
-            return transitions.replace_worker(task, now)
+            return transitions.request_worker_if_lost(task, now)
         if request.method == "tasks/cancel":
             return transitions.request_cancel(task, now)
         responses: Any = request.params.get("inputResponses")

@@ -10,7 +10,7 @@ The owner of a task is the digest of its principal (issuer, subject and client),
     1. read the task
     2. let a function of `tasks.transitions` make the next state
     3. write that state; if another writer was faster, begin again
-    4. invoke a worker, if the task now waits for one
+    4. invoke a worker, if that state requests one
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class TaskStore:
                 self._table.replace(item, to_json(after))
             except Conflict:
                 continue
-            waits_for_worker = after.invocations > before.invocations  # `transitions.await_worker` counts them
-            if waits_for_worker:
+            requests_worker = after.invocations > before.invocations  # `transitions.request_worker` counts them
+            if requests_worker:
                 self._invoke_worker(task_id, owner)
             return after
         raise Busy(reason="tasks:contention")

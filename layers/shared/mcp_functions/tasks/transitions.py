@@ -1,23 +1,29 @@
 """The state of a task after each event. These functions take a state and return the next one; they write nothing.
 
-    the client polls           replace_worker
+    the client polls           request_worker_if_lost
     the client answers         apply_answers
     the client cancels         request_cancel
     a worker begins            take
     a worker goes on           renew, save_progress
     a worker ends its round    finish, ask or pause
 
-`TaskStore.change` writes the next state. It also invokes a worker if `await_worker` has made that state.
+A worker is a Lambda invocation that runs one round of a task. A lease is the time in which no other worker may take
+the task. A task that is working has one of two times:
 
-A worker is a Lambda invocation that runs one round of a task. It names itself by its epoch: the number of workers that
-had taken the task when it began. After a later worker took the task, the earlier worker gets `LeaseLost`.
+    lease_until    a worker has the task until then, unless it renews its lease
+    retry_at       a worker was requested; if none has taken the task by then, a poll requests another one
 
-A lease is the time in which no other worker may take the task.
+`TaskStore.change` writes the next state, and invokes a worker if the state requests one. If the client has cancelled
+the task, the next worker that is requested, begins or ends a round finds that out, and the task ends instead.
+
+A worker names itself by its epoch: the number of workers that had taken the task when it began. After a later worker
+took the task, the earlier worker gets `LeaseLost`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol.errors import InternalError
@@ -25,9 +31,6 @@ from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-INVOCATION_MS = 15_000  # how long the first invoked worker may take to start
-MAX_INVOCATION_MS = 900_000  # how long any later one may take
 
 
 class NotAvailable(Exception):
@@ -46,17 +49,21 @@ class Progress(NamedTuple):
     message: str  # the client sees it as `statusMessage`
 
 
-def replace_worker(task: Task, now: int) -> Task:
-    """Wait for another worker if the task is working, and no worker has it or is expected."""
+def request_worker_if_lost(task: Task, now: int) -> Task:
+    """Request another worker if the task is working, and both of its times are over."""
     if task.status != WORKING or now < task.lease_until or now < task.retry_at:
         return task
-    return await_worker(task, now)
+    return request_worker(task, now)
 
 
-def await_worker(task: Task, now: int) -> Task:
-    """Wait for a worker, which the store then invokes; a cancelled task ends instead.
+INVOCATION_MS = 15_000  # how long the first requested worker may take to start
+MAX_INVOCATION_MS = 900_000  # how long any later one may take
 
-    The invocation may be lost. Each one in a row may take four times as long as the one before.
+
+def request_worker(task: Task, now: int) -> Task:
+    """Request a worker, or end a cancelled task.
+
+    Lambda may lose the invocation. Each request in a row waits four times as long as the one before.
     """
     if task.cancel:
         return cancel(task, now)
@@ -68,7 +75,7 @@ MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it w
 
 
 def take(task: Task, now: int, lease_ms: int) -> Task:
-    """Give the task to a worker for the time of a lease, or end it: a cancelled task, or one without progress.
+    """Give the task to a worker for the time of a lease. A cancelled task ends instead, and one without progress fails.
 
     Raises:
         NotAvailable: no worker may take the task now.
@@ -115,7 +122,10 @@ def finish(task: Task, epoch: int, now: int, outcome: Mapping[str, Any]) -> Task
 
 
 def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
-    """End a round with questions (elicit key -> request), each under a wire key that this task has never had."""
+    """End a round with questions (elicit key -> request), or end a cancelled task.
+
+    Each question gets a wire key that this task has never had.
+    """
     saved = save_progress(task, progress._replace(message=""), now)
     if task.cancel:
         return cancel(saved, now)
@@ -133,11 +143,11 @@ def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], f
 
 
 def pause(task: Task, progress: Progress, now: int) -> Task:
-    """End a round without a question, because the worker's time is up; another worker continues."""
+    """End a round without a question, because the worker's time is up, and request another worker."""
     attempts = 0 if progress.record != task.record else task.attempts
     saved = save_progress(task, progress, now)
     paused = replace(saved, rounds=task.rounds + 1, invocations=0, attempts=attempts)
-    return await_worker(paused, now)
+    return request_worker(paused, now)
 
 
 def cancel(task: Task, now: int) -> Task:
@@ -173,7 +183,7 @@ def apply_answers(task: Task, responses: Mapping[str, Any], now: int) -> Task:
     if unanswered:
         return after
     working = replace(after, status=WORKING, updated=now, invocations=0, attempts=0)
-    return await_worker(working, now)
+    return request_worker(working, now)
 
 
 def _require_lease(task: Task, epoch: int) -> None:
@@ -200,11 +210,8 @@ def _fresh_keys(requests: Mapping[str, Any], used: tuple[str, ...]) -> list[str]
     fresh: list[str] = []
     for key in requests:
         wire_key = key
-        number = 1
         if key in used:
-            while wire_key in taken:
-                number += 1
-                wire_key = f"{key}-{number}"
+            wire_key = next(f"{key}-{number}" for number in count(2) if f"{key}-{number}" not in taken)
         taken.add(wire_key)
         fresh.append(wire_key)
     return fresh

@@ -64,21 +64,21 @@ def command(
         **for_harness,
     )
     with options.until_stopped() as is_stopped, output.capture(), harness:
-        reloader = Reloader(harness)
-        catalog_lines = reloader.refresh_catalog()
+        lines: list[str] = []
+        reloader = Reloader(harness, report=lines.append)
+        reloader.refresh_catalog()
         output.write(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
         warnings = _missing_on_lambda(functions)
-        for line in [*catalog_lines, *warnings]:
-            output.write(line)
+        lines += warnings
         while not is_stopped():
+            for line in lines:
+                output.write(line)
+            lines.clear()
             time.sleep(LOOK_SECONDS)
-            lines = reloader.reload()
-            if lines:
+            if reloader.reload():
                 old_warnings = warnings
                 warnings = _missing_on_lambda(functions)
                 lines += [line for line in warnings if line not in old_warnings]
-            for line in lines:
-                output.write(line)
 
 
 def _missing_on_lambda(directory: Path) -> list[str]:

@@ -14,7 +14,6 @@ from mcp_functions.local import environment, template
 from mcp_functions.local.lambdas.modules import common
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import author_process, fingerprints, variables
-from mcp_functions.local.runtime.api import RuntimeApi
 from mcp_functions.local.runtime.configuration import Configuration, Template
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.sandbox import Sandbox
@@ -107,13 +106,11 @@ class Launcher:
     def _start(self, folder: str, configuration: Configuration) -> Process:
         client = ["-m", "awslambdaric"] if self.watcher is None else [author_process.__file__]
         code = self._code(folder)
-        api = RuntimeApi()
         name = environment.function_name(folder)
         return Process(
-            command=[sys.executable, *client, configuration.handler],
-            api=api,
+            [sys.executable, *client, configuration.handler],
             folder=code,
-            variables=variables.of(name, code, configuration, self.endpoints, api.address),
+            variables=variables.of(name, code, configuration, self.endpoints),
             watchdog=self.watchdog,
             on_line=partial(self._write_log, folder),
         )

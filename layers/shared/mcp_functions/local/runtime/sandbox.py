@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local.lambdas import Outcome
 from mcp_functions.local.runtime import api, reports
-from mcp_functions.local.runtime.process import peak_memory, resident_memory
+from mcp_functions.local.runtime.process_status import peak_memory, resident_memory
 from mcp_functions.local.runtime.reports import FailedError
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class Sandbox:
     def _write(self, line: str) -> None:
         """Write a line of Lambda's among those of the process. Without a process there is no log."""
         if self._process:
-            self._process.write_line(line)
+            self._process.output.write_line(line)
 
 
 def _kill_and_join(process: Process) -> None:

@@ -26,21 +26,14 @@ FROM_SHELL = (
 )  # fmt: skip
 
 
-def of(
-    name: str,
-    folder: Path,
-    configuration: Configuration,
-    endpoints: Mapping[str, str | None],
-    address: str,
-) -> dict[str, str]:
-    """Return the environment of one process.
+def of(name: str, folder: Path, configuration: Configuration, endpoints: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the environment of one process, to which `Process` adds the address of its Runtime API.
 
     Args:
         name: the function's name in AWS, "<stack>_<folder>".
         folder: the folder of its code.
         configuration: what the template says about the function.
         endpoints: the environment variables with the harness's credentials and endpoints. None: not set.
-        address: host and port of the process's Runtime API.
     """
     shell = {variable: os.environ[variable] for variable in FROM_SHELL if variable in os.environ}
     python_path = [str(common(folder.parent))]
@@ -55,7 +48,6 @@ def of(
         **configuration.variables,
         **{variable: value for variable, value in endpoints.items() if value is not None},
         **_set_by_lambda(name, configuration),
-        "AWS_LAMBDA_RUNTIME_API": address,
         "LAMBDA_TASK_ROOT": str(folder),
         "_HANDLER": configuration.handler,
     }

@@ -15,17 +15,23 @@ import contextlib
 import importlib
 import logging
 import sys
+from collections import deque
 from typing import TYPE_CHECKING, TextIO
 
+from mcp_functions.local.lambdas.functions import FRONT_DOOR
+from mcp_functions.local.loopback import json_object
 from mcp_functions.local.problems import not_installed
 from mcp_functions.local.terminal.function_output import handling_records, redirected_to
 from mcp_functions.local.terminal.round_lines import RoundLines
 from mcp_functions.local.terminal.screen import FAILED, Screen
+from mcp_functions.local.terminal.state_rounds import StateRounds
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mcp_functions.local.lambdas import Outcome
+
+MAX_REQUESTS = 200  # how many requests `TextOutput` remembers
 
 
 class TextOutput(Screen):
@@ -35,14 +41,19 @@ class TextOutput(Screen):
         """Write to `out`; `show_answers` also writes what users answered."""
         super().__init__(out)
         self._out = out
-        self._round_lines = RoundLines(show_answers=show_answers)
+        self._round_lines = RoundLines(StateRounds().round_of, show_answers=show_answers)
+        self._requests_with_line: deque[str] = deque(maxlen=MAX_REQUESTS)  # API Gateway's ids of the last requests
 
     def write_call(self, folder: str, event: bytes, outcome: Outcome) -> None:
-        """Write the line of a call that has ended."""
+        """Write the line of a call that has ended. A request that functions/mcp passed on has one line."""
         self.remove_progress(folder)
+        request_id = _request_id(event)
+        if folder == FRONT_DOOR and request_id in self._requests_with_line:
+            return  # the call of the other function has ended before
+        if request_id:
+            self._requests_with_line.append(request_id)
         line = self._round_lines.line(folder, event, outcome)
-        if line:
-            self.write(f"  {line.text}", FAILED if line.is_failure else "")
+        self.write(f"  {line.text}", FAILED if line.is_failure else "")
 
     def capture(self) -> AbstractContextManager[None]:
         """Write what functions of this process print and log, until the end of the block."""
@@ -80,6 +91,11 @@ class JsonOutput:
     def capture(self) -> AbstractContextManager[None]:
         """Write what functions of this process log, until the end of the block."""
         return handling_records(self._handler)
+
+
+def _request_id(event: bytes) -> str:
+    context = json_object(event).get("requestContext")
+    return str(context.get("requestId", "")) if isinstance(context, dict) else ""
 
 
 def _write_line(out: TextIO, line: str) -> None:
