@@ -20,7 +20,7 @@ from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.messages import shows_apps, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.settings import Settings
@@ -64,15 +64,16 @@ class Session(NamedTuple):
     def repeating_capabilities(self) -> dict[str, Any]:
         """The declared capabilities after which the client calls again, so that no server waits for an answer."""
         # After error -32042, the client opens a page and repeats its call. The form of an MCP app makes another call.
-        return _expand_letters(letter for letter in self.declared if letter in "ua")
+        return _expand_letters({"u", "a"}.intersection(self.declared))
 
 
-def _expand_letters(letters: Iterable[str]) -> dict[str, Any]:
-    """Return the capabilities of some letters."""
+def _expand_letters(letters: Collection[str]) -> dict[str, Any]:
+    """Return the capabilities of some letters. An unknown letter, of a later version of this toolkit, has none."""
     expanded: dict[str, Any] = {}
-    for letter in letters:
-        for family, members in CAPABILITIES[letter].items():
-            expanded[family] = {**expanded.get(family, {}), **members}
+    for letter, capability in CAPABILITIES.items():
+        if letter in letters:
+            for family, members in capability.items():
+                expanded[family] = {**expanded.get(family, {}), **members}
     return expanded
 
 
