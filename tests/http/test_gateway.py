@@ -15,10 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import Header, Progress, tool
+from mcp_functions.http import identity
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.legacy import LegacyServer, ModernServer
 from mcp_functions.protocol.errors import TemporarilyUnavailable
-from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
+from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
 from tests.support import wire
 from tests.support.dispatching import dispatcher
 from tests.support.settings import make_settings
@@ -34,6 +36,7 @@ SETTINGS = make_settings(
 )
 SERVER_INFO = {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}  # every result has it
 EMPTY_RESULT = {"resultType": "complete", "content": [], "_meta": SERVER_INFO}
+EMPTY_LIST = {"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "private", "_meta": SERVER_INFO}
 # The status and the code of errors.
 PARSE_ERROR = (400, -32700)
 INVALID_REQUEST = (400, -32600)
@@ -395,6 +398,32 @@ def test_a_request_ends_when_lambda_or_api_gateway_ends(began: float, seconds_le
     event = wire.event(call(), context={"timeEpoch": int(began * 1000)})
     request = handled_request(event, context=wire.Context(remaining_ms=60_000))
     assert request.gateway_deadline == pytest.approx(NOW + seconds_left)
+
+
+def test_lambda_ends_as_late_however_long_the_check_of_the_caller_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the lease of a round would end before the round, and another invocation would run it too."""
+    remaining_ms = [20_000]
+    context = wire.Context()
+    monkeypatch.setattr(context, "get_remaining_time_in_millis", lambda: remaining_ms[0])
+
+    def ask_kms(*_arguments: object) -> Identity:
+        remaining_ms[0] -= 5_000
+        return Identity()
+
+    monkeypatch.setattr(identity, "admit", ask_kms)
+    requests: list[Request] = []
+
+    def handle(request: Request) -> Result:
+        requests.append(request)
+        return Result(EMPTY_LIST)
+
+    legacy = LegacyServer(SETTINGS, ModernServer(handle, {}), None, now=lambda: NOW)
+    function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, handle, handle_legacy=legacy), now=lambda: NOW)
+    message_of_2025 = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    for message, headers in [(wire.message("tools/list"), {}), (message_of_2025, {"mcp-protocol-version": None})]:
+        remaining_ms[0] = 20_000
+        assert function(wire.event(message, headers=headers), context)["statusCode"] == 200
+    assert [request.lambda_deadline for request in requests] == [NOW + 20, NOW + 20]
 
 
 def test_a_request_without_an_authorizer_has_an_address_and_no_principal() -> None:

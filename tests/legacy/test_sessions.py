@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_functions.legacy import sessions
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
+from tests.legacy.clients import read_question
 from tests.legacy.deployment import Deployment
 from tests.legacy.handlers import ALL, start_resolving
 
@@ -53,6 +55,16 @@ def test_a_new_container_opens_a_session_with_one_call_of_kms(client: Client, de
     deployment.replace_containers()
     assert client.result("ping") == {}
     assert deployment.kms.calls == ["generate", "unwrap"]
+
+
+def test_a_session_of_a_later_version_may_hold_more_capabilities(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = deployment.client()
+    with monkeypatch.context() as later:
+        later.setitem(sessions.CAPABILITIES, "z", {"zoo": {}})
+        client.initialize(capabilities={"elicitation": {}, "zoo": {}})
+    assert read_question(client.call("resolve", bug=7))["method"] == "elicitation/create"
 
 
 def test_a_damaged_session_is_not_found(client: Client) -> None:

@@ -306,6 +306,12 @@ def test_a_whole_result_of_a_prompt_may_have_one_message_that_stands_in_no_list(
     assert send(greeting, "prompts/get", {"name": "greeting"})["messages"] == [{"role": "user", "content": text("hi")}]
 
 
+@pytest.mark.parametrize("value", [sdk.GetPromptResult(messages=[]), sdk.ReadResourceResult(contents=[])])
+def test_a_tool_that_returns_the_result_of_a_prompt_or_resource_is_told_what_a_tool_returns(value: object) -> None:
+    with pytest.raises(DeveloperError, match="a tool returns text, content, a list with"):
+        tool_returning(value).call({}, None)
+
+
 CONTENTS = sdk.TextResourceContents(uri="a://c", text="hi", mime_type="text/plain")
 CONTENTS_JSON = {"uri": "a://c", "mimeType": "text/plain", "text": "hi"}
 

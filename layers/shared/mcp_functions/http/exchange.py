@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.observability import Notes
-    from mcp_functions.protocol.messages import AnyResult, Identity
+    from mcp_functions.protocol.messages import AnyResult
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
 
@@ -151,29 +151,28 @@ class HttpExchange:
         if is_request(message):
             self._id = message["id"]
         events.check_media_type(http)  # not earlier, so that the error has the id
+        # Before the caller's check, which may wait for KMS:
+        lambda_deadline = events.lambda_deadline(self._context, now)
+        gateway_deadline = events.gateway_deadline(http, lambda_deadline, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
         caller = identity.admit(http, endpoint.settings, now)
         if not is_request(message):
             headers.check_no_contradiction(message, http.headers)
             return responses.empty(202)  # for a notification, "the server MUST return HTTP status code 202"
         headers.check_request(message, http.headers)
-        result = endpoint.handle_request(self._make_request(http, message, caller, now))
-        self._note_result(result)
-        return responses.success(http, result, message["id"])
-
-    def _make_request(self, http: HttpRequest, message: JSONRPCRequest, caller: Identity, now: float) -> Request:
-        """Make the request for the handlers, of a message that passed the checks."""
-        lambda_deadline = events.lambda_deadline(self._context, now)
-        return Request(
+        request = Request(
             message=message,
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            gateway_deadline=events.gateway_deadline(http, lambda_deadline, now),
+            gateway_deadline=gateway_deadline,
             event=self._event,
             scopes=caller.scopes,
             lambda_deadline=lambda_deadline,
         )
+        result = endpoint.handle_request(request)
+        self._note_result(result)
+        return responses.success(http, result, message["id"])
 
     def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
         """Note the method and the trace of a message for the log line."""

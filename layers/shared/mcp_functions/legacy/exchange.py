@@ -72,6 +72,7 @@ def read_exchange(
         TemporarilyUnavailable, Misconfigured: no key is available for the session, or the route has no authorizer.
     """
     now = deployment.now()
+    lambda_deadline = events.lambda_deadline(context, now)  # not later: KMS may be asked for the caller and the session
     # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the caller
     # is known before the session is read.
     caller = identity.admit(http, deployment.settings, now)
@@ -87,7 +88,6 @@ def read_exchange(
         session = deployment.session_tokens.read(session_token, principal, caller_id=counted_as, now=now)
         if not header:
             revision = session.revision
-    lambda_deadline = events.lambda_deadline(context, now)
     return Exchange(
         deployment=deployment,
         http=http,

@@ -20,7 +20,7 @@ from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.messages import shows_apps, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.settings import Settings
@@ -38,7 +38,7 @@ CAPABILITIES: dict[str, dict[str, Any]] = {
     "a": {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}},
 }
 # Instead of an answer, the client sends another call: after its user has seen the page, or from the form of an MCP app.
-WITHOUT_ANSWER = ("u", "a")
+WITHOUT_ANSWER = frozenset({"u", "a"})
 
 
 class Session(NamedTuple):
@@ -60,15 +60,16 @@ class Session(NamedTuple):
     @property
     def capabilities_without_answer(self) -> dict[str, Any]:
         """The declared capabilities for which no server waits: the client sends another call, not an answer."""
-        return _expand_letters(letter for letter in self.declared if letter in WITHOUT_ANSWER)
+        return _expand_letters(WITHOUT_ANSWER.intersection(self.declared))
 
 
-def _expand_letters(letters: Iterable[str]) -> dict[str, Any]:
-    """Return the capabilities of some letters."""
+def _expand_letters(letters: Collection[str]) -> dict[str, Any]:
+    """Return the capabilities of some letters. An unknown letter, of a later version of this toolkit, has none."""
     expanded: dict[str, Any] = {}
-    for letter in letters:
-        for family, members in CAPABILITIES[letter].items():
-            expanded[family] = {**expanded.get(family, {}), **members}
+    for letter, capability in CAPABILITIES.items():
+        if letter in letters:
+            for family, members in capability.items():
+                expanded[family] = {**expanded.get(family, {}), **members}
     return expanded
 
 

@@ -58,6 +58,8 @@ def call_tool_result(
     kind = content_kind(value)
     if kind == TOOL_RESULT:
         return _whole_result(value)
+    if kind in (PROMPT_RESULT, RESOURCE_RESULT):
+        raise DeveloperError(rule=f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL_RETURNS}")
     if kind:
         return _content(_blocks([value]))
     if isinstance(value, str) and not promises_structured:
