@@ -8,6 +8,7 @@ as a user does, and `answer(…)` sends any responses. Rules for authors are in 
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -33,6 +34,7 @@ from mcp_functions import (
     serve,
     tool,
 )
+from mcp_functions.protocol.errors import InputRequired
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
@@ -481,6 +483,17 @@ def test_a_page_that_was_opened_is_not_asked_for_again() -> None:
     assert talk.asked == ["agreed"]
     assert talk.answer().asked == ["agreed"]
     assert talk.accept(agreed=True).text == "True"
+
+
+def test_a_page_that_is_opened_again_comes_after_the_questions_before_it() -> None:
+    @tool
+    def connect(*, elicit: Elicit) -> None:
+        elicit.url("login", "Sign in", "https://example.com/login")
+        with suppress(InputRequired):  # as another thread or task would go on
+            elicit("account", "Which account?", str)
+        elicit.url("login", "Sign in", "https://example.com/login")
+
+    assert talk_to(connect).call().answer(login={"action": "accept"}).asked == ["account", "login"]
 
 
 def test_a_page_may_be_declined() -> None:

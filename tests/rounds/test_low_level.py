@@ -65,6 +65,14 @@ def test_input_responses_are_a_mapping_by_key() -> None:
     assert talk.text == "[('model', {'any': 'thing'}), ('name', {'action': 'decline'}), ('roots', {'roots': []})]"
 
 
+def test_types_in_the_brackets_of_input_responses_have_no_meaning() -> None:
+    @tool
+    def ask(*, responses: InputResponses[str, Name]) -> str | InputRequiredResult:  # type: ignore[type-arg]
+        return responses["name"]["action"] if responses else ask_name()
+
+    assert talk_to(ask).call().answer(name={"action": "decline"}).text == "decline"
+
+
 def test_responses_without_a_question_are_unproven() -> None:
     @tool
     def ask(*, responses: InputResponses) -> str | InputRequiredResult:

@@ -25,6 +25,7 @@ from mcp_functions import (
     InputRequiredResult,
     InputResponses,
     ListRoots,
+    Question,
     Sample,
     Step,
     serve,
@@ -187,6 +188,19 @@ def test_a_key_may_not_change_in_every_round(kind: str, author_error: AuthorErro
         "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), not at "
         "random or from a clock"
     )
+
+
+def test_of_two_keys_with_the_same_question_the_error_names_the_first(author_error: AuthorError) -> None:
+    rounds = Counter[str]()
+
+    @tool
+    def ask_both(*, elicit: Elicit) -> str:
+        rounds["ask_both"] += 1
+        elicit.together(*[Question(f"{side}-{rounds['ask_both']}", "Who?", Name) for side in ("left", "right")])
+        return "unreached"
+
+    talk = talk_to(ask_both).call().decline().decline()
+    assert "the answer to 'left-2' was never read, and 'left-3' asks the same again" in author_error(talk)
 
 
 def test_a_random_key_after_a_stable_question_is_logged_with_its_line(

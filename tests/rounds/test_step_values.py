@@ -16,6 +16,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
@@ -110,6 +111,16 @@ def find_seat_once() -> Seat:
     return SEAT
 
 
+class Retried:
+    """A decorator that is a class."""
+
+    def __init__(self, func: Callable[[], Any]) -> None:
+        self.func = func
+
+    def __call__(self) -> Any:  # noqa: ANN401 - what the function returns
+        return self.func()
+
+
 class Office:
     def find_seat(self) -> Seat:
         return SEAT
@@ -148,11 +159,15 @@ def test_a_result_has_its_annotated_type_in_both_rounds(annotation: object, valu
 
 @pytest.mark.parametrize(
     "function",
-    [find_seat, find_seat_once, functools.partial(find_seat), Office().find_seat, Office()],
-    ids=["a function", "a cached function", "a partial", "a method", "a callable object"],
+    [find_seat, find_seat_once, functools.partial(find_seat), Retried(find_seat), Office().find_seat, Office()],
+    ids=["a function", "a cached function", "a partial", "in a decorator", "a method", "a callable object"],
 )
 def test_any_callable_may_have_the_annotation(function: Callable[[], object]) -> None:
     assert results_in_two_rounds(function) == [SEAT, SEAT]
+
+
+def test_a_test_may_replace_the_function_of_a_step_by_a_mock() -> None:
+    assert call_step(Mock(return_value=7)).text == "7"
 
 
 def test_without_an_annotation_both_rounds_get_plain_json() -> None:

@@ -84,6 +84,10 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
     asks = True
     low_level = True
 
+    def __init__(self, round_: Round, *_types: object) -> None:
+        """Keep the round. Every Mapping takes types in brackets; here they have no meaning."""
+        super().__init__(round_)
+
     def __getitem__(self, key: str) -> JSONObject:
         """Return one answer: ElicitResult, CreateMessageResult or ListRootsResult."""
         answers_by_text = self._round.record.answers[key]  # by the fingerprint of the question's text, oldest first

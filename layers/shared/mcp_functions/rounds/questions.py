@@ -47,10 +47,10 @@ class Outcome(NamedTuple):
 class AskedQuestion:
     """A question of this round, which the function may ask more than once."""
 
-    def __init__(self, fingerprint: str, open_request: JSONObject | None = None) -> None:
-        """Take the fingerprint of the question, which the function has not asked yet, and the request if it is open."""
+    def __init__(self, fingerprint: str) -> None:
+        """Take the fingerprint of the question, which the function has not asked yet."""
         self.fingerprint = fingerprint
-        self.open_request = open_request  # what the client has to answer; None if nothing
+        self.open_request: JSONObject | None = None  # what the client has to answer; None if nothing
         self.times_asked = 0  # it stays 0 for a low-level function, which returns its questions
         self.was_answered = False  # True if the client sent a response, also an invalid one
 
@@ -109,9 +109,7 @@ class Questions:
                 "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
             )
             raise DeveloperError(rule, key=key)
-        if asked.open_request is None:
-            asked.open_request = question.request
-        return Outcome(is_open=True)
+        return self._open(key, asked.open_request or question.request)
 
     def _count(self, key: str, request: JSONObject) -> AskedQuestion:
         """Count a question, and return it. Refuse it if its key has another question, or if it is asked without end."""
@@ -141,17 +139,25 @@ class Questions:
             self._record.drop_answer(key, asked.fingerprint)
             if key in self.actions:
                 self.actions[key] = "invalid"
-            asked.open_request = input_requests.repeat_request(question.request, str(invalid))
-            return Outcome(is_open=True)
+            return self._open(key, input_requests.repeat_request(question.request, str(invalid)))
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
             return Outcome(error=error)
         self._record.answers[key][asked.fingerprint] = input_requests.without_extra_fields(question.request, response)
         return Outcome(answer)
 
+    def _open(self, key: str, request: JSONObject) -> Outcome:
+        """Open a question. The client gets the questions in the order in which they were opened."""
+        asked = self._asked[key]
+        if asked.open_request is None:
+            self._asked[key] = self._asked.pop(key)  # to the end
+        asked.open_request = request
+        return Outcome(is_open=True)
+
     def open_low_level(self, key: str, request: JSONObject) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
         _check_text(key, request)
-        self._asked[key] = AskedQuestion(input_requests.fingerprint(request), request)
+        self._asked[key] = AskedQuestion(input_requests.fingerprint(request))
+        self._open(key, request)
         self._record.answers.pop(key, None)
 
     def count_lost_answer(self) -> None:
@@ -175,7 +181,8 @@ class Questions:
     def _find_renamed_key(self) -> tuple[str, str] | None:
         """Return the old and the new key of a question that was answered under the old one; None if there is none."""
         read = {asked.fingerprint for asked in self._asked.values() if asked.was_answered}
-        unread = {self.asked_before[key]: key for key in self.actions if self.asked_before[key] not in read}
+        # Two keys may have the same question. The error names the first of them, so it comes last here.
+        unread = {self.asked_before[key]: key for key in reversed(self.actions) if self.asked_before[key] not in read}
         for key, asked in self._asked.items():
             is_new = key not in self.asked_before and key not in self._record.answers
             is_low_level = asked.times_asked == 0  # a low-level function may rename its keys

@@ -60,8 +60,10 @@ def _return_annotation(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - a
 
 def _without_wrappers(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function inside decorators and inside functools.partial."""
-    if isinstance(function, partial):
-        return _without_wrappers(function.func)
     if hasattr(function, "__wrapped__"):  # a decorator with functools.wraps has set it
         return _without_wrappers(function.__wrapped__)
-    return function
+    if isinstance(function, partial):
+        return _without_wrappers(function.func)
+    # A decorator may be a class that keeps its function as `self.func`. Not `getattr`: a Mock has every attribute.
+    inner = getattr(function, "__dict__", {}).get("func")
+    return _without_wrappers(inner) if callable(inner) else function
