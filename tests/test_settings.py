@@ -164,6 +164,13 @@ def test_a_revision_is_a_date() -> None:
     assert caught.value.reason == "MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25"
 
 
+def test_a_wrong_claim_for_the_binding_of_tokens_says_why_no_other_claim_will_do() -> None:
+    with pytest.raises(Misconfigured) as caught:
+        Settings({"MCP_STACK": "shop", "MCP_OAUTH_BINDING": "sub"})
+    text = "MCP_OAUTH_BINDING must be aud or client_id: no other claim binds a token to this server"
+    assert caught.value.reason == text
+
+
 def test_a_switch_is_on_or_off() -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", "MCP_EARLIER_REVISIONS": "true"})

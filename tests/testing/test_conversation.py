@@ -134,6 +134,8 @@ def test_a_call_of_a_function_with_resources_only_is_a_value_error() -> None:
 
     with pytest.raises(ValueError, match=r"it has: none \(a resource is read: talk.read\(uri\)\)$"):
         Conversation(serve(rules)).call()
+    with pytest.raises(ValueError, match=r"no tool or prompt rules; it has: none"):
+        Conversation(serve(rules)).call("rules")
 
 
 def test_the_last_message_of_a_stream_is_the_response() -> None:

@@ -100,8 +100,9 @@ class Settings:
         # The front's own id at the provider, which no other application uses.
         self.oauth_client_id = environ.get("MCP_OAUTH_CLIENT_ID", "")
         # The claim that binds an access token to this server.
+        why = "no other claim binds a token to this server"
         self.oauth_binding: Literal["aud", "client_id"]
-        self.oauth_binding = read_choice(environ, "MCP_OAUTH_BINDING", ("aud", "client_id"), "aud")
+        self.oauth_binding = read_choice(environ, "MCP_OAUTH_BINDING", ("aud", "client_id"), "aud", why)
         # The text that the provider writes before each scope of this server.
         self.oauth_scope_prefix = environ.get("MCP_OAUTH_SCOPE_PREFIX", "")
 
@@ -178,14 +179,17 @@ def read_number(environ: Mapping[str, str], name: str, default: int, *, at_least
     return max(at_least, int(environ[name]))
 
 
-def read_choice(environ: Mapping[str, str], name: str, choices: Sequence[Choice], default: Choice) -> Choice:
-    """Read one of several words."""
+def read_choice(
+    environ: Mapping[str, str], name: str, choices: Sequence[Choice], default: Choice, why: str = ""
+) -> Choice:
+    """Read one of several words; `why` is a reason for them, which the error gives."""
     word = environ.get(name, default)
     for choice in choices:
         if word == choice:
             return choice
     *others, last = choices
-    raise Misconfigured(reason=f"{name} must be {', '.join(others)} or {last}")
+    because = f": {why}" if why else ""
+    raise Misconfigured(reason=f"{name} must be {', '.join(others)} or {last}{because}")
 
 
 def read_switch(environ: Mapping[str, str], name: str) -> bool:

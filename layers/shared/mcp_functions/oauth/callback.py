@@ -42,7 +42,8 @@ def receive(request: OAuthRequest, services: Services) -> Response:
     browser = services.browsers.require(request)
     claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, browser.digest)
     if claims is None:
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "this browser did not start the sign-in, or did so too long ago")
+        description = "this browser did not start the sign-in, or started it too long ago"
+        raise OAuthError(ErrorCode.INVALID_REQUEST, description)
     services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
     response = _make_response(sign_in, claims["seed"], parameters, services)

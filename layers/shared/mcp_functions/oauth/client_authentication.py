@@ -117,7 +117,8 @@ def _verify_assertion(request: OAuthRequest, client: Client, services: Services)
     try:
         return json_web_tokens.verify(request.parameters["client_assertion"], key_set)
     except BadToken:
-        raise OAuthError(ErrorCode.INVALID_CLIENT, "no key of the client has signed the client assertion") from None
+        description = "the client assertion is not signed by a key of the client"
+        raise OAuthError(ErrorCode.INVALID_CLIENT, description) from None
 
 
 def _check_assertion(claims: Mapping[str, Any], client_id: str, audiences: set[str]) -> None:

@@ -103,13 +103,10 @@ class Conversation(Transcript):
             ValueError: the function has no such tool or prompt.
         """
         handlers = [handler for handler in self._target.handler.handlers if handler.kind in METHODS]
-        if not handlers:
-            message = "the function has no tool or prompt, it has: none (a resource is read: talk.read(uri))"
-            raise ValueError(message)
         named = handlers if name is None else [handler for handler in handlers if handler.name == name]
         if not named:
-            names = ", ".join(handler.name for handler in handlers)
-            message = f"the function has no tool or prompt {name}; it has: {names}"
+            names = ", ".join(handler.name for handler in handlers) or "none (a resource is read: talk.read(uri))"
+            message = f"the function has no tool or prompt {name or ''}; it has: {names}"
             raise ValueError(message)
         first = named[0]
         return self._begin(METHODS[first.kind], {"name": first.name, "arguments": arguments})

@@ -157,7 +157,8 @@ class Issuer:
         client = parameters.get("client_id", "")
         redirect_uri = parameters.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # the error is shown here, and not sent to an unknown URI
-            raise OAuthError(ErrorCode.INVALID_REQUEST, "client_id and redirect_uri are of no registered client")
+            description = "client_id and redirect_uri are not those of a registered client"
+            raise OAuthError(ErrorCode.INVALID_REQUEST, description)
         if self._behaviour.asks_for_user and "login_hint" not in parameters:
             return _login_page(parameters)
         try:
