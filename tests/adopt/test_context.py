@@ -157,6 +157,19 @@ def test_two_adopted_servers_share_an_endpoint_and_each_serves_what_it_lists() -
     assert [Conversation(handler).call(name).text for name in ("one", "two")] == ["1", "2"]
 
 
+def test_two_adopted_servers_each_serve_their_templates_without_the_optional_values() -> None:
+    servers = [MCPServer(name) for name in ("ant", "bee")]
+    for server in servers:
+
+        @server.resource(f"{server.name}://{{key}}{{?page}}")
+        def entry(key: str, page: str = "1") -> str:
+            return f"{key} {page}"
+
+    handler = serve(*(each for server in servers for each in adopt(server)))
+    contents = [Conversation(handler).read(f"{name}://x").result["contents"] for name in ("ant", "bee")]
+    assert [content["text"] for [content] in contents] == ["x 1", "x 1"]
+
+
 def test_the_log_line_of_a_servers_error_has_the_code_that_the_client_reads(caplog: pytest.LogCaptureFixture) -> None:
     server = MCPServer("one")
 

@@ -7,6 +7,7 @@ makes each of them. The models are read at run time, so this module does not imp
 
 import dataclasses
 import enum
+import re
 from dataclasses import make_dataclass
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
@@ -19,9 +20,10 @@ from mcp_types import _v2026_07_28 as types
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model, field_validator
 from typing_extensions import TypedDict
 
-from mcp_functions import Between, Format, Length, Number, Title, Titles
+from mcp_functions import Between, Elicit, Format, Length, Number, Title, Titles, tool
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import Form, InvalidAnswer, read_form
+from tests.support.conversations import talk_to
 
 PRIMITIVE_SCHEMA: TypeAdapter[Any] = TypeAdapter(types.PrimitiveSchemaDefinition)
 
@@ -229,6 +231,17 @@ def test_the_error_for_an_unsupported_type_gives_the_reason(annotation: Any, rea
 def test_the_error_for_an_unsupported_field_names_the_class() -> None:
     with pytest.raises(DeveloperError, match=r"^Form\.field: "):
         read_as_form(model_of(bytes)).schema()
+
+
+def test_the_log_names_the_line_of_the_author_that_asks_with_an_unsupported_type(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool
+    def book(*, elicit: Elicit) -> str:
+        return str(elicit("seats", "Which seats?", list[str]))
+
+    talk_to(book).call()
+    assert re.search(rf"{CHOICE}.* at \S*test_forms\.py:\d+ in book", caplog.text)
 
 
 @pytest.mark.parametrize("titles", [("Low",), ("Low", "Middle", "High")])

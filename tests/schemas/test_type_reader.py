@@ -460,6 +460,11 @@ def test_a_type_has_its_json_schema(annotation: Any, schema: dict[str, Any]) -> 
     assert read_type(annotation).schema == schema
 
 
+@pytest.mark.parametrize(("name", "schema"), [("List", {"type": "array"}), ("Dict", {"type": "object"})])
+def test_the_older_names_of_list_and_dict_need_no_brackets(name: str, schema: dict[str, Any]) -> None:
+    assert read_type(getattr(typing, name)).schema == schema
+
+
 @pytest.mark.parametrize("annotation", [Literal, Union])
 def test_a_choice_without_members_is_refused(annotation: object) -> None:
     with pytest.raises(TypeError, match="cannot be written as JSON"):

@@ -14,6 +14,7 @@ The front door forwards a request to the function that it finds. A function find
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,10 @@ def find(catalog: Catalog, method: str, params: Mapping[str, Any]) -> Target:
     raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
 
 
+# The expressions of an adopted server's template whose values a URI may leave out, as in `data://{name}{?page}`.
+OPTIONAL = r"\{[?&#/.;][^}]*\}"
+
+
 def _find_resource(catalog: Catalog, params: Mapping[str, Any]) -> Target:
     functions: Mapping[str, Mapping[str, str]] = catalog["functions"]
     if not functions["resources"] and not functions["resourceTemplates"]:
@@ -83,7 +88,7 @@ def _find_resource(catalog: Catalog, params: Mapping[str, Any]) -> Target:
 
     for template, function in functions["resourceTemplates"].items():
         with suppress(ValueError):  # a template that only its adopted server can match
-            if UriTemplate(template).match(uri) is not None:
+            if UriTemplate(re.sub(OPTIONAL, "", template)).match(uri) is not None:
                 return Target("resourceTemplates", template, function)
     for list_name in ("resources", "resourceTemplates"):
         if UNLISTED_KEY in functions[list_name]:

@@ -17,7 +17,6 @@ becomes an object with one property. A type that the restricted schema cannot ex
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
@@ -49,17 +48,19 @@ class Form:
         # The name of each property on the wire, by the name of the type's member.
         properties = self._type.schema["properties"]
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
+        self._requested: dict[str, Any] | None = None  # the `requestedSchema`, once it is written
 
     def schema(self) -> dict[str, Any]:
-        """Return the `requestedSchema`.
+        """Return the `requestedSchema`. It is written once, because every round sends the same one.
 
         Raises:
             DeveloperError: the restricted schema cannot express a member.
         """
-        return self._requested_schema
+        if self._requested is None:
+            self._requested = self._write_schema()
+        return self._requested
 
-    @cached_property  # every round sends the same one
-    def _requested_schema(self) -> dict[str, Any]:
+    def _write_schema(self) -> dict[str, Any]:
         schema = self._type.schema
         definitions = schema.get("$defs", {})
         requested: dict[str, Any] = {"type": "object", "properties": {}}

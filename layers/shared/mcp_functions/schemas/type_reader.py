@@ -72,6 +72,8 @@ def _read_with_brackets(origin: object, args: tuple[Any, ...]) -> JsonType:
         return json_types.choice_type(args)
     if origin in UNIONS:
         return json_types.union_type([read_without_pydantic(arg) for arg in args])
+    if origin in (list, dict) and not args:  # `typing.List` and `typing.Dict`
+        return PLAIN_TYPES[origin]
     if origin is list:
         return json_types.array_type(read_without_pydantic(args[0]))
     if origin is dict and args[0] is str:
