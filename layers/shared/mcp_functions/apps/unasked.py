@@ -12,7 +12,7 @@ from mcp_functions.protocol.errors import MissingRequiredClientCapability
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mcp_functions.apps.channels import AskingHandler
+    from mcp_functions.apps.asking_handler import AskingHandler
     from mcp_functions.protocol.wire_types import JSONObject
 
 
