@@ -141,11 +141,11 @@ class Questions:
             self._record.drop_answer(key, asked.fingerprint)
             if key in self.actions:
                 self.actions[key] = "invalid"
-            asked.open_request = input_requests.repeat_request(question.request, str(invalid))
+            asked.open_request = input_requests.with_reason(question.request, str(invalid))
             return Outcome(is_open=True)
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
             return Outcome(error=error)
-        self._record.answers[key][asked.fingerprint] = input_requests.without_extra_fields(question.request, response)
+        self._record.answers[key][asked.fingerprint] = input_requests.requested_part(question.request, response)
         return Outcome(answer)
 
     def open_low_level(self, key: str, request: JSONObject) -> None:
