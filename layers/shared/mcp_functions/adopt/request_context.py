@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 def over_transport(kind: str) -> Iterator[None]:
     """Tell FastMCP over which transport a request came, if FastMCP is loaded: some of its features depend on it."""
     context: Any = sys.modules.get("fastmcp.server.context")
-    if context is None:
-        yield
-        return
-    token = context.set_transport(kind)
+    before = context and context.set_transport(kind)
     try:
         yield
     finally:
-        context.reset_transport(token)
+        if context:
+            context.reset_transport(before)
 
 
 @contextmanager

@@ -26,12 +26,8 @@ from mcp_functions.adopt.request_context import as_caller, over_transport
 from mcp_functions.adopt.steps import current_round
 from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.lazy_values import lazy_value
-from mcp_functions.protocol.constants import (
-    META_CLIENT_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_PROTOCOL_VERSION,
-    PROTOCOL_VERSION,
-)
+from mcp_functions.protocol import constants
+from mcp_functions.protocol.constants import PROTOCOL_VERSION
 from mcp_functions.protocol.errors import McpError
 
 if TYPE_CHECKING:
@@ -43,7 +39,7 @@ if TYPE_CHECKING:
 # The last revision in which a server may send questions to its client. In later ones, it returns them as a result.
 REVISION_WITH_QUESTIONS = "2025-11-25"
 # The `_meta` of a request that this toolkit itself makes.
-OWN_META: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
+OWN_META: dict[str, Any] = {constants.META_PROTOCOL_VERSION: PROTOCOL_VERSION, constants.META_CLIENT_CAPABILITIES: {}}
 
 
 class AdoptedError(McpError):
@@ -151,7 +147,10 @@ class AdoptedServer:
         """
         meta = params["_meta"]
         connection = Connection.from_envelope(
-            version, meta.get(META_CLIENT_INFO), meta.get(META_CLIENT_CAPABILITIES), outbound=channel
+            version,
+            meta.get(constants.META_CLIENT_INFO),
+            meta.get(constants.META_CLIENT_CAPABILITIES),
+            outbound=channel,
         )
         try:
             state = self._lifespan_state

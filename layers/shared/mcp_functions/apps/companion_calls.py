@@ -94,8 +94,7 @@ def open_call(
         "inputResponses": answers,
         "_meta": request.params["_meta"],
     }
-    start = RoundStart(binding, verified.flow, verified)
-    return CompanionCall(request.with_params(params), start, is_check)
+    return CompanionCall(request.with_params(params), RoundStart(binding, verified.flow, verified), is_check)
 
 
 def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:

@@ -20,7 +20,7 @@ from mcp_functions.apps import form
 from mcp_functions.apps.companions import form_companion, model_companion
 from mcp_functions.apps.hosts import continues_calls
 from mcp_functions.protocol.constants import APP_FORM_URI, META_CLIENT_CAPABILITIES
-from mcp_functions.protocol.messages import shows_apps, shows_forms
+from mcp_functions.protocol.messages import shows_apps, shows_forms, value_at
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -39,9 +39,8 @@ class View(NamedTuple):
 def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View | None:
     """Return a client's view, by the `_meta` of its request; None if the client sees the catalog unchanged."""
     view = _choose_view(catalog, meta)
-    if view.has_form or view.model_tools or catalog.get("apps"):
-        return view
-    return None
+    is_changed = view.has_form or view.model_tools or catalog.get("apps")
+    return view if is_changed else None
 
 
 def _choose_view(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View:
@@ -81,21 +80,19 @@ def show(catalog: Mapping[str, Any], view: View) -> dict[str, Any]:
 
 def is_app_only(entry: Mapping[str, Any]) -> bool:
     """Tell whether only apps may call a tool."""
-    ui = _ui(entry)
-    return "visibility" in ui and "model" not in ui["visibility"]
+    visibility = value_at(entry, "_meta", "ui", "visibility")
+    return visibility is not None and "model" not in visibility
 
 
 def _by_name(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: str(entry["name"]))
 
 
-def _ui(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    ui = entry.get("_meta", {}).get("ui")
-    return ui if isinstance(ui, dict) else {}
-
-
 def _with_form(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Link a tool to the form. The linked entry has no `outputSchema`: a result that asks has no structured content."""
     linked = {name: value for name, value in entry.items() if name != "outputSchema"}
-    linked["_meta"] = {**entry.get("_meta", {}), "ui": {**_ui(entry), "resourceUri": APP_FORM_URI}}
+    ui = value_at(entry, "_meta", "ui")
+    if not isinstance(ui, dict):
+        ui = {}
+    linked["_meta"] = {**entry.get("_meta", {}), "ui": {**ui, "resourceUri": APP_FORM_URI}}
     return linked

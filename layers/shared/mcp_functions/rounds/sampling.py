@@ -98,7 +98,7 @@ def _to_wire_message(message: object) -> JSONObject:
 
 def _check_tool_results(messages: Sequence[JSONObject]) -> None:
     """Check a conversation with tools (client/sampling, "Tool Result Messages", "Tool Use and Result Balance")."""
-    unanswered: set[str] = set()  # the ids of the tool_use blocks in the message before
+    uses: set[str] = set()  # the ids of the tool_use blocks in the message before
     for message in messages:
         blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
         results = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
@@ -106,15 +106,13 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
         if results and len(results) != len(blocks):
             rule = "a message with a tool_result must hold tool_results alone"
             raise DeveloperError(rule)
-        if results - unanswered:
-            rule = "a tool_result must answer a tool_use of the message before"
-            raise DeveloperError(rule)
         # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
-        if unanswered - results:
-            break
-        unanswered = {block["id"] for block in blocks if block.get("type") == "tool_use"}
-    if unanswered:
-        rule = "the next message must answer every tool_use with a tool_result"
+        if results != uses:
+            rule = "a message must have a tool_result for each tool_use of the message before, and for nothing else"
+            raise DeveloperError(rule)
+        uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
+    if uses:
+        rule = "the last message must have no tool_use"
         raise DeveloperError(rule)
 
 
