@@ -146,12 +146,9 @@ class AdoptedServer:
             AdoptedError: the server answered with a JSON-RPC error.
         """
         meta = params["_meta"]
-        connection = Connection.from_envelope(
-            version,
-            meta.get(constants.META_CLIENT_INFO),
-            meta.get(constants.META_CLIENT_CAPABILITIES),
-            outbound=channel,
-        )
+        client_info = meta.get(constants.META_CLIENT_INFO)
+        capabilities = meta.get(constants.META_CLIENT_CAPABILITIES)
+        connection = Connection.from_envelope(version, client_info, capabilities, outbound=channel)
         try:
             state = self._lifespan_state
             return await serve_one(self.low_level, channel, method, params, connection=connection, lifespan_state=state)

@@ -40,8 +40,7 @@ class Sample(Capability):
             max_tokens: the limit for the answer.
             options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
         """
-        request = CreateMessageRequest(messages, max_tokens, options)
-        return ask(self._round, SampleQuestion(key, request))
+        return ask(self._round, SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options)))
 
     @property
     def possible(self) -> bool:
