@@ -82,12 +82,7 @@ class AdoptedServer:
         self._lifespan_state = event_loop.enter(self.low_level.lifespan(self.low_level))
 
     def read_page(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read one page of a list, with every entry: the server decides at each call whether a caller may use an entry.
-
-        Args:
-            method: the method of the list.
-            params: the params of the request, without `_meta`.
-        """
+        """Read one page of a list, with every entry: at each call, the server decides whether its caller may."""
         with over_transport("stdio"):  # over others, FastMCP leaves out the entries that the caller may not use
             return self._answer_silently(method, params)
 
@@ -134,13 +129,7 @@ class AdoptedServer:
     async def _answer(
         self, method: str, params: Mapping[str, Any], channel: SilentChannel, version: str
     ) -> dict[str, Any]:
-        """Run one request with the library.
-
-        Args:
-            method: the method of the request.
-            params: its params.
-            channel: gets what the server sends to the client meanwhile.
-            version: the revision of MCP, which decides what the server may send.
+        """Run one request with the library. The version of MCP decides what the server may send to the channel.
 
         Raises:
             AdoptedError: the server answered with a JSON-RPC error.

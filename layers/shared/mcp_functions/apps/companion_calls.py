@@ -53,11 +53,7 @@ def find_channel(companion: str, declared: Mapping[str, Any]) -> Channel:
 def bind_state(channel: Channel, audience: str, tool: str, principal: Principal | None) -> Binding:
     """Return what a channel's states are bound to: the tool and the principal. The arguments are in the state itself.
 
-    Args:
-        channel: the channel, whose own method takes the place of `tools/call`.
-        audience: the server that opens the states: "<service>/<stage>".
-        tool: the name of the tool that asked.
-        principal: the authenticated caller; None without authentication.
+    The channel's own method takes the place of `tools/call`.
     """
     binding = bind_request(audience, "tools/call", {"name": tool}, principal)
     return binding._replace(method=channel.method)

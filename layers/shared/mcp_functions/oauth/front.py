@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 
 def answer(event: Event, http: HttpRequest, services: Services) -> Response:
-    """Answer one request.
-
-    Args:
-        event: the event of API Gateway.
-        http: the same request, read from the event.
-        services: the services of the deployment.
+    """Answer one request; `http` has what every function reads of the event, and the event has query and cookies.
 
     Raises:
         OAuthError: the request is refused.

@@ -37,11 +37,7 @@ class Services(NamedTuple):
     now: Callable[[], float]  # the clock, in unix seconds
 
     def for_domain(self, context: Mapping[str, Any]) -> Services:
-        """Return the services with the URLs of the domain that a request called.
-
-        A template cannot give a function the URL of the API that calls it (`FrontSettings.for_domain`). What is kept in
-        memory stays the same for all domains.
-        """
+        """Return the services with the URLs of the domain that a request called; they share what is kept in memory."""
         settings = self.settings.for_domain(context)
         browsers = Browsers(settings, self.values)
         provider = Provider(settings, self.provider.api, self.now)

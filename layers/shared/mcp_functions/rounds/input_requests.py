@@ -79,7 +79,7 @@ def missing_capabilities(questions: Iterable[JSONObject], declared: Mapping[str,
 
 
 def is_declared(declared: Mapping[str, Any], capability: str) -> bool:
-    """Tell whether a client declares a capability, such as "roots", or a member of one, such as "elicitation.url"."""
+    """Tell whether a client declares a capability ("roots"), or a member of one ("elicitation.url")."""
     if capability == "elicitation.form":
         return shows_forms(declared)
     return isinstance(value_at(declared, *capability.split(".")), dict)

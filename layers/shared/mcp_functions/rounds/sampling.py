@@ -1,8 +1,7 @@
 """Questions to the client's model (client/sampling): `message = sample("summary", "Summarise …", max_tokens=200)`.
 
-A call that asks takes several requests. If the client has not answered a question yet, an exception ends the author's
-function, and the client gets the question. When the answer comes, the function runs again from its first line, and gets
-the answer from the same call.
+If the client has not answered yet, an exception ends the author's function. When the answer comes, the function runs
+again from its first line, and gets the answer from the same call (`asking`).
 """
 
 from __future__ import annotations
@@ -49,10 +48,7 @@ class Sample(Capability):
 
 
 class SampleQuestion(AnyQuestion["dict[str, Any]"]):
-    """A question to the model, asked with other questions: `elicit.together(SampleQuestion(…), Question(…))`.
-
-    It has a key and a CreateMessageRequest. Its answer is the model's message.
-    """
+    """A CreateMessageRequest with a key, asked with others: `elicit.together(SampleQuestion(…), Question(…))`."""
 
 
 class CreateMessageRequest(InputRequest):
