@@ -76,7 +76,9 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
         Misconfigured: there is no key, a key twice, or an alias.
     """
-    if anonymous == (principal is not None):  # exactly one of the two must be given
+    if principal is None and not anonymous:
+        raise TypeError(NOT_CHOSEN_MESSAGE)
+    if principal is not None and anonymous:
         raise TypeError(NOT_CHOSEN_MESSAGE)
     low_level = find_low_level(server)
     name = service or low_level.name
