@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_functions.apps.channels import APP, MODEL, Channel
-from mcp_functions.apps.companions import ARGUMENTS, bind
+from mcp_functions.apps.companion_calls import ARGUMENTS_KEY, bind_state
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.request_state import RequestStates
 from tests.support.envelope_vectors import VECTORS
@@ -23,9 +23,9 @@ def states(name: str, at: str) -> RequestStates:
 
 @pytest.mark.parametrize(("name", "channel"), [("app", APP), ("words", MODEL)])
 def test_the_vector_of_a_rung_is_the_state_that_this_writes_and_reads(name: str, channel: Channel) -> None:
-    vector, record = VECTORS[f"accept-{name}"], {ARGUMENTS: {"city": "Lisbon"}}
+    vector, record = VECTORS[f"accept-{name}"], {ARGUMENTS_KEY: {"city": "Lisbon"}}
     assert vector["label"] == channel.label.decode()
-    binding = bind(channel, "demo/book_trip/prod", "book_trip", ADA)
+    binding = bind_state(channel, "demo/book_trip/prod", "book_trip", ADA)
     opened = states(name, "now").open(vector["token"], binding)
     assert (opened.asked, opened.record, opened.round) == (ASKED, record, 1)
     assert states(name, "born").seal(binding, None, asked=ASKED, record=record) == vector["token"]

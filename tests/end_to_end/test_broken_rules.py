@@ -150,7 +150,7 @@ RULE_VARIABLES = {
     "step_call.py": {"rule"},  # the parameter of `_fail`
     "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
     "forms.py": {"reason"},  # constants, the parameter of `_refuse`
-    "client_questions.py": {"error"},  # NotJson
+    "sampling.py": {"error"},  # NotJson
     "plain_values.py": {"reason", "error.reason"},  # of _UnsupportedValue
 }
 

@@ -32,7 +32,7 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.rounds.client_questions import CreateMessageRequest
+from mcp_functions.rounds.sampling import CreateMessageRequest
 from tests.laws.services import SERVICES, open_resource
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from mcp_functions import CreateMessageRequest, ElicitRequest, ListRootsRequest
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.rounds.input_requests import fingerprint, missing_capabilities, repeat_request
+from mcp_functions.rounds.input_requests import fingerprint, missing_capabilities, with_reason
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -169,14 +169,14 @@ def test_two_requests_have_one_fingerprint_if_their_json_is_the_same(first: Any,
 
 
 def test_a_form_asked_again_states_the_reason_and_keeps_its_schema() -> None:
-    request_: Any = repeat_request(FORM, "first_name should be a string")
+    request_: Any = with_reason(FORM, "first_name should be a string")
     assert request_["params"].pop("message") == "Who? (Please answer again: first_name should be a string.)"
     assert request_["params"].items() <= FORM["params"].items()
 
 
 @pytest.mark.parametrize("request_", [PAGE, SAMPLE, ROOTS])
 def test_other_requests_are_repeated_unchanged(request_: JSONObject) -> None:
-    assert repeat_request(request_, "no") == request_
+    assert with_reason(request_, "no") == request_
 
 
 @pytest.mark.parametrize(

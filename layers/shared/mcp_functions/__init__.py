@@ -33,17 +33,11 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.asking import InputRequest
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.rounds.capabilities import Ask, Caller, Shared
-    from mcp_functions.rounds.client_questions import (
-        CreateMessageRequest,
-        ListRoots,
-        ListRootsRequest,
-        RootsQuestion,
-        Sample,
-        SampleQuestion,
-    )
     from mcp_functions.rounds.elicitation import Cancelled, Declined, Elicit, ElicitRequest, Question
     from mcp_functions.rounds.low_level import InputRequiredResult, InputResponses, RequestState
     from mcp_functions.rounds.notifications import Log, Progress
+    from mcp_functions.rounds.roots import ListRoots, ListRootsRequest, RootsQuestion
+    from mcp_functions.rounds.sampling import CreateMessageRequest, Sample, SampleQuestion
     from mcp_functions.rounds.steps import Step
     from mcp_functions.schemas.annotations import Between, Format, Length, Title, Titles
     from mcp_functions.schemas.arguments import Header
@@ -69,10 +63,11 @@ _NAMES_OF_MODULE = {
     "rounds.asking": "InputRequest",
     "rounds.audit": "AuditRecord",
     "rounds.capabilities": "Ask Caller Shared",
-    "rounds.client_questions": "CreateMessageRequest ListRoots ListRootsRequest RootsQuestion Sample SampleQuestion",
     "rounds.elicitation": "Cancelled Declined Elicit ElicitRequest Question",
     "rounds.low_level": "InputRequiredResult InputResponses RequestState",
     "rounds.notifications": "Log Progress",
+    "rounds.roots": "ListRoots ListRootsRequest RootsQuestion",
+    "rounds.sampling": "CreateMessageRequest Sample SampleQuestion",
     "rounds.steps": "Step",
     "schemas.annotations": "Between Format Length Title Titles",
     "schemas.arguments": "Header",

@@ -10,7 +10,7 @@ of a call: a question of a tool in `replay` ends the round, and the next round r
 
     adoption    `adopt` reads the server's lists, and makes a handler of each entry
     handlers    the handlers; each passes its requests to the server
-    server      gives one request to the server's own code
+    server      gives one request to the server's own code, with a transport and a caller (`request_context`)
     channel     the client that the server sees: its questions, progress and log messages arrive here
     interview   answers the questions of a round in their order, and ends the call if they have changed
     steps       `step` for work that must run once

@@ -84,16 +84,17 @@ def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict
     """Read one list; in the lifespan of the server only if that is needed, because a lifespan may open connections."""
     # Without the lifespan, a list that needs what the lifespan yields may raise anything.
     with suppress(Exception):
-        return _read_pages(adopted, method, list_name, state={})
-    return _read_pages(adopted, method, list_name, state=adopted.enter_lifespan())
+        return _read_pages(adopted, method, list_name)
+    adopted.enter_lifespan()
+    return _read_pages(adopted, method, list_name)
 
 
-def _read_pages(adopted: AdoptedServer, method: str, list_name: str, state: object) -> list[dict[str, Any]]:
-    """Read all pages of a list; `state` is what the lifespan yielded."""
+def _read_pages(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
+    """Read all pages of a list."""
     entries: list[dict[str, Any]] = []
     params: dict[str, Any] = {}
     for _ in range(MAX_PAGES):
-        result = adopted.list(method, params, state)
+        result = adopted.read_page(method, params)
         entries += result[list_name]
         cursor = result.get("nextCursor")
         if cursor is None:

@@ -80,7 +80,7 @@ class Interview:
         asked_before = self._asked_before(key)
         if asked_before is not None and asked_before != asked_now:
             self._end(DIVERGED_MESSAGE)
-        answers: list[JSONObject] = self._round.ask(WireQuestion(key, request, _unchanged))
+        answers: list[JSONObject] = self._round.ask(WireQuestion(key, request, read=dict))
         return answers[0]
 
     def refuse(self) -> NoReturn:
@@ -113,8 +113,3 @@ class Interview:
         log.warning("%s", text)
         self._round.error = ToolError(text)
         self._round.end()
-
-
-def _unchanged(response: JSONObject) -> JSONObject:
-    """Leave it to the server's own library to read an answer."""
-    return response

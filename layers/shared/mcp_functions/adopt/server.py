@@ -1,30 +1,19 @@
-"""An adopted server: a server written with the library `mcp` or `fastmcp`, whose own code answers our requests.
+"""Runs requests with an adopted server: an unchanged server that was written with the library `mcp` or `fastmcp`.
 
-`MCPServer` and `FastMCP` both wrap a low-level `Server`, which has the handlers, the middleware and the lifespan (the
-context manager that is open while the server runs). The function `serve_one` of `mcp` runs one request. The revision of
-MCP decides what the server may send to the client meanwhile:
+    server = AdoptedServer(FastMCP("clinic"))
+    server.read_page("tools/list", {})                   a page of a list
+    server.call(handler, {"name": "book", …}, round_)    the result of a tool, or its questions
 
-    request                                     revision      what the server may send
-    a list, a completion                        2026-07-28    nothing
-    a call of a handler that replays            2025-11-25    questions, progress and log messages
-    any other call                              2026-07-28    progress and log messages
-
-A handler replays if its author named it in `adopt(server, replay=…)`: it runs again, from its first line, in each round
-of a call. A round is one request.
+The library answers each request as if it had come over the network (`serve_one`). A channel takes the place of the
+connection: it gets what the server sends to the client meanwhile (`channel`).
 """
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from mcp.server.auth.middleware.auth_context import auth_context_var
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 from mcp.server.connection import Connection
-from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary
 from mcp.server.runner import modern_error_data, serve_one
 from mcp.shared.exceptions import MCPError
@@ -32,31 +21,25 @@ from pydantic import ValidationError
 
 from mcp_functions.adopt.channel import KIND, Channel, SilentChannel
 from mcp_functions.adopt.interview import Interview
+from mcp_functions.adopt.low_level import find_low_level
+from mcp_functions.adopt.request_context import as_caller, over_transport
 from mcp_functions.adopt.steps import current_round
 from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.lazy_values import lazy_value
-from mcp_functions.protocol.constants import (
-    META_CLIENT_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_PROTOCOL_VERSION,
-    PROTOCOL_VERSION,
-)
+from mcp_functions.protocol import constants
+from mcp_functions.protocol.constants import PROTOCOL_VERSION
 from mcp_functions.protocol.errors import McpError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.adopt.handlers import AdoptedHandler
     from mcp_functions.rounds.round import Round
 
-REVISION_WITH_QUESTIONS = "2025-11-25"  # the last revision in which a server may send requests to its client
-# The private attributes in which MCPServer and FastMCP keep their low-level server.
-LOW_LEVEL_ATTRIBUTES = ("_lowlevel_server", "_mcp_server")
-# Part of the error with which FastMCP itself refuses `ctx.elicit` at 2026-07-28: the channel gets no question then.
-FASTMCP_REFUSAL = "elicitation via server-initiated requests is unavailable"
+# The last revision in which a server may send questions to its client. In later ones, it returns them as a result.
+REVISION_WITH_QUESTIONS = "2025-11-25"
 # The `_meta` of a request that this toolkit itself makes.
-OWN_META: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
-ROUND_PARAMS = ("requestState", "inputResponses")  # the params that this toolkit reads itself; see `_answers_and_state`
+OWN_META: dict[str, Any] = {constants.META_PROTOCOL_VERSION: PROTOCOL_VERSION, constants.META_CLIENT_CAPABILITIES: {}}
 
 
 class AdoptedError(McpError):
@@ -69,43 +52,44 @@ class AdoptedError(McpError):
 
 
 class AdoptedServer:
-    """The low-level server of an adopted server. This toolkit seals its states, and not the server's own library.
+    """An adopted server, by its low-level `Server`.
 
     Attributes:
+        low_level: has the handlers, the middleware and the lifespan, a context manager that is open while it runs.
         capabilities: the capabilities that the server declares.
-        enter_lifespan: enters the server's lifespan at its first call; each call returns what the lifespan yields.
+        enter_lifespan: enters the lifespan, if no earlier call did.
     """
 
     def __init__(self, server: object) -> None:
-        """Find the low-level server. The copy shares its handlers, and the original keeps its own seal.
+        """Take a copy of the low-level server, without the middleware that seals states.
+
+        A state is what a handler remembers until the user answers. This toolkit seals it: the middleware has a key that
+        only this process knows, and another process may continue the call.
 
         Raises:
             TypeError: `server` is none of the three kinds.
         """
         # FastMCP's low-level server has only a weak reference to its FastMCP. This attribute keeps the FastMCP alive.
         self.original = server
-        self.low_level = copy(find_low_level(server))
-        # The library's own seal has a key that only this process knows, and another process may run the next round.
-        self.low_level.middleware = [
-            each for each in self.low_level.middleware if not isinstance(each, RequestStateBoundary)
-        ]
-        self.capabilities = self.low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
-        self.enter_lifespan = lazy_value(lambda: event_loop.enter(self.low_level.lifespan(self.low_level)))
+        low_level = copy(find_low_level(server))
+        low_level.middleware = [each for each in low_level.middleware if not isinstance(each, RequestStateBoundary)]
+        self.low_level = low_level
+        self.capabilities = low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
+        self.enter_lifespan = lazy_value(self._enter_lifespan)
+        self._lifespan_state: object = {}  # what the lifespan yielded; {} before it is entered
 
-    def list(self, method: str, params: Mapping[str, Any], state: object) -> dict[str, Any]:
-        """Read one page of a list, with every entry: the server decides at each call whether a caller may use an entry.
+    def _enter_lifespan(self) -> None:
+        self._lifespan_state = event_loop.enter(self.low_level.lifespan(self.low_level))
 
-        Args:
-            method: the method of the list.
-            params: the params of the request, without `_meta`.
-            state: what the lifespan yielded; {} before it is entered.
-        """
-        with _transport("stdio"):  # over other transports, FastMCP leaves out what the caller may not use
-            return self._answer_silently(method, params, state)
+    def read_page(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Read one page of a list, with every entry: at each call, the server decides whether its caller may."""
+        with over_transport("stdio"):  # over others, FastMCP leaves out the entries that the caller may not use
+            return self._answer_silently(method, params)
 
     def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Complete an argument."""
-        return self._answer_silently("completion/complete", params, self.enter_lifespan())
+        self.enter_lifespan()
+        return self._answer_silently("completion/complete", params)
 
     def call(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run one round of a tool, prompt or resource; return its result, which may be an InputRequiredResult.
@@ -114,68 +98,52 @@ class AdoptedServer:
             InputRequired: the round ends with a question.
             AdoptedError: the server answered with a JSON-RPC error.
         """
-        state = self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
-        return event_loop.run(self._run_round(handler, params, round_, state), before_end=round_.wait_for_steps)
+        self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
+        return event_loop.run(self._run_round(handler, params, round_), before_end=round_.wait_for_steps)
 
-    async def _run_round(
-        self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round, state: object
-    ) -> dict[str, Any]:
-        interview = Interview(handler.name_in_errors, round_, accepted=handler.replays)
-        sent = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
-        if handler.replays:
+    async def _run_round(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        sent = {key: value for key, value in params.items() if key not in ("requestState", "inputResponses")}
+        if handler.replays:  # it asks in the middle of its work, and runs again from its first line in every round
             version = REVISION_WITH_QUESTIONS
             current_round.set(round_)
         else:
             version = PROTOCOL_VERSION
             current_round.set(None)
             sent |= _answers_and_state(round_)
+        interview = Interview(handler.name_in_errors, round_, accepted=handler.replays)
         channel = Channel(round_, interview)
-        with _transport(KIND), _as_caller(round_):
-            result = await self._answer(handler.method, sent, channel=channel, version=version, state=state)
-        if result.get("isError") and FASTMCP_REFUSAL in str(result["content"]):
+        with over_transport(KIND), as_caller(round_.request):
+            result = await self._answer(handler.method, sent, channel, version)
+        # At PROTOCOL_VERSION, FastMCP itself refuses `ctx.elicit`, and the channel gets no question.
+        refusal = "elicitation via server-initiated requests is unavailable"
+        if result.get("isError") and refusal in str(result["content"]):
             interview.refuse()
         interview.check_complete()
         return result
 
-    def _answer_silently(self, method: str, params: Mapping[str, Any], state: object) -> dict[str, Any]:
+    def _answer_silently(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Run a request during which the server can send nothing to the client."""
         sent = {**params, "_meta": OWN_META}
-        channel = SilentChannel()
-        return event_loop.run(self._answer(method, sent, channel=channel, version=PROTOCOL_VERSION, state=state))
+        return event_loop.run(self._answer(method, sent, SilentChannel(), PROTOCOL_VERSION))
 
     async def _answer(
-        self, method: str, params: Mapping[str, Any], *, channel: SilentChannel, version: str, state: object
+        self, method: str, params: Mapping[str, Any], channel: SilentChannel, version: str
     ) -> dict[str, Any]:
-        """Run one request with the server's own library, which sends to the channel.
+        """Run one request with the library. The version of MCP decides what the server may send to the channel.
 
         Raises:
             AdoptedError: the server answered with a JSON-RPC error.
         """
         meta = params["_meta"]
-        connection = Connection.from_envelope(
-            version, meta.get(META_CLIENT_INFO), meta.get(META_CLIENT_CAPABILITIES), outbound=channel
-        )
+        client_info = meta.get(constants.META_CLIENT_INFO)
+        capabilities = meta.get(constants.META_CLIENT_CAPABILITIES)
+        connection = Connection.from_envelope(version, client_info, capabilities, outbound=channel)
         try:
+            state = self._lifespan_state
             return await serve_one(self.low_level, channel, method, params, connection=connection, lifespan_state=state)
         except (MCPError, ValidationError) as error:
-            written = modern_error_data(error)  # the JSON-RPC error, as the server's own library writes it
+            written = modern_error_data(error)  # the JSON-RPC error, as the library writes it
             raise AdoptedError(written.code, written.message, written.data) from None
-
-
-def find_low_level(server: object) -> Server[Any]:
-    """Find the low-level server inside another one.
-
-    Raises:
-        TypeError: `server` is none of the three kinds.
-    """
-    found = server
-    for attribute in LOW_LEVEL_ATTRIBUTES:
-        found = getattr(found, attribute, found)
-    if not isinstance(found, Server):
-        kinds = "mcp.server.mcpserver.MCPServer, mcp.server.Server or fastmcp.FastMCP (4 or newer)"
-        message = f"adopt takes one server: {kinds}, and not {type(server).__module__}.{type(server).__name__}"
-        raise TypeError(message)
-    return found
 
 
 def _answers_and_state(round_: Round) -> dict[str, Any]:
@@ -191,38 +159,3 @@ def _answers_and_state(round_: Round) -> dict[str, Any]:
     if round_.record.state is not None:
         params["requestState"] = round_.record.state
     return params
-
-
-@contextmanager
-def _transport(kind: str) -> Iterator[None]:
-    """Tell FastMCP over which transport a request came, if FastMCP is loaded: some of its features depend on it."""
-    context: Any = sys.modules.get("fastmcp.server.context")
-    if context is None:
-        yield
-        return
-    token = context.set_transport(kind)
-    try:
-        yield
-    finally:
-        context.reset_transport(token)
-
-
-@contextmanager
-def _as_caller(round_: Round) -> Iterator[None]:
-    """Tell the server who the caller is, as API Gateway says. The caller's access token is not passed on."""
-    principal = round_.request.principal
-    user = None
-    if principal:
-        token = AccessToken(
-            token="",
-            client_id=principal.client,
-            scopes=sorted(round_.request.scopes),
-            subject=principal.sub,
-            claims={"iss": principal.iss, "sub": principal.sub},
-        )
-        user = AuthenticatedUser(token)
-    before = auth_context_var.set(user)
-    try:
-        yield
-    finally:
-        auth_context_var.reset(before)

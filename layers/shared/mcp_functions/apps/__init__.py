@@ -2,7 +2,7 @@
 
     channels       the two ways, and the choice for each request
     asking         the result that has the question and a sealed state
-    companions     the tools `<tool>-form` and `<tool>-answer`, which take the answer and the state
+    companions     the tools `<tool>-form` and `<tool>-answer`, which take the answer and the state; and their calls
     unasked        how a call ends whose user cannot be asked, and questions as texts
     listings       the lists for such clients: with companions and the form
     form           the page with the form

@@ -19,6 +19,7 @@ from mcp_functions.protocol.errors import ToolError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.apps.asking_handler import AskingHandler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import JSONObject
 
@@ -26,7 +27,7 @@ META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what
 
 
 def choose_channel(
-    handler: channels.AskingHandler,
+    handler: AskingHandler,
     request: Request,
     last_channel: channels.Channel | None,
     questions: Mapping[str, JSONObject],
@@ -54,7 +55,7 @@ def choose_channel(
 
 def write_result(
     channel: channels.Channel,
-    handler: channels.AskingHandler,
+    handler: AskingHandler,
     questions: Mapping[str, JSONObject],
     state: str,
     now: float,
@@ -86,9 +87,7 @@ FORM_REPORTS = (
 STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
-def _for_app(
-    handler: channels.AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
-) -> dict[str, Any]:
+def _for_app(handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float) -> dict[str, Any]:
     """Write the result that the form shows. It is no error: `listings` removes the `outputSchema`."""
     asked_ms = int(now * 1000)
     form = {
@@ -106,7 +105,7 @@ def _for_app(
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
-def _for_model(handler: channels.AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
+def _for_model(handler: AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
     call = f'call {handler.name}{channels.MODEL.suffix} with "state": "{state}"'
     if questions:

@@ -1,13 +1,10 @@
-"""How a tool asks its user if the client cannot: through a form in the client's host, or through its model.
+"""Chooses how a tool asks its user if the client cannot show questions, which means that it has no elicitation.
 
-A client that can ask declares elicitation. What any other client declares in a request decides:
+    APP      a form shows the questions. The client must declare MCP Apps, and its host shows the form.
+    MODEL    the model asks the questions in the chat, and passes on the answers. The author must allow that for each
+             question: @tool(ask_in_words=["seat"]).
 
-    MCP Apps                         APP     the host shows a form
-    nothing for questions            MODEL   the model asks the user, and passes on the answers
-                                             if the author allows that for each question: @tool(ask_in_words=["seat"])
-    nothing, and it is not allowed   -       the call ends, and its result says why (`unasked`)
-
-Both get the questions in a complete result (`asking`), and send the answers by calling a second tool (`companions`).
+Without a channel, the call ends, and its result says why (`unasked`).
 """
 
 from __future__ import annotations
@@ -18,33 +15,21 @@ from mcp_functions.protocol.messages import shows_apps, shows_forms, value_at
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Protocol
+    from collections.abc import Mapping
 
+    from mcp_functions.apps.asking_handler import AskingHandler
     from mcp_functions.protocol.wire_types import JSONObject
-
-    class AskingHandler(Protocol):
-        """What a channel must know about a handler that asks."""
-
-        kind: str  # "tool", "prompt" or "resource"
-        name: str
-        answer_within: int  # how long an answer is accepted, in seconds
-        may_show_form: bool
-        ask_in_words: Sequence[str]  # keys of the questions whose answers the model may pass on
-        requires: Sequence[str]  # capabilities that it cannot do without, such as "elicitation.url"
-
-        def describe(self) -> dict[str, Any]:
-            """Write its entry in a list."""
 
 
 class Channel(NamedTuple):
-    """A way to ask, and to take the answers."""
+    """A way to ask. The answers arrive in a call of a second tool, with a state: the sealed record of the call."""
 
     answered_by: str  # who gives the answers, for the audit and the log
-    suffix: str  # the second tool is named after the tool that asks, with this suffix
-    # Each of the next two keeps a state from opening in the other channel.
-    label: bytes  # of the seal of a state
-    method: str  # in the claims of a state, for an author's own codec, which has no labels
+    suffix: str  # of the second tool's name: "book-form" takes the answers for "book"
+    # A state must not open in the other channel. So each channel has its own label, which is part of the encryption,
+    # and its own method, which is in the state. An author's own encryption has no labels.
+    label: bytes
+    method: str
 
 
 APP = Channel(answered_by="app", suffix="-form", label=b"ks1/app", method="apps/answer")
@@ -54,31 +39,30 @@ MODEL = Channel(answered_by="model", suffix="-answer", label=b"ks1/words", metho
 def choose(
     handler: AskingHandler, questions: Mapping[str, JSONObject], declared: Mapping[str, Any], last: Channel | None
 ) -> Channel | None:
-    """Choose the channel for the questions of one round; None if the user cannot be asked.
+    """Choose the channel for some questions; None if the user cannot be asked.
 
     Args:
         handler: the handler that asks.
-        questions: the questions, by key; empty for a round that ended only because its time was up.
+        questions: the questions, by key; empty if the handler only needs another request to finish its work.
         declared: the client's capabilities on this request.
-        last: the channel of the last round, which the call keeps; None in its first round.
+        last: the channel in which the call has asked before; None if it has not.
     """
     if any(question["method"] != "elicitation/create" for question in questions.values()):
-        return None  # the client itself or its model must answer
-    # A call that has begun in a channel stays in it, even if the client declares elicitation by now.
-    has_own_forms = shows_forms(declared) and last is None
-    chosen = None
-    if handler.may_show_form and shows_apps(declared) and not has_own_forms:
-        chosen = APP
-    elif _may_ask_in_words(handler, questions):
-        chosen = MODEL
-    is_other_channel = last is not None and chosen is not last
-    return None if is_other_channel else chosen
+        return None  # the client itself or its model must answer, and not the user
+    can_show_form = handler.may_show_form and shows_apps(declared)
+    if last is APP:  # a call stays in its channel, even if the client declares elicitation by now
+        return APP if can_show_form else None
+    if last is None and can_show_form and not shows_forms(declared):
+        return APP
+    return MODEL if _model_may_ask(handler, questions) else None
 
 
-def _may_ask_in_words(handler: AskingHandler, questions: Mapping[str, JSONObject]) -> bool:
-    """Tell whether the model may ask the questions of a tool. Without a question, it may continue each tool's call."""
+def _model_may_ask(handler: AskingHandler, questions: Mapping[str, JSONObject]) -> bool:
+    """Tell whether the model may ask the questions of a tool."""
     if handler.kind != "tool":
         return False
+    if not questions:
+        return True  # the model only calls again, so that the tool can finish its work
     # The user gives a consent in person. The author cannot allow the model to pass it on.
     return all(key in handler.ask_in_words and not _is_consent(question) for key, question in questions.items())
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import MissingRequiredClientCapability
+from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mcp_functions.apps.channels import AskingHandler
+    from mcp_functions.apps.asking_handler import AskingHandler
     from mcp_functions.protocol.wire_types import JSONObject
 
 
@@ -48,13 +49,7 @@ def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:
         handler: the tool; its `requires` has names such as "elicitation" or "elicitation.url".
         missing: the missing capabilities, as ClientCapabilities.
     """
-    for required in handler.requires:
-        capability, _dot, member = required.partition(".")
-        if capability not in missing:
-            continue
-        if not member or member in missing[capability]:
-            return True
-    return False
+    return any(value_at(missing, *required.split(".")) is not None for required in handler.requires)
 
 
 def missing_capability_error(

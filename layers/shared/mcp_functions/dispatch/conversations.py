@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 class _Call(NamedTuple):
     """A call of a handler, and the round of it that this request runs."""
 
-    request: Request  # a call of the handler; a call of a companion was rewritten as one (`companions.open_call`)
+    request: Request  # a call of the handler; a call of a companion was rewritten as one (`companion_calls.open_call`)
     handler: Handler[..., Any]
     start: RoundStart  # the verified state of the request, and what binds a state to this call
     round: Round
@@ -102,11 +102,11 @@ class Conversations:
 
         A reopened chat shows old forms. So a form first sends a check: is its question still open? Then nothing runs.
         """
-        from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import asking, companion_calls  # noqa: PLC0415 - only for clients without elicitation
 
-        channel = companions.channel_of(name, request.capabilities)
+        channel = companion_calls.find_channel(name, request.capabilities)
         states = self._states_of(handler, channel)
-        continued = companions.open_call(channel, handler.name, request, self._audience, states)
+        continued = companion_calls.open_call(channel, handler.name, request, self._audience, states)
         call = self._prepare(continued.request, handler, continued.start, channel)
         if not continued.is_check:
             return self._run(call)
@@ -240,15 +240,15 @@ class Conversations:
             ToolError: the user cannot be asked this way either; the text is for the model.
             MissingRequiredClientCapability: the handler requires what the client lacks.
         """
-        from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import asking, companion_calls  # noqa: PLC0415 - only for clients without elicitation
 
         handler = call.handler
         request = call.request
         channel = asking.choose_channel(handler, request, call.channel, questions, missing)
-        binding = companions.bind(channel, self._audience, handler.name, request.principal)
+        binding = companion_calls.bind_state(channel, self._audience, handler.name, request.principal)
         record = call.round.next_record()
         # A call of the companion does not repeat the arguments of the tool, so the state has them.
-        record[companions.ARGUMENTS] = request.params.get("arguments") or {}
+        record[companion_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
         token = self._seal(call, binding, record, channel)
         return asking.write_result(channel, handler, questions, token, self._now())
 

@@ -172,7 +172,7 @@ class HttpExchange:
         )
         result = endpoint.handle_request(request)
         self._note_result(result)
-        return responses.success(http, result, message["id"])
+        return responses.success(http, result, request.message["id"])
 
     def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
         """Note the method and the trace of a message for the log line."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import Response
     from mcp_functions.oauth.browsers import Browser
     from mcp_functions.oauth.client_metadata import Client
-    from mcp_functions.oauth.front import Services
     from mcp_functions.oauth.request import OAuthRequest
+    from mcp_functions.oauth.services import Services
 
 STATE = r"[ -~]{0,1536}"  # printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
 

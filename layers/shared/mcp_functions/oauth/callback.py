@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.http.events import Response
-    from mcp_functions.oauth.front import Services
     from mcp_functions.oauth.request import OAuthRequest
+    from mcp_functions.oauth.services import Services
 
 # A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash. JSON would escape these two, and the
 # front's code, which holds the provider's as JSON, could become too long.

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.oauth.client_metadata import Client
-    from mcp_functions.oauth.front import Services
     from mcp_functions.oauth.request import OAuthRequest
+    from mcp_functions.oauth.services import Services
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
 MAX_ASSERTION_SECONDS = 600  # from now until an assertion expires: a thief may present it for so long

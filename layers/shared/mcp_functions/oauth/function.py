@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import aws
 from mcp_functions.http import events
 from mcp_functions.http.request_log import RequestLog, note_response
-from mcp_functions.oauth import answers, front
+from mcp_functions.oauth import answers, front, services
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
 
@@ -48,7 +48,7 @@ def serve_oauth(
     """
     # What calls of KMS need is loaded here and not at the first call: Lambda gives a full CPU while it initializes.
     aws.prepare(aws.find_endpoint(os.environ, "kms"))
-    make_services = partial(front.make_services, os.environ, wrapping=wrapping, network=network)
+    make_services = partial(services.make_services, os.environ, wrapping=wrapping, network=network)
     return SignInFunction(make_services, now=now, logger=logger)
 
 
@@ -62,7 +62,7 @@ class SignInFunction:
 
     def __init__(
         self,
-        make_services: Callable[[str, Callable[[], float]], front.Services],
+        make_services: Callable[[str, Callable[[], float]], services.Services],
         *,
         now: Callable[[], float],
         logger: Logger | None,
@@ -73,7 +73,7 @@ class SignInFunction:
         self.now = now
         self._make_services = make_services
         self._log = RequestLog(logger)
-        self._services: front.Services | None = None
+        self._services: services.Services | None = None
         self._lock = Lock()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> Response:
@@ -101,7 +101,7 @@ class SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return SignInFunction(self._make_services, now=now or self.now, logger=self._log.logger)
 
-    def _get_services(self, context: LambdaContext) -> front.Services:
+    def _get_services(self, context: LambdaContext) -> services.Services:
         """Make the services once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
             if self._services is None:

@@ -21,7 +21,7 @@ from mcp_functions.protocol.errors import ParseError
 if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.oauth.client_metadata import Client
-    from mcp_functions.oauth.front import Services
+    from mcp_functions.oauth.services import Services
 
 MAX_BODY_BYTES = 16 * 1024
 

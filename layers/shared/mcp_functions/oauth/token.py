@@ -25,9 +25,9 @@ from mcp_functions.oauth.sign_in import check_resource
 if TYPE_CHECKING:
     from mcp_functions.http.events import Response
     from mcp_functions.oauth.client_metadata import Client
-    from mcp_functions.oauth.front import Services
     from mcp_functions.oauth.provider import Tokens
     from mcp_functions.oauth.request import OAuthRequest
+    from mcp_functions.oauth.services import Services
 
 VERIFIER = r"[A-Za-z0-9._~-]{43,128}"  # a PKCE verifier (RFC 7636, section 4.1)
 UNUSABLE_GRANT = "the code or refresh token is not this client's, or has expired"

@@ -117,12 +117,12 @@ class Elicit(Capability):
     @property
     def possible(self) -> bool:
         """Whether this user can be asked: by the client, or in a form of its host. If not, a question ends the call."""
-        return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation", "form")
+        return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation.form")
 
     @property
     def url_possible(self) -> bool:
         """Whether this user can be asked to open pages."""
-        return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation", "url")
+        return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation.url")
 
 
 class Question(AnyQuestion[Answer]):

@@ -139,10 +139,10 @@ class Questions:
             self._record.drop_answer(key, asked.fingerprint)
             if key in self.actions:
                 self.actions[key] = "invalid"
-            return self._open(key, input_requests.repeat_request(question.request, str(invalid)))
+            return self._open(key, input_requests.with_reason(question.request, str(invalid)))
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
             return Outcome(error=error)
-        self._record.answers[key][asked.fingerprint] = input_requests.without_extra_fields(question.request, response)
+        self._record.answers[key][asked.fingerprint] = input_requests.requested_part(question.request, response)
         return Outcome(answer)
 
     def _open(self, key: str, request: JSONObject) -> Outcome:

@@ -1,11 +1,7 @@
-"""Questions that the client itself answers, and not its user.
+"""Questions to the client's model (client/sampling): `message = sample("summary", "Summarise …", max_tokens=200)`.
 
-    message = sample("summary", "Summarise …", max_tokens=200)    its model writes a message (client/sampling)
-    folders = list_roots()                                        the folders in which it works, as URIs (client/roots)
-
-A call that asks takes several requests. If the client has not answered a question yet, an exception ends the author's
-function, and the client gets the question. When the answer comes, the function runs again from its first line, and gets
-the answer from the same call.
+If the client has not answered yet, an exception ends the author's function. When the answer comes, the function runs
+again from its first line, and gets the answer from the same call (`asking`).
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ class Sample(Capability):
         """Return the model's message (CreateMessageResult), in this round or a later one.
 
         Args:
-            key: the request's key in `inputRequests`.
+            key: the question's key in `inputRequests`.
             messages: the messages, as dicts or as SamplingMessage objects of the official SDK; a string is one message
                 of the user.
             max_tokens: the limit for the answer.
@@ -49,6 +45,10 @@ class Sample(Capability):
     def possible(self) -> bool:
         """Whether this client has a model to ask (without tools)."""
         return is_declared(self._round.request.capabilities, "sampling")
+
+
+class SampleQuestion(AnyQuestion["dict[str, Any]"]):
+    """A CreateMessageRequest with a key, asked with others: `elicit.together(SampleQuestion(…), Question(…))`."""
 
 
 class CreateMessageRequest(InputRequest):
@@ -81,10 +81,6 @@ class CreateMessageRequest(InputRequest):
         return WireQuestion(key, {"method": "sampling/createMessage", "params": params}, _read_message)
 
 
-class SampleQuestion(AnyQuestion["dict[str, Any]"]):
-    """A CreateMessageRequest, asked with other questions: `elicit.together(SampleQuestion(…), Question(…))`."""
-
-
 def _to_wire_message(message: object) -> JSONObject:
     """Return a message of a conversation as JSON; `message` is a dict or a SamplingMessage of the official SDK."""
     if content_kind(message) == MESSAGE:
@@ -97,21 +93,21 @@ def _to_wire_message(message: object) -> JSONObject:
 
 def _check_tool_results(messages: Sequence[JSONObject]) -> None:
     """Check a conversation with tools (client/sampling, "Tool Result Messages", "Tool Use and Result Balance")."""
-    open_uses: set[str] = set()  # the ids of the tool_use blocks in the message before
+    uses: set[str] = set()  # the ids of the tool_use blocks in the message before
     for message in messages:
         blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
         results = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
         # "user messages that contain tool results MUST contain ONLY tool results"
         if results and len(results) != len(blocks):
-            rule = "a message with a tool_result holds tool_results alone"
+            rule = "a message with a tool_result must hold tool_results alone"
             raise DeveloperError(rule)
         # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
-        if results != open_uses:
-            rule = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
+        if results != uses:
+            rule = "a message must have a tool_result for each tool_use of the message before, and for nothing else"
             raise DeveloperError(rule)
-        open_uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
-    if open_uses:
-        rule = "a tool_use at the end has no tool_result"
+        uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
+    if uses:
+        rule = "the last message must have no tool_use"
         raise DeveloperError(rule)
 
 
@@ -121,44 +117,4 @@ def _read_message(response: JSONObject) -> JSONObject:
         case {"role": "user" | "assistant", "content": dict() | list(), "model": str()}:
             return response
     reason = "the answer was not a message"
-    raise InvalidAnswer(reason)
-
-
-class ListRoots(Capability):
-    """Asks the client for its roots: `for root in list_roots(): …`."""
-
-    needs_state = True
-
-    def __call__(self, key: str = "roots") -> list[JSONObject]:
-        """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""
-        return ask(self._round, RootsQuestion(key))
-
-    @property
-    def possible(self) -> bool:
-        """Whether this client has roots to list."""
-        return is_declared(self._round.request.capabilities, "roots")
-
-
-class ListRootsRequest(InputRequest):
-    """Asks the client which folders it works in."""
-
-    def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
-        """Return a ListRootsRequest as JSON, with the function that reads its ListRootsResult."""
-        return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)
-
-
-class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
-    """A ListRootsRequest, asked with other questions: `elicit.together(RootsQuestion(), Question(…))`."""
-
-    def __init__(self, key: str = "roots") -> None:
-        """Take the key in `inputRequests`."""
-        super().__init__(key, ListRootsRequest())
-
-
-def _read_roots(response: JSONObject) -> list[JSONObject]:
-    """Return the roots of a ListRootsResult, or raise InvalidAnswer if the client sent something else."""
-    roots = response.get("roots")
-    if isinstance(roots, list) and all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
-        return roots
-    reason = "the answer was not a list of roots"
     raise InvalidAnswer(reason)

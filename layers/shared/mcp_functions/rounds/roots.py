@@ -1,0 +1,53 @@
+"""Questions for the client's roots, the folders in which it works (client/roots): `for root in list_roots(): …`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask
+from mcp_functions.rounds.capabilities import Capability
+from mcp_functions.rounds.input_requests import is_declared
+from mcp_functions.schemas.forms import InvalidAnswer
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import JSONObject
+
+
+class ListRoots(Capability):
+    """Asks the client for its roots: `for root in list_roots(): …`."""
+
+    needs_state = True
+
+    def __call__(self, key: str = "roots") -> list[JSONObject]:
+        """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""
+        return ask(self._round, RootsQuestion(key))
+
+    @property
+    def possible(self) -> bool:
+        """Whether this client has roots to list."""
+        return is_declared(self._round.request.capabilities, "roots")
+
+
+class RootsQuestion(AnyQuestion["list[JSONObject]"]):
+    """A question for the roots, asked with other questions: `elicit.together(RootsQuestion(), Question(…))`."""
+
+    def __init__(self, key: str = "roots") -> None:
+        """Take the key in `inputRequests`."""
+        super().__init__(key, ListRootsRequest())
+
+
+class ListRootsRequest(InputRequest):
+    """Asks the client which folders it works in."""
+
+    def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
+        """Return a ListRootsRequest as JSON, with the function that reads its ListRootsResult."""
+        return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)
+
+
+def _read_roots(response: JSONObject) -> list[JSONObject]:
+    """Return the roots of a ListRootsResult, or raise InvalidAnswer if the client sent something else."""
+    roots = response.get("roots")
+    if isinstance(roots, list) and all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
+        return roots
+    reason = "the answer was not a list of roots"
+    raise InvalidAnswer(reason)
