@@ -32,7 +32,6 @@ class DynamoDbApi:
     def __init__(self, tables: Call) -> None:
         """Run the operations with `tables`, e.g. `Moto`."""
         self._tables = tables
-        self._lock = Lock()  # moto checks a condition and then writes: no other request may run in between
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
@@ -43,8 +42,7 @@ class DynamoDbApi:
             params = json.loads(request.body or b"")
             if not isinstance(params, dict):
                 return _error_response(DynamoDbError("SerializationException"))
-            with self._lock:
-                result = self._tables(operation, params)
+            result = self._tables(operation, params)
             return PROTOCOL.response(OK, json.dumps(result))
         except (ValueError, AttributeError):  # the body is not JSON, or moto expects another type in it
             return _error_response(DynamoDbError("SerializationException"))
@@ -75,6 +73,7 @@ class Moto:
             dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)
 
         self._handler = Handler
+        self._lock = Lock()  # moto checks a condition and then writes: no other operation may run in between
         for table in tables:
             self("CreateTable", table)
 
@@ -84,7 +83,8 @@ class Moto:
         Raises:
             DynamoDbError: the operation fails; the error has AWS's code.
         """
-        status, body = PROTOCOL.ask(self._handler, operation, params)
+        with self._lock:
+            status, body = PROTOCOL.ask(self._handler, operation, params)
         result: dict[str, Any] = json.loads(body)
         if status != OK:
             code = str(result.get("__type", "InternalServerError")).rpartition("#")[2]  # "com.amazonaws…#Code"
