@@ -9,10 +9,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from mcp.server.mcpserver import Context, MCPServer
 
+from mcp_functions.adopt import adopt
 from mcp_functions.legacy import sessions
+from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
-from tests.legacy.clients import read_question
+from tests.legacy.clients import read_question, result_text
 from tests.legacy.deployment import Deployment
 from tests.legacy.handlers import ALL, start_resolving
 
@@ -65,6 +68,24 @@ def test_a_session_of_a_later_version_may_hold_more_capabilities(
         later.setitem(sessions.CAPABILITIES, "z", {"zoo": {}})
         client.initialize(capabilities={"elicitation": {}, "zoo": {}})
     assert read_question(client.call("resolve", bug=7))["method"] == "elicitation/create"
+
+
+def test_a_tool_that_changes_the_capabilities_of_its_call_changes_those_of_no_other_call() -> None:
+    server = MCPServer("adopted")
+
+    @server.tool()
+    def add_type(ctx: Context) -> str:
+        assert ctx.session.client_params
+        extensions = ctx.session.client_params.capabilities.extensions
+        assert extensions
+        types: list[str] = extensions[EXTENSION_APPS]["mimeTypes"]
+        types.append("text/plain")
+        return " ".join(types)
+
+    client = Deployment(*adopt(server)).client()
+    client.initialize(capabilities={"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}})
+    seen = [result_text(client.call("add_type")) for _ in range(2)]
+    assert seen == [f"{APP_MIME_TYPE} text/plain"] * 2
 
 
 def test_a_damaged_session_is_not_found(client: Client) -> None:

@@ -16,6 +16,7 @@ from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
 from mcp_functions.protocol.errors import InvalidRequestState, capability_names
+from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.messages import shows_apps, value_at
 
@@ -64,12 +65,15 @@ class Session(NamedTuple):
 
 
 def _expand_letters(letters: Collection[str]) -> dict[str, Any]:
-    """Return the capabilities of some letters. An unknown letter, of a later version of this toolkit, has none."""
+    """Return the capabilities of some letters. An unknown letter, of a later version of this toolkit, has none.
+
+    They are a copy, because an adopted server may change what its request declares.
+    """
     expanded: dict[str, Any] = {}
     for letter, capability in CAPABILITIES.items():
         if letter in letters:
             for family, members in capability.items():
-                expanded[family] = {**expanded.get(family, {}), **members}
+                expanded[family] = {**expanded.get(family, {}), **copy_json(members)}
     return expanded
 
 
