@@ -41,7 +41,7 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """A call that the server answers with a question. Its properties need the rounds of a conversation."""
+    """A call that the server answers with a question. The properties after `name` need the rounds of a conversation."""
 
     method: str  # tools/call, prompts/get or resources/read
     params: Mapping[str, Any]

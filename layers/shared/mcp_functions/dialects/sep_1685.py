@@ -87,9 +87,7 @@ def read_token(_http: HttpRequest, body: object) -> str | None:
     Raises:
         InvalidRequestState: the state is not one that this server has sent.
     """
-    if not is_response(body):
-        return None
-    if not isinstance(body["id"], str):
+    if not is_response(body) or not isinstance(body["id"], str):
         return None
     if "state" in body:
         return _read_state(body["state"])

@@ -72,7 +72,8 @@ def read_exchange(
         TemporarilyUnavailable, Misconfigured: no key is available for the session, or the route has no authorizer.
     """
     now = deployment.now()
-    lambda_deadline = events.lambda_deadline(context, now)  # not later: KMS may be asked for the caller and the session
+    # The checks of the caller and of the session may wait for KMS, so the deadline is read before them.
+    lambda_deadline = events.lambda_deadline(context, now)
     # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the caller
     # is known before the session is read.
     caller = identity.admit(http, deployment.settings, now)

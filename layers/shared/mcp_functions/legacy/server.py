@@ -26,7 +26,6 @@ from mcp_functions.http.responses import empty
 from mcp_functions.legacy import batches, conversations, replies, responses, revisions, sessions, streams
 from mcp_functions.legacy.exchange import Deployment, read_exchange
 from mcp_functions.legacy.mailbox import Mailbox
-from mcp_functions.legacy.revisions import VERSION_HEADER
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 
@@ -77,7 +76,7 @@ class LegacyServer:
         Raises:
             McpError: the HTTP status must show the problem: the access token, the session or a header is invalid.
         """
-        version = http.headers.get(VERSION_HEADER)
+        version = http.headers.get(revisions.VERSION_HEADER)
         if version not in revisions.REVISION_OF_HEADER:
             return None
         if http.method == "GET":

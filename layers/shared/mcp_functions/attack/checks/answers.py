@@ -5,6 +5,7 @@ Each check yields a `Proof` for each exchange in which the server did what it mu
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import schema_values
@@ -87,7 +88,6 @@ def _undeclared(scan: Scan) -> Iterator[Proof]:
 
 
 MISSING_CAPABILITY = -32021
-BAD_REQUEST = 400
 REFUSAL = (
     "the server MUST return a MissingRequiredClientCapabilityError (-32021) whose data.requiredCapabilities lists the "
     "missing capabilities. On HTTP, the response status MUST be 400 Bad Request."
@@ -101,7 +101,7 @@ def _capability_error(scan: Scan) -> Iterator[Proof]:
             continue
         data = response.error.get("data")
         names_capabilities = isinstance(data, dict) and isinstance(data.get("requiredCapabilities"), dict)
-        if (response.status, response.code) != (BAD_REQUEST, MISSING_CAPABILITY) or not names_capabilities:
+        if (response.status, response.code) != (HTTPStatus.BAD_REQUEST, MISSING_CAPABILITY) or not names_capabilities:
             yield Proof(exchange, f"the client declared nothing, and is told: {response}, data {data!r:.100}")
 
 

@@ -5,6 +5,7 @@ MCP repeats the revision, the method and the name in headers. Each check sends a
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from mcp_functions.attack import messages
@@ -77,7 +78,6 @@ def _mismatch(scan: Scan) -> Iterator[Proof]:
 
 
 MISMATCH = -32020
-BAD_REQUEST = 400
 CODE = (
     "When rejecting a request due to header validation failure, servers MUST return HTTP status 400 Bad Request and "
     "MUST include a JSON-RPC error response using … -32020."
@@ -89,7 +89,7 @@ def _code(scan: Scan) -> Iterator[Proof]:
         response = exchange.response
         if response.result is not None or response.undecided or _may_be_older(exchange.request):
             continue
-        if (response.status, response.code) != (BAD_REQUEST, MISMATCH):
+        if (response.status, response.code) != (HTTPStatus.BAD_REQUEST, MISMATCH):
             yield Proof(exchange, f"{what}: {response}")
 
 
