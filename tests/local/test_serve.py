@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import pty
@@ -20,8 +21,10 @@ from mcp_functions.local import catalog
 from mcp_functions.local.command import run
 from mcp_functions.local.commands import serve as serve_module
 from mcp_functions.local.harness import Harness
+from mcp_functions.local.lambdas import Outcome
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.reloading import Reloader
+from mcp_functions.local.terminal.outputs import TextOutput
 from tests.local.conftest import GREET, write_functions
 
 if TYPE_CHECKING:
@@ -344,6 +347,14 @@ def test_each_round_is_a_line_without_answers_among_the_output_of_its_function(
     serving.wait_for("  reserve  a printed line")
     assert "secret" not in "\n".join(serving.lines)
     assert not [line for line in serving.lines if " · mcp · " in line]
+
+
+def test_the_line_of_a_call_without_a_response_does_not_say_done() -> None:
+    event = json.dumps({"body": json.dumps({"method": "tools/call", "params": {"name": "greet"}})}).encode()
+    out = io.StringIO()
+    outcome = Outcome(payload=b"null", request_id="1", milliseconds=1)
+    TextOutput(out, show_answers=False).write_call("greet", event, outcome)
+    assert out.getvalue() == "  round 1 · greet · 1 ms\n"
 
 
 def test_answers_are_shown_on_request(serve: Callable[..., Serving]) -> None:

@@ -162,6 +162,33 @@ def test_a_write_that_cannot_be_kept_is_not_confirmed(tmp_path: Path) -> None:
     assert api.answer(HttpRequest("POST", "/", headers, body)).status == 500
 
 
+def test_of_two_requests_at_once_the_file_keeps_the_same_as_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, table = opened(tmp_path)
+    api = DynamoDbApi(table)
+    headers = (("authorization", "AWS4-x"), ("x-amz-target", "DynamoDB_20120810.PutItem"))
+
+    def write(text: str) -> None:
+        body = json.dumps({"TableName": NAME, "Item": item("a", text)}).encode()
+        assert api.answer(HttpRequest("POST", "/", headers, body)).status == 200
+
+    second = threading.Thread(target=write, args=["second"])
+    write_to_file = file.write
+
+    def write_slowly(key: str, written: Mapping[str, Any] | None) -> None:
+        if written == item("a", "first"):
+            second.start()
+            second.join(0.2)  # it has to wait for the first request
+        write_to_file(key, written)
+
+    monkeypatch.setattr(file, "write", write_slowly)
+    write("first")
+    second.join()
+    assert list(file.items()) == [found(table, "a")] == [item("a", "second")]
+    file.close()
+
+
 def test_only_the_owner_reads_the_file(tmp_path: Path) -> None:
     TableFile(tmp_path, now=NOW).close()
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600

@@ -52,6 +52,7 @@ class Deployment:
     Attributes:
         clock: the clock of the function, its workers and the table; a test advances it.
         table: the table in memory.
+        store: the tasks in this table.
         invocations: the task id and the owner of each worker invocation that has not run yet.
         sleeps: the pauses of workers between repeated requests, in seconds.
 
@@ -83,9 +84,9 @@ class Deployment:
             now=self.clock,
         )
         limit = self.settings.max_open_tasks
-        tasks_store = TaskStore(items, FUNCTION, self.invoke_worker, max_open_tasks=limit, now=self.clock)
-        self.tasks = Tasks(handlers, self.settings, tasks_store, now=self.clock)
-        self.worker = Worker(self.tasks.tools, self.tasks.store, now=self.clock, audit=audit, sleep=self.sleeps.append)
+        self.store = TaskStore(items, FUNCTION, self.invoke_worker, max_open_tasks=limit, now=self.clock)
+        self.tasks = Tasks(handlers, self.settings, self.store, now=self.clock)
+        self.worker = Worker(self.tasks.tools, self.store, now=self.clock, audit=audit, sleep=self.sleeps.append)
 
         def states(lifetime: int) -> RequestStates:
             return RequestStates(

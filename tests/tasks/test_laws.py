@@ -77,7 +77,7 @@ class TaskMachine(RuleBasedStateMachine):
         choose_fault = self.deployment.table.weather
         self.deployment.repair_table()
         try:
-            return self.deployment.tasks.store.get(expected.id, expected.owner)
+            return self.deployment.store.get(expected.id, expected.owner)
         except UnknownTask:
             return None
         finally:

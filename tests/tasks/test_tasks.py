@@ -371,7 +371,7 @@ def test_the_arguments_of_a_task_are_deleted_when_it_ends(deployment: Deployment
     deployment.run_workers()
     alice.update(task, approve={"action": "accept", "content": REJECTION})
     deployment.run_workers()
-    kept = deployment.tasks.store.get(task, next(iter(deployment.table.items)).split("/")[3])
+    kept = deployment.store.get(task, next(iter(deployment.table.items)).split("/")[3])
     assert (kept.arguments, kept.record, kept.given, kept.asked) == ({}, {}, {}, {})
 
 

@@ -277,7 +277,7 @@ def test_the_tasks_of_a_removed_tool_are_unknown(deployment: Deployment, alice: 
 def test_a_step_that_takes_longer_than_the_lease_keeps_it(deployment: Deployment, alice: Client) -> None:
     deployment.clock.at = time.time()  # this worker reads the real clock
     task = alice.start_task("counted", count=2)
-    worker = Worker(deployment.tasks.tools, deployment.tasks.store, now=time.time, lease_seconds=0.06)
+    worker = Worker(deployment.tasks.tools, deployment.store, now=time.time, lease_seconds=0.06)
     versions: set[str] = set()  # the worker writes a new version of the item when it renews its lease
 
     def wait_for_renewals() -> None:

@@ -44,7 +44,6 @@ class Tasks:
     """The tasks of one function, as its clients use them.
 
     Attributes:
-        store: the items of the tasks.
         tools: the function's tools whose calls may become tasks, by name.
     """
 
@@ -65,7 +64,7 @@ class Tasks:
             now: the clock, in unix seconds.
         """
         self.tools = {handler.name: cast("Tool[..., Any]", handler) for handler in handlers if handler.task}
-        self.store = store
+        self._store = store
         self._settings = settings
         self._now = now
 
@@ -92,7 +91,7 @@ class Tasks:
         owner = principal_digest(request.principal)
         task = self._new_task(tool, request, round_)
         try:
-            task_id = self.store.create(task, owner)
+            task_id = self._store.create(task, owner)
         except TooManyTasks:
             most = self._settings.max_open_tasks
             return tool_error(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
@@ -134,7 +133,7 @@ class Tasks:
         observability.current().caller_id = caller_id(request.principal, request.address)
         owner = principal_digest(request.principal)
         try:
-            task = self.store.change(task_id, owner, lambda task: self._next_state(task, request))
+            task = self._store.change(task_id, owner, lambda task: self._next_state(task, request))
         except ItemTooLarge:
             raise ContentTooLarge(reason="task_item") from None  # the answers do not fit into the item
         if request.method == "tasks/get":

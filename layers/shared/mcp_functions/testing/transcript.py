@@ -34,8 +34,8 @@ class Transcript:
 
     Attributes:
         rounds: every event sent and response received so far.
-        raised: the exception of the last round: an accident of the function, or the toolkit's error for a rule that
-            the function broke. None if there was none. Neither the client nor Lambda's log receives its text.
+        raised: the exception that the function raised in the last round, or the toolkit's error for a rule that the
+            function broke. None if there was none. Neither the client nor Lambda's log receives its text.
     """
 
     def __init__(self) -> None:

@@ -32,6 +32,7 @@ class DynamoDbApi:
     def __init__(self, tables: Call) -> None:
         """Run the operations with `tables`, e.g. `Moto`."""
         self._tables = tables
+        self._lock = Lock()  # `StoredTable` takes several steps: no other request may run in between
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
@@ -42,7 +43,8 @@ class DynamoDbApi:
             params = json.loads(request.body or b"")
             if not isinstance(params, dict):
                 return _error_response(DynamoDbError("SerializationException"))
-            result = self._tables(operation, params)
+            with self._lock:
+                result = self._tables(operation, params)
             return PROTOCOL.response(OK, json.dumps(result))
         except (ValueError, AttributeError):  # the body is not JSON, or moto expects another type in it
             return _error_response(DynamoDbError("SerializationException"))

@@ -16,7 +16,7 @@ import importlib
 import logging
 import sys
 from collections import deque
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.loopback import json_object
@@ -47,12 +47,13 @@ class TextOutput(Screen):
     def write_call(self, folder: str, event: bytes, outcome: Outcome) -> None:
         """Write the line of a call that has ended. A request that functions/mcp passed on has one line."""
         self.remove_progress(folder)
-        request_id = _request_id(event)
+        sent = json_object(event)
+        request_id = _request_id(sent)
         if folder == FRONT_DOOR and request_id in self._requests_with_line:
             return  # the call of the other function has ended before
         if request_id:
             self._requests_with_line.append(request_id)
-        line = self._round_lines.line(folder, event, outcome)
+        line = self._round_lines.line(folder, sent, outcome)
         self.write(f"  {line.text}", FAILED if line.is_failure else "")
 
     def capture(self) -> AbstractContextManager[None]:
@@ -93,8 +94,8 @@ class JsonOutput:
         return handling_records(self._handler)
 
 
-def _request_id(event: bytes) -> str:
-    context = json_object(event).get("requestContext")
+def _request_id(event: dict[str, Any]) -> str:
+    context = event.get("requestContext")
     return str(context.get("requestId", "")) if isinstance(context, dict) else ""
 
 

@@ -43,16 +43,15 @@ class RoundLines:
         self._round_of_state = round_of_state
         self._show_answers = show_answers
 
-    def line(self, folder: str, event: bytes, outcome: Outcome) -> Line:
-        """Return the line of a call: a function's folder, the event as JSON, and what the function returned."""
-        sent = json_object(event)
+    def line(self, folder: str, sent: dict[str, Any], outcome: Outcome) -> Line:
+        """Return the line of a call: a function's folder, the event, and what the function returned."""
         returned = json_object(outcome.payload)
         request = _message(sent)
         response = _message(returned)
         is_round = request.get("method") in CALL_METHODS
         failure = _failure(returned, response, outcome.error)
         endings = [failure] if failure else _endings(returned, response)
-        if is_round and not endings:
+        if is_round and not endings and "result" in response:
             endings = ["done"]
         parts = [
             self._round_label(folder, request) if is_round else _method(request, sent),
@@ -125,7 +124,8 @@ def _failure(returned: dict[str, Any], response: dict[str, Any], error: str | No
 def _endings(returned: dict[str, Any], response: dict[str, Any]) -> list[str]:
     """Return what a call led to, if it did not fail: [] for a plain result."""
     if "result" not in response:
-        return [f"HTTP {returned['statusCode']}"] if "statusCode" in returned else []
+        status = returned.get("statusCode")
+        return [] if status is None else [f"HTTP {status}"]
     result = _object(response["result"])
     questions = _object(result.get("inputRequests"))
     endings = [f"asks {', '.join(map(printable, questions))}"] if questions else []
