@@ -11,8 +11,10 @@ from fastmcp import Context as FastContext
 from fastmcp import FastMCP
 from fastmcp.server.auth import require_scopes
 from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.request_state import RequestStateBoundary
+from mcp_types import EmptyResult, ListToolsResult, SetLevelRequestParams, Tool
 
 from mcp_functions import serve, tool
 from mcp_functions.adopt import adopt
@@ -21,6 +23,8 @@ from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from mcp.server.context import ServerRequestContext
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
@@ -42,6 +46,22 @@ def test_the_lifespan_is_entered_by_the_first_call_and_only_once() -> None:
     handler = serve(*adopt(server))
     assert entered == []
     assert [Conversation(handler).call().text for _ in range(3)] == ["1", "1", "1"]
+
+
+def test_a_handler_that_the_lifespan_adds_counts_if_a_list_needs_the_lifespan() -> None:
+    @asynccontextmanager
+    async def opened(server: Server[Any]) -> AsyncIterator[dict[str, Tool]]:
+        server.add_request_handler("logging/setLevel", SetLevelRequestParams, answer_nothing)
+        yield {"look": Tool(name="look", input_schema={"type": "object"})}
+
+    async def list_tools(ctx: ServerRequestContext[Any], _params: object) -> ListToolsResult:
+        return ListToolsResult(tools=[ctx.lifespan_context["look"]])
+
+    async def answer_nothing(_ctx: object, _params: object) -> EmptyResult:
+        return EmptyResult()
+
+    (look, _unlisted) = adopt(Server("one", lifespan=opened, on_list_tools=list_tools))
+    assert (look.name, look.logs) == ("look", True)
 
 
 def test_a_lifespan_that_fails_is_entered_again_by_the_next_call() -> None:

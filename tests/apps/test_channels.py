@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -325,6 +326,16 @@ def test_a_client_that_declares_elicitation_only_later_goes_on_in_its_form() -> 
         sent = {"name": pending["tool"], "arguments": {"state": pending["state"], "answers": answers}}
         form = request(function, "tools/call", sent, capabilities={**APPS, **FORMS})["result"]
     assert list(form["_meta"]["mcp-functions/form"]["questions"]) == ["agree"]
+
+
+def test_a_client_that_declares_apps_only_later_is_not_asked_in_another_way() -> None:
+    function = serve(book)
+    asked = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, capabilities=NOTHING)
+    state = re.search(r"ks1\.[\w-]+", asked["result"]["content"][0]["text"])
+    assert state
+    sent = {"name": "book-answer", "arguments": {"state": state[0], "answers": {"seat": {}}}}
+    again = request(function, "tools/call", sent, capabilities=APPS)["result"]
+    assert again["content"][0]["text"].startswith("Not finished: this client declares no way to ask its user.")
 
 
 # ---- Samples

@@ -203,6 +203,20 @@ def test_of_two_keys_with_the_same_question_the_error_names_the_first(author_err
     assert "the answer to 'left-2' was never read, and 'left-3' asks the same again" in author_error(talk)
 
 
+def test_of_two_answers_that_were_never_read_the_error_names_the_first(author_error: AuthorError) -> None:
+    rounds = Counter[str]()
+
+    @tool
+    def ask_both(*, elicit: Elicit) -> str:
+        rounds["ask_both"] += 1
+        questions = [Question(f"{text}-{rounds['ask_both']}", text, Name) for text in ("who", "where")]
+        elicit.together(*(reversed(questions) if rounds["ask_both"] == 3 else questions))
+        return "unreached"
+
+    talk = talk_to(ask_both).call().decline().decline()
+    assert "the answer to 'who-2' was never read, and 'who-3' asks the same again" in author_error(talk)
+
+
 def test_a_random_key_after_a_stable_question_is_logged_with_its_line(
     author_error: AuthorError, caplog: pytest.LogCaptureFixture
 ) -> None:

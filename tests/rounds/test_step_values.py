@@ -121,6 +121,20 @@ class Retried:
         return self.func()
 
 
+class Curried:
+    """A decorator whose `func` is a property, as that of `toolz.curry` is."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._partial = functools.partial(function)
+
+    @property
+    def func(self) -> Callable[[], Any]:
+        return self._partial.func
+
+    def __call__(self) -> Any:  # noqa: ANN401 - what the function returns
+        return self._partial()
+
+
 class Office:
     def find_seat(self) -> Seat:
         return SEAT
@@ -159,8 +173,15 @@ def test_a_result_has_its_annotated_type_in_both_rounds(annotation: object, valu
 
 @pytest.mark.parametrize(
     "function",
-    [find_seat, find_seat_once, functools.partial(find_seat), Retried(find_seat), Office().find_seat, Office()],
-    ids=["a function", "a cached function", "a partial", "in a decorator", "a method", "a callable object"],
+    [
+        pytest.param(find_seat, id="a function"),
+        pytest.param(find_seat_once, id="a cached function"),
+        pytest.param(functools.partial(find_seat), id="a partial"),
+        pytest.param(Retried(find_seat), id="in a decorator"),
+        pytest.param(Curried(find_seat), id="in a decorator with a property"),
+        pytest.param(Office().find_seat, id="a method"),
+        pytest.param(Office(), id="a callable object"),
+    ],
 )
 def test_any_callable_may_have_the_annotation(function: Callable[[], object]) -> None:
     assert results_in_two_rounds(function) == [SEAT, SEAT]

@@ -59,12 +59,13 @@ def adopt(
     lists = _read_lists(adopted)
     _check_replay(replay, lists)
     about = _describe(adopted, lists)
+    answer_within = to_seconds(answer_within)
     handlers: list[AdoptedHandler] = []
     for list_name, entries in lists.items():
         for entry in [*entries, UNLISTED_ENTRY]:
             handler = KINDS[list_name](adopted, entry)
             handler.replays = handler.name in replay or handler.key in replay
-            handler.answer_within = to_seconds(answer_within)
+            handler.answer_within = answer_within
             handler.max_sheds = max_sheds
             handler.server_description = about
             handlers.append(handler)

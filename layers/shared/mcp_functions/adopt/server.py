@@ -11,6 +11,7 @@ connection: it gets what the server sends to the client meanwhile (`channel`).
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.connection import Connection
@@ -32,6 +33,8 @@ from mcp_functions.protocol.errors import McpError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mcp_types import ServerCapabilities
 
     from mcp_functions.adopt.handlers import AdoptedHandler
     from mcp_functions.rounds.round import Round
@@ -56,7 +59,6 @@ class AdoptedServer:
 
     Attributes:
         low_level: has the handlers, the middleware and the lifespan, a context manager that is open while it runs.
-        capabilities: the capabilities that the server declares.
         enter_lifespan: enters the lifespan, if no earlier call did.
     """
 
@@ -74,9 +76,13 @@ class AdoptedServer:
         low_level = copy(find_low_level(server))
         low_level.middleware = [each for each in low_level.middleware if not isinstance(each, RequestStateBoundary)]
         self.low_level = low_level
-        self.capabilities = low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
         self.enter_lifespan = lazy_value(self._enter_lifespan)
         self._lifespan_state: object = {}  # what the lifespan yielded; {} before it is entered
+
+    @cached_property
+    def capabilities(self) -> ServerCapabilities:
+        """The capabilities that the server declares. A lifespan may add some, so they are read after the lists."""
+        return self.low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
 
     def _enter_lifespan(self) -> None:
         self._lifespan_state = event_loop.enter(self.low_level.lifespan(self.low_level))

@@ -50,11 +50,10 @@ def choose(
     if any(question["method"] != "elicitation/create" for question in questions.values()):
         return None  # the client itself or its model must answer, and not the user
     can_show_form = handler.may_show_form and shows_apps(declared)
-    if last is APP:  # a call stays in its channel, even if the client declares elicitation by now
-        return APP if can_show_form else None
-    if last is None and can_show_form and not shows_forms(declared):
-        return APP
-    return MODEL if _model_may_ask(handler, questions) else None
+    chosen = MODEL if _model_may_ask(handler, questions) else None
+    if can_show_form and (last is not None or not shows_forms(declared)):  # a call that has begun ignores elicitation
+        chosen = APP
+    return chosen if last in (None, chosen) else None  # a call stays in its channel
 
 
 def _model_may_ask(handler: AskingHandler, questions: Mapping[str, JSONObject]) -> bool:

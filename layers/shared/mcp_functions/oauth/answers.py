@@ -129,9 +129,7 @@ def refused(error: OAuthError, http: HttpRequest) -> Response:
 def failed(error: McpError, http: HttpRequest) -> Response:
     """Make the response of a request that this server could not answer, or not read."""
     status = error.status
-    if (
-        status < HTTPStatus.BAD_REQUEST
-    ):  # an MCP client reads the error in the body, so some errors have the status 200 there
+    if status < HTTPStatus.BAD_REQUEST:  # some errors have the status 200, because an MCP client reads them in the body
         status = 500
     if is_page(http.path):
         response = _error_page(status)

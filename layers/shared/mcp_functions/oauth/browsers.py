@@ -107,10 +107,3 @@ class Browsers:
 def new_browser() -> Browser:
     """Return a browser that has no cookie yet."""
     return Browser(secrets.token_urlsafe(32))
-
-
-def consent_name(client_id: str, redirect_uri: str, scope: str) -> str:
-    """Return the name of a consent: a digest of the client, the redirect URI and the scopes in any order."""
-    scopes = " ".join(sorted(scope.split()))
-    consent = f"{client_id}\0{redirect_uri}\0{scopes}"
-    return base64url(hashlib.sha256(consent.encode()).digest()[:16])

@@ -6,6 +6,7 @@ provider of the deployment to sign in.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -50,8 +51,9 @@ def answer(event: Event, http: HttpRequest, services: Services) -> Response:
 
 def _find_route(path: str, settings: FrontSettings) -> tuple[str, Mapping[str, Endpoint]]:
     """Return the name of the route at a path, for the log, and its endpoints by HTTP method; none if it is unknown."""
-    if path in discovery.documents(settings):
-        return "metadata", {"GET": _show_metadata}
+    documents = discovery.documents(settings)
+    if path in documents:
+        return "metadata", {"GET": partial(_show_document, documents[path])}
     route = _path_in_front(path, settings)
     if route == "/register" and not settings.registration:
         return "", {}
@@ -70,8 +72,8 @@ def _path_in_front(path: str, settings: FrontSettings) -> str:
     return path
 
 
-def _show_metadata(_event: Event, http: HttpRequest, services: Services) -> Response:
-    return answers.document(discovery.documents(services.settings)[http.path])
+def _show_document(document: Mapping[str, Any], *_request: object) -> Response:
+    return answers.document(document)
 
 
 def _register(_event: Event, http: HttpRequest, services: Services) -> Response:

@@ -183,9 +183,8 @@ def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Respon
         connection = open_connection(parts.scheme, host, port, CONNECT_SECONDS, Deadline.after(REQUEST_SECONDS))
         return https.exchange(connection, target, MAX_BYTES, headers, body)
     except (OSError, NoAnswer):
-        raise TemporarilyUnavailable(
-            UNAVAILABLE
-        ) from None  # the cause could quote the response, which may hold a token
+        # The cause could quote the response, which may hold a token.
+        raise TemporarilyUnavailable(UNAVAILABLE) from None
 
 
 def _json(response: Response) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mcp_functions.oauth import redirects
-from mcp_functions.oauth.browsers import consent_name
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -114,10 +115,12 @@ def _read_prompt(text: str) -> str:
 
 
 def name_consent(client: Client, redirect: str, scope: str) -> str:
-    """Return the name under which a browser remembers a consent; "" if it may not."""
+    """Return the name under which a browser remembers a consent, with the scopes in any order; "" if it may not."""
     if not redirects.is_web(redirect):  # another program on the user's machine could get the code without a question
         return ""
-    return consent_name(client.id, redirect, scope)
+    scopes = " ".join(sorted(scope.split()))
+    consent = f"{client.id}\0{redirect}\0{scopes}"
+    return base64url(hashlib.sha256(consent.encode()).digest()[:16])
 
 
 def response_url(redirect: str, state: str, response: Mapping[str, str], settings: FrontSettings) -> str:

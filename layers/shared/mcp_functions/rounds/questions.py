@@ -181,13 +181,14 @@ class Questions:
     def _find_renamed_key(self) -> tuple[str, str] | None:
         """Return the old and the new key of a question that was answered under the old one; None if there is none."""
         read = {asked.fingerprint for asked in self._asked.values() if asked.was_answered}
-        # Two keys may have the same question. The error names the first of them, so it comes last here.
-        unread = {self.asked_before[key]: key for key in reversed(self.actions) if self.asked_before[key] not in read}
-        for key, asked in self._asked.items():
-            is_new = key not in self.asked_before and key not in self._record.answers
-            is_low_level = asked.times_asked == 0  # a low-level function may rename its keys
-            if asked.open_request and is_new and not is_low_level and asked.fingerprint in unread:
-                return unread[asked.fingerprint], key
+        for old in self.actions:
+            fingerprint = self.asked_before[old]
+            for new, asked in self._asked.items():
+                is_new = new not in self.asked_before and new not in self._record.answers
+                is_low_level = asked.times_asked == 0  # a low-level function may rename its keys
+                is_same = asked.fingerprint == fingerprint and fingerprint not in read
+                if asked.open_request and is_new and not is_low_level and is_same:
+                    return old, new
         return None
 
 

@@ -9,7 +9,6 @@ step("reserve", reserve, city)    the round that runs the step records a Flight 
 from __future__ import annotations
 
 import inspect
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 from mcp_functions.protocol.plain_values import NotJson, to_json
@@ -62,8 +61,7 @@ def _without_wrappers(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function inside decorators and inside functools.partial."""
     if hasattr(function, "__wrapped__"):  # a decorator with functools.wraps has set it
         return _without_wrappers(function.__wrapped__)
-    if isinstance(function, partial):
-        return _without_wrappers(function.func)
-    # A decorator may be a class that keeps its function as `self.func`. Not `getattr`: a Mock has every attribute.
-    inner = getattr(function, "__dict__", {}).get("func")
+    # functools.partial, and some decorators that are classes, keep the function as `func`. A Mock has every attribute,
+    # but `dir` does not list them.
+    inner = getattr(function, "func", None) if "func" in dir(function) else None
     return _without_wrappers(inner) if callable(inner) else function
