@@ -1,7 +1,9 @@
 """A prompt is a function that writes messages for a model.
 
-@prompt
-def review(language: str, code: str) -> str: ...
+    @prompt
+    def review(language: str, code: str) -> str: ...
+
+A user chooses a prompt, and types its arguments.
 """
 
 from __future__ import annotations

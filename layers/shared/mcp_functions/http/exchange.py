@@ -151,7 +151,7 @@ class HttpExchange:
         if is_request(message):
             self._id = message["id"]
         events.check_media_type(http)  # not earlier, so that the error has the id
-        # Before the caller's check, which may wait for KMS:
+        # The check of the caller may wait for KMS, so the deadlines are read before it.
         lambda_deadline = events.lambda_deadline(self._context, now)
         gateway_deadline = events.gateway_deadline(http, lambda_deadline, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
