@@ -16,8 +16,7 @@ each run, `Injection.inject` does this:
     1. It copies the arguments.
     2. It asks all questions. If an answer is missing, the round ends, and the questions are the result of the request.
        The client sends the answers with its next request, which begins at step 1.
-    3. It creates the capabilities.
-    4. It gets the shared values.
+    3. It creates the capabilities, and gets the shared values.
 """
 
 from __future__ import annotations
@@ -40,13 +39,6 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
-
-
-class DeclaredCapability(NamedTuple):
-    """A capability in a signature, as in `state: RequestState[int]`."""
-
-    capability: type[Capability]  # RequestState
-    types: tuple[Any, ...]  # the types in the brackets: (int,)
 
 
 class DeclaredQuestion(NamedTuple):
@@ -74,8 +66,7 @@ class Injection(NamedTuple):
     """The parameters after `*` of a function, by name."""
 
     questions: Mapping[str, DeclaredQuestion]
-    capabilities: Mapping[str, DeclaredCapability]
-    shared_values: Mapping[str, Callable[[], object]]  # the functions that return the values
+    makers: Mapping[str, Callable[[Round], object]]  # make the values of capabilities and shared values
     defaults: Mapping[str, Any]  # the defaults of the parameters before `*`, for the messages of questions
     asks: bool  # whether the function may ask its user
     needs_state: bool  # whether a call may take more than one request, which a state then connects
@@ -86,10 +77,8 @@ class Injection(NamedTuple):
         # The function gets copies, which it may change: the state is bound to the arguments as the client sent them.
         values: dict[str, Any] = copy_json(arguments)
         values |= self.ask_questions(arguments, round_)
-        for name, declared in self.capabilities.items():
-            values[name] = declared.capability(round_, *declared.types)
-        for name, get_value in self.shared_values.items():
-            values[name] = get_value()
+        for name, make in self.makers.items():
+            values[name] = make(round_)
         return values
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
@@ -124,8 +113,8 @@ def read_injection(
         TypeError: the client sends a parameter after `*`, a form is not possible, or the function asks in two ways.
     """
     questions = {}
-    capabilities = {}
-    shared_values = {}
+    makers: dict[str, Callable[[Round], object]] = {}
+    classes: list[type[Capability]] = []
     for name in after:
         hint = hints.get(name)
         declaration = _find_declaration(hint)
@@ -137,17 +126,16 @@ def read_injection(
             _check_braces(name, declaration.message, client_parameters)
             questions[name] = _read_question(name, hint, declaration, camel_case=camel_case)
         elif isinstance(declaration, Shared):
-            shared_values[name] = _read_shared(name, declaration)
+            makers[name] = _shared_value_maker(declaration)
         else:
             types = get_args(hint)
             declaration.check(name, types)
-            capabilities[name] = DeclaredCapability(declaration, types)
-    classes = [declared.capability for declared in capabilities.values()]
+            makers[name] = _capability_maker(declaration, types)
+            classes.append(declaration)
     _refuse_both_levels(classes)
     return Injection(
         questions=questions,
-        capabilities=capabilities,
-        shared_values=shared_values,
+        makers=makers,
         defaults={each.name: each.default for each in client_parameters if each.default is not MISSING},
         asks=bool(questions) or any(each.asks for each in classes),
         needs_state=bool(questions) or any(each.needs_state for each in classes),
@@ -186,14 +174,17 @@ def _check_braces(name: str, message: str, client_parameters: Sequence[Parameter
             raise TypeError(error)
 
 
-def _read_shared(name: str, shared: Shared) -> Callable[[], object]:
-    """Return the function that returns the shared value of a parameter; its first call opens the value."""
-    if not callable(shared.enter):
-        message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
-        raise TypeError(message)
+def _capability_maker(capability: type[Capability], types: tuple[Any, ...]) -> Callable[[Round], Capability]:
+    """Return a function that creates a capability; `types` are those in brackets, as in `RequestState[int]`."""
+    return lambda round_: capability(round_, *types)
+
+
+def _shared_value_maker(shared: Shared) -> Callable[[Round], object]:
+    """Return a function that gets a shared value; its first call opens the value."""
     from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
 
-    return shared_value(shared.enter)
+    get_value = shared_value(shared.enter)
+    return lambda _round: get_value()
 
 
 def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> DeclaredQuestion:
