@@ -20,16 +20,15 @@ from mcp_functions.local import template
 from mcp_functions.local.commands import open as opening
 from mcp_functions.observability import Notes, lines
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
-from mcp_functions.seal.claims import ClaimReason as OfClaims
 from mcp_functions.seal.envelope import MAX_CHARS
 from mcp_functions.seal.key_choice import EPOCH_SECONDS, last_use
-from mcp_functions.seal.keys import TokenReason as OfTokens
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.request_state import FLOW_FACTOR
 from mcp_functions.seal.token_opening import SKEW_SECONDS
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import LINK, ROOT, Page, every_test
 from tests.support import filters
+from tests.support.reasons import OF_CLAIMS, OF_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +89,7 @@ def test_every_reason_that_the_page_explains_is_one_of_the_log() -> None:
     table = PAGE.text.partition("| Reason |")[2].partition("\n## ")[0]
     named = {reason for row in table.splitlines()[2:] for reason in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert len(named) > 15
-    assert named <= {*map(str, OfTokens), *map(str, OfClaims)}
+    assert named <= OF_TOKENS | OF_CLAIMS
 
 
 def test_the_lifetimes_of_the_page_are_those_of_the_code() -> None:
@@ -180,7 +179,7 @@ def test_the_outage_alarm_sees_every_outage_and_no_denial(said: Exception, http:
 
 
 def test_errors_of_clients_raise_no_alarm() -> None:
-    errors = [*map(InvalidRequestState, (*OfTokens, *OfClaims)), Busy("unwrap_budget"), Busy("used_busy")]
+    errors = [*map(InvalidRequestState, OF_TOKENS | OF_CLAIMS), Busy("unwrap_budget"), Busy("used_busy")]
     written = [line for error in errors for line in logged(error)]
     assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)
 

@@ -23,10 +23,9 @@ from hypothesis import strategies as st
 import mcp_functions
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.seal import chunked_encryption
-from mcp_functions.seal.claims import ClaimReason
-from mcp_functions.seal.keys import TokenReason
 from tests.seal.refusals import assert_refused
 from tests.support.envelope_vectors import VECTORS
+from tests.support.reasons import OF_CLAIMS, OF_TOKENS
 
 if TYPE_CHECKING:
     from tests.support.envelope_vectors import Vector
@@ -60,10 +59,10 @@ def test_sealing_with_the_entropy_of_a_vector_makes_its_token(name: str) -> None
 
 def test_a_vector_exists_for_every_reason() -> None:
     needs_two_keys = {"kek_retired"}  # a vector has one key; tests/seal/test_kms_failures.py tests this reason
-    assert {str(reason) for reason in TokenReason} == {VECTORS[name].refusal for name in REFUSED} | needs_two_keys
+    assert {VECTORS[name].refusal for name in REFUSED} | needs_two_keys == OF_TOKENS
 
 
-@pytest.mark.parametrize("reason", [*TokenReason, *ClaimReason])
+@pytest.mark.parametrize("reason", sorted(OF_TOKENS | OF_CLAIMS))
 def test_the_specification_names_every_reason(reason: str) -> None:
     specification = Path(mcp_functions.__file__).parent / "seal" / "envelope.md"
     assert f"`{reason}`" in specification.read_text(encoding="utf-8")

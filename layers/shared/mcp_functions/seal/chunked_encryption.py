@@ -23,7 +23,6 @@ from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.seal.keys import TokenReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,16 +59,16 @@ def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
     key, first_nonce, commitment = derive(data_key, salt, context)
     # §4.1: "A reader compares it, in constant time, before it decrypts."
     if not hmac.compare_digest(commitment, expected_commitment):
-        raise InvalidRequestState(TokenReason.COMMITMENT)
+        raise InvalidRequestState(reason="commitment")
     if len(ciphertext) % SEALED_CHUNK_BYTES == 0:  # every chunk is full, so the last one is missing
-        raise InvalidRequestState(TokenReason.TAG)
+        raise InvalidRequestState(reason="tag")
     cipher = AESGCM(key)
     pieces = []
     try:
         for number, chunk in enumerate(_cut(ciphertext, SEALED_CHUNK_BYTES)):
             pieces.append(cipher.decrypt(_nonce(first_nonce, number), chunk, None))
     except (InvalidTag, ValueError):  # ValueError: the last chunk is shorter than a tag
-        raise InvalidRequestState(TokenReason.TAG) from None
+        raise InvalidRequestState(reason="tag") from None
     return b"".join(pieces)
 
 

@@ -12,7 +12,6 @@ import hmac
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.claims import ClaimReason
 
 if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec
@@ -42,10 +41,10 @@ class CodecAdapter:
         except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
             raise
         except Exception:  # noqa: BLE001 - an author's codec may raise anything, and its text may hold secrets
-            raise InvalidRequestState(ClaimReason.CODEC) from None
+            raise InvalidRequestState(reason="codec") from None
         digest = self._digest(about)
         if not isinstance(payload, bytes) or not hmac.compare_digest(payload[: len(digest)], digest):
-            raise InvalidRequestState(ClaimReason.CODEC)
+            raise InvalidRequestState(reason="codec")
         return payload[len(digest) :]
 
     def _digest(self, about: bytes) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from enum import StrEnum
 
 from mcp_functions.tuples import NamedTuple
 
@@ -11,24 +10,6 @@ KEY_BYTES = 32  # the size of every data key
 MAX_WRAPPED = 1024  # the most bytes that a wrapped data key may have
 # This constant is part of the token format. With another value, no token that exists would open, so it never changes.
 KEK_HINT_LABEL = b"ks1/kek\0"
-
-
-class TokenReason(StrEnum):
-    """The reason why a token is refused: for the log and the metric, never on the wire (§8)."""
-
-    PREFIX = "prefix"
-    LENGTH = "length"
-    ENCODING = "encoding"
-    TRUNCATED = "truncated"
-    SUITE = "suite"
-    KEY_KIND = "key_kind"
-    KEK_UNKNOWN = "kek_unknown"
-    BORN_FUTURE = "born_future"
-    BORN_PAST = "born_past"
-    WRAPPED_KEY = "wrapped_key"
-    KEK_RETIRED = "kek_retired"
-    COMMITMENT = "commitment"
-    TAG = "tag"
 
 
 class Scope(NamedTuple):

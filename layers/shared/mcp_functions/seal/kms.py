@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, Header, TokenReason, kek_hint
+from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, Header, kek_hint
 from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class KmsKey:
             # `from None` below: the text of the error may quote the context, and must not reach the log.
             failure = read_failure(error)
             if operation == "decrypt" and failure.code in _BAD_WRAPPED_KEY:
-                raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
+                raise InvalidRequestState(reason="wrapped_key") from None
             reason = f"kms:{failure.code}"
             if failure.is_outage:
                 raise TemporarilyUnavailable(reason) from None
@@ -176,9 +176,9 @@ class WrappingKeys:
                 if header.kek_hint == self.first_hint:
                     raise
                 # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
-                raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
+                raise InvalidRequestState(reason="kek_retired") from None
             except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
-                raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
+                raise InvalidRequestState(reason="wrapped_key") from None
             return _check_length(DataKey(header, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:

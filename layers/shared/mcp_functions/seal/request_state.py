@@ -23,7 +23,7 @@ from mcp_functions import observability
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, ToolError
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.binding import Binding, bind_request
-from mcp_functions.seal.claims import ClaimReason, Claims, check_binding, encode_claims, read_claims
+from mcp_functions.seal.claims import Claims, check_binding, encode_claims, read_claims
 from mcp_functions.seal.principals import caller_id
 from mcp_functions.tuples import NamedTuple
 
@@ -197,19 +197,19 @@ class RequestStates:
         """Check the times and the number of the round, against the limits as they are configured now (§9.5)."""
         now = self._now_ms()
         if claims.issued > now + SKEW_MS:
-            raise InvalidRequestState(ClaimReason.ISSUED_FUTURE)
+            raise InvalidRequestState(reason="issued_future")
         # A shorter lifetime takes effect at once, for states that were sealed before, too.
         if not 0 < claims.expires - claims.issued <= self._lifetime_ms:
-            raise InvalidRequestState(ClaimReason.LIFETIME)
+            raise InvalidRequestState(reason="lifetime")
         if claims.expires > claims.flow_deadline:
-            raise InvalidRequestState(ClaimReason.LIFETIME)
+            raise InvalidRequestState(reason="lifetime")
         # Another container may have set the deadline, so its clock may differ.
         if claims.flow_deadline > claims.issued + self._max_conversation_ms + SKEW_MS:
-            raise InvalidRequestState(ClaimReason.LIFETIME)
+            raise InvalidRequestState(reason="lifetime")
         if now >= claims.expires:
-            raise InvalidRequestState(ClaimReason.EXPIRED)
+            raise InvalidRequestState(reason="expired")
         if not 1 <= claims.round <= self._max_rounds:
-            raise InvalidRequestState(ClaimReason.ROUND)
+            raise InvalidRequestState(reason="round")
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)

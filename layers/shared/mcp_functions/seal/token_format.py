@@ -21,7 +21,7 @@ import struct
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_size, split
-from mcp_functions.seal.keys import MAX_WRAPPED, Header, TokenReason
+from mcp_functions.seal.keys import MAX_WRAPPED, Header
 from mcp_functions.tuples import NamedTuple
 
 PREFIX = "ks1."
@@ -72,23 +72,23 @@ def parse(text: str, max_chars: int) -> Token:
         InvalidRequestState: the text is not a token, or has more than `max_chars` characters.
     """
     if not isinstance(text, str) or not text.startswith(PREFIX):
-        raise InvalidRequestState(TokenReason.PREFIX)
+        raise InvalidRequestState(reason="prefix")
     if len(text) > max_chars:
-        raise InvalidRequestState(TokenReason.LENGTH)
+        raise InvalidRequestState(reason="length")
     body = _decode(text[len(PREFIX) :])
     if len(body) < _FIXED_FIELDS.size:
-        raise InvalidRequestState(TokenReason.TRUNCATED)
+        raise InvalidRequestState(reason="truncated")
     suite, key_kind, born, kek_hint, wrapped_size = _FIXED_FIELDS.unpack_from(body)
     if suite != SUITE:
-        raise InvalidRequestState(TokenReason.SUITE)
+        raise InvalidRequestState(reason="suite")
     if key_kind != KEY_IN_TOKEN:
-        raise InvalidRequestState(TokenReason.KEY_KIND)
+        raise InvalidRequestState(reason="key_kind")
     # §7 has one reason for a size that no wrapped key has and for a body that ends too early.
     if not 1 <= wrapped_size <= MAX_WRAPPED:
-        raise InvalidRequestState(TokenReason.TRUNCATED)
+        raise InvalidRequestState(reason="truncated")
     head_size = _FIXED_FIELDS.size + wrapped_size
     if len(body) < head_size + MIN_MESSAGE_BYTES:
-        raise InvalidRequestState(TokenReason.TRUNCATED)
+        raise InvalidRequestState(reason="truncated")
     head = body[:head_size]
     header = Header(born, kek_hint, wrapped=head[_FIXED_FIELDS.size :])
     return Token(head, header, message=body[head_size:])
@@ -97,15 +97,15 @@ def parse(text: str, max_chars: int) -> Token:
 def _decode(text: str) -> bytes:
     """Decode base64url without padding. Only its canonical form is accepted (§7), so that a token has one spelling."""
     if "+" in text or "/" in text or "=" in text:  # base64 has these characters, base64url has not
-        raise InvalidRequestState(TokenReason.ENCODING)
+        raise InvalidRequestState(reason="encoding")
     padding = "=" * (-len(text) % 4)  # the decoder needs a multiple of 4 characters
     try:
         body = binascii.a2b_base64(text.replace("-", "+").replace("_", "/") + padding, strict_mode=True)
     except ValueError:  # binascii.Error is a ValueError
-        raise InvalidRequestState(TokenReason.ENCODING) from None  # the cause holds the client's text
+        raise InvalidRequestState(reason="encoding") from None  # the cause holds the client's text
     # Base64 writes 3 bytes as 4 characters. If 1 or 2 bytes are left, the decoder ignores bits of the last character:
     # it reads "QQ" and "QR" as b"A". Encoded again, b"A" is "QQ", so "QR" is not canonical.
     left = body[len(body) // 3 * 3 :]
     if not text.endswith(base64url(left)):
-        raise InvalidRequestState(TokenReason.ENCODING)
+        raise InvalidRequestState(reason="encoding")
     return body

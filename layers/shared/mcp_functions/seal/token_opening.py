@@ -14,7 +14,6 @@ from mcp_functions.protocol.errors import Busy, InvalidRequestState, Temporarily
 from mcp_functions.seal.budgets import TokenBuckets
 from mcp_functions.seal.key_cache import acquire_or_raise
 from mcp_functions.seal.key_choice import last_use
-from mcp_functions.seal.keys import TokenReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,11 +75,11 @@ class TokenOpener:
         """
         now = self._now()
         if header.kek_hint not in self._wrapping_keys.by_hint:
-            raise InvalidRequestState(TokenReason.KEK_UNKNOWN)
+            raise InvalidRequestState(reason="kek_unknown")
         if header.born > now + SKEW_SECONDS:
-            raise InvalidRequestState(TokenReason.BORN_FUTURE)
+            raise InvalidRequestState(reason="born_future")
         if now > last_use(header.born) + max_age + SKEW_SECONDS:
-            raise InvalidRequestState(TokenReason.BORN_PAST)
+            raise InvalidRequestState(reason="born_past")
 
     def _charge_and_unwrap(self, header: Header, caller: str) -> DataKey:
         """Have KMS unwrap a data key, and charge the caller as if this failed (§6.5).

@@ -15,7 +15,7 @@ from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState
 from mcp_functions.seal.binding import bind_request
-from mcp_functions.seal.claims import BINDING_FIELDS, ClaimReason, Claims, read_claims
+from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.principals import principal_digest
 from mcp_functions.seal.request_state import RequestStates
@@ -92,7 +92,7 @@ def find_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float
             reasons.append(refusal.reason)
             if refusal.reason not in BINDING_FIELDS:
                 return tuple(reasons)
-            field = BINDING_FIELDS[ClaimReason(refusal.reason)]
+            field = BINDING_FIELDS[refusal.reason]
             binding = binding._replace(**{field: getattr(claims.binding, field)})
         else:
             return tuple(reasons)
@@ -114,7 +114,7 @@ class _OpenPayload:
 def lines(claims: Claims, request: RefusedRequest, reasons: set[str], now: float) -> Iterator[str]:
     """Yield the lines about the claims and the record."""
 
-    def comparison(name: ClaimReason) -> str:
+    def comparison(name: str) -> str:
         if name not in request:
             return "not compared"
         return "other than the request's" if name in reasons else "as in the request"
@@ -122,10 +122,10 @@ def lines(claims: Claims, request: RefusedRequest, reasons: set[str], now: float
     binding = claims.binding
     principal = "nobody" if binding.principal is None else binding.principal
     yield line("audience", binding.audience)
-    yield line("method", f"{binding.method} ({comparison(ClaimReason.METHOD)})")
-    yield line("target", f"{binding.target} ({comparison(ClaimReason.TARGET)})")
-    yield line("arguments", f"digest {binding.arguments_digest} ({comparison(ClaimReason.ARGUMENTS)})")
-    yield line("principal", f"{principal} ({comparison(ClaimReason.PRINCIPAL)})")
+    yield line("method", f"{binding.method} ({comparison('method')})")
+    yield line("target", f"{binding.target} ({comparison('target')})")
+    yield line("arguments", f"digest {binding.arguments_digest} ({comparison('arguments')})")
+    yield line("principal", f"{principal} ({comparison('principal')})")
     yield line("sealed", when(claims.issued / 1000, now))
     yield line("expires", when(claims.expires / 1000, now))
     yield line("conversation", f"{claims.flow}, ends {when(claims.flow_deadline / 1000, now)}")

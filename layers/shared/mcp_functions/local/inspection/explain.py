@@ -22,10 +22,9 @@ from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.local.inspection.reasons import WHY
 from mcp_functions.local.problems import stop
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.claims import ClaimReason
 from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.keys import Scope, TokenReason, kek_hint
+from mcp_functions.seal.keys import Scope, kek_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +96,7 @@ def explain(
     header = describe(token)
     wrapping = next((key for key in keys.wrappings if kek_hint(key.id).hex() == header["kek"]), None)
     if wrapping is None:
-        return Explanation(public.lines, (TokenReason.KEK_UNKNOWN,))
+        return Explanation(public.lines, ("kek_unknown",))
     # 2. Open the token without limits of size and age.
     opened = _open(token, wrapping, keys.scopes, born=header["born"])
     claims = claims_check.read(opened.payload)
@@ -113,9 +112,9 @@ def explain(
         remark = "" if is_expected else ", not that of the request"
         lines.append(line("scope", f"{_name(opened.scope)}{remark}"))
         if not is_expected:
-            reasons.append(TokenReason.WRAPPED_KEY)
+            reasons.append("wrapped_key")
     if opened.scope is None or opened.payload is None or claims is None:
-        reasons.append(opened.reason or ClaimReason.CLAIMS)
+        reasons.append(opened.reason or "claims")
         return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))  # each reason once
     # 5. Compare the claims.
     binding = claims_check.bind(f"{opened.scope.service}/{opened.scope.stage}", request, claims)
@@ -130,9 +129,9 @@ def _open(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int)
     """Open a token with the first scope that KMS accepts. The clock is `born`, so the token is not too old."""
     for scope in scopes:
         payload, reason = _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)
-        if reason != TokenReason.WRAPPED_KEY:  # KMS has accepted the scope, even if the token does not open
+        if reason != "wrapped_key":  # KMS has accepted the scope, even if the token does not open
             return _Opened(scope, payload, reason)
-    return _Opened(None, None, TokenReason.WRAPPED_KEY)
+    return _Opened(None, None, "wrapped_key")
 
 
 def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
