@@ -288,7 +288,8 @@ def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table
         target = aws.find_endpoint(LAMBDA, service)
         assert target is not None
         assert target.scheme == "https"
-        aws.prepare(target)
+        with mock.patch.dict("os.environ", LAMBDA, clear=True):
+            aws.prepare(service)
         pool = connection.ConnectionPool(target, aws.CallLimits(1, 1, 3))
         with pytest.raises(Exception, match="nobody"):
             pool.post("/", {}, b"", deadline)
@@ -724,7 +725,6 @@ def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
     with ScriptedServer().listening(server_context(certificate)) as service:
         target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"https://{service.host}"}, "kms")
         assert target is not None
-        aws.prepare(target)
         stranger = KmsClient(target, aws.CallLimits(5, 5, 3), timing=Timing(lambda _seconds: None))
         assert outcome(stranger) == ("SSLError", 0)
         assert service.asked == []
@@ -736,8 +736,9 @@ def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
         assert (len(service.asked), len(service.connections)) == (2, 1)
 
 
-def test_boto3_is_imported_at_init_where_it_will_call() -> None:
-    script = "import sys; from mcp_functions import aws; aws.prepare(None); print('botocore.session' in sys.modules)"
+def test_boto3_is_imported_at_init_where_it_will_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
+    script = "import sys; from mcp_functions import aws; aws.prepare('kms'); print('botocore.session' in sys.modules)"
     assert run_python(script).strip() == "True"
 
 

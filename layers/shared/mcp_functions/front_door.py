@@ -66,7 +66,7 @@ def serve_catalog(
     """
     about = read_about(instructions, server_info)
     # Load the modules and certificates for forwarding now, because Lambda gives a full CPU while a function starts.
-    aws.prepare(aws.find_endpoint(os.environ, "lambda"))
+    aws.prepare("lambda")
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
         """Make the endpoint at the first event; `clock` is `now`, or a test's own."""

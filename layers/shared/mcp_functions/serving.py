@@ -303,10 +303,13 @@ def _add_options(
 def _import_needed(options: ServeOptions) -> None:
     """Import the modules that requests to these handlers will use, and prepare calls to AWS; no call is made."""
     modules: list[str] = []
+    services: list[str] = []
     if any(handler.needs_round for handler in options.handlers):
         modules += ["dispatch.conversations"]
     if options.needs_state:
         modules += ["dispatch.seal_factory", "seal.data_keys", "seal.envelope"]
+        if options.wrapping is None and options.codec is None:
+            services += ["kms"]
     # A server of another library (`adopt`) reads the answers to its questions itself.
     if any(handler.needs_state and isinstance(handler, FunctionHandler) for handler in options.handlers):
         modules += ["schemas.annotations", "schemas.class_types"]
@@ -314,18 +317,12 @@ def _import_needed(options: ServeOptions) -> None:
             modules += ["schemas.pydantic_types"]
     if options.needs_table:
         modules += ["dispatch.single_use"]
+        services += ["dynamodb"]
     if options.has_tasks:
         modules += ["tasks"]
     for module in modules:
         import_module(f"mcp_functions.{module}")
-    if options.needs_state and options.wrapping is None and options.codec is None:
-        _prepare_calls("kms")
-    if options.needs_table:
-        _prepare_calls("dynamodb")
+    for service in services:
+        from mcp_functions import aws  # noqa: PLC0415 - a tool that never asks calls no service of AWS
 
-
-def _prepare_calls(service: str) -> None:
-    """Load the modules and certificates that calls to a service of AWS need; nothing is sent."""
-    from mcp_functions import aws  # noqa: PLC0415 - a tool that never asks calls no service of AWS
-
-    aws.prepare(aws.find_endpoint(os.environ, service))
+        aws.prepare(service)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from mcp_functions.aws.endpoints import CallLimits, Endpoint, find_endpoint
+from mcp_functions.aws.endpoints import CallLimits, find_endpoint
 
-__all__ = ["CallLimits", "Endpoint", "find_endpoint", "make_client", "prepare"]
+__all__ = ["CallLimits", "find_endpoint", "make_client", "prepare"]
 
 
 def make_client(service: str, limits: CallLimits) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
@@ -32,12 +32,12 @@ def make_client(service: str, limits: CallLimits) -> Any:  # noqa: ANN401 - boto
     return CLIENTS[service](endpoint, limits)
 
 
-def prepare(endpoint: Endpoint | None) -> None:
-    """Import what calls of an endpoint need, and read the trusted certificates. No connection is opened.
+def prepare(service: str) -> None:
+    """Import what calls of a service need, and read the trusted certificates. No connection is opened.
 
-    Args:
-        endpoint: the endpoint of a service; None imports boto3, which then makes the calls.
+    Lambda gives a full CPU while a function starts, so this costs less then than at the first call.
     """
+    endpoint = find_endpoint(os.environ, service)
     if endpoint is None:
         import boto3.session  # noqa: F401, PLC0415 - boto3 takes 0.4 s to import
 

@@ -47,7 +47,7 @@ def serve_oauth(
         now: the clock, unix seconds, which tests replace.
     """
     # What calls of KMS need is loaded here and not at the first call: Lambda gives a full CPU while it initializes.
-    aws.prepare(aws.find_endpoint(os.environ, "kms"))
+    aws.prepare("kms")
     make_services = partial(services.make_services, os.environ, wrapping=wrapping, network=network)
     return SignInFunction(make_services, now=now, logger=logger)
 
