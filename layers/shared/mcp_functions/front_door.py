@@ -88,7 +88,7 @@ class FrontDoor:
         self,
         catalog: Mapping[str, Any],
         settings: Settings,
-        client: Callable[[], forwarding.LambdaClient],
+        client: Callable[[], Any],
         about: Mapping[str, Any] | None,
         *,
         now: Callable[[], float] = time.time,

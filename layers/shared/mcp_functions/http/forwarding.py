@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import time
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
@@ -27,6 +27,7 @@ from mcp_functions.seal.resets import PerProcess
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.aws.clients import LambdaClient
     from mcp_functions.protocol.errors import McpError
 
 RESERVED_SECONDS = 0.25  # from the end of the wait to the gateway's deadline: the time to send the client an error
@@ -44,12 +45,12 @@ T = TypeVar("T")
 
 
 def forward(
-    get_client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
+    get_client: Callable[[], Any], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
     """Invoke a function with an event, and return its HTTP response.
 
     Args:
-        get_client: returns the client of the Invoke API.
+        get_client: returns the client of the Invoke API, ours or boto3's.
         function: the name of the Lambda function.
         event: the event of the request.
         seconds: the time until the gateway stops waiting.
@@ -164,36 +165,22 @@ LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)  # A
 IDLE_SECONDS = 30.0
 
 
-class LambdaClient(Protocol):
-    """The method of boto3's Lambda client that forwarding uses."""
-
-    def invoke(self, *, FunctionName: str, Payload: bytes) -> Mapping[str, Any]:  # noqa: N803 - boto3's names
-        """Invoke a function and return its response."""
-
-
-class ClosableClient(LambdaClient, Protocol):
-    """A client whose connections can be closed, which it then opens again when it needs them."""
-
-    def close(self) -> None:
-        """Close the connections."""
-
-
-def lambda_client() -> ClosableClient:
+def lambda_client() -> LambdaClient:
     """Make the client that invokes functions. It has time limits and does not retry: a call may have effects."""
-    client: ClosableClient = aws.make_client("lambda", LIMITS)
+    client: LambdaClient = aws.make_client("lambda", LIMITS)
     return client
 
 
 class CachedClient:
     """Makes one client at the first call, and closes connections that were idle for too long to be trusted."""
 
-    def __init__(self, make: Callable[[], ClosableClient], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, make: Callable[[], LambdaClient], now: Callable[[], float] = time.monotonic) -> None:
         """Store the function that makes the client, and a clock in seconds."""
         self._now = now
         self._client = PerProcess(make)
         self._used_at = now()
 
-    def __call__(self) -> ClosableClient:
+    def __call__(self) -> LambdaClient:
         """Return the client."""
         client = self._client()
         idle_seconds = self._now() - self._used_at
