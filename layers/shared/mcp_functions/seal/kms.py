@@ -73,11 +73,8 @@ class KmsKey:
         """
         self.arn = arn
         self.id = arn.rpartition("/")[2]  # of "arn:aws:kms:<region>:<account>:key/<id>"
-        if "alias/" in arn:
-            message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
-            raise Misconfigured(message)
-        if not self.id:
-            message = "MCP_KMS_KEYS holds an ARN without an id: give key ARNs (arn:aws:kms:...:key/...)"
+        if "alias/" in arn or not self.id:
+            message = "MCP_KMS_KEYS must hold key ARNs (arn:aws:kms:...:key/...), and no alias, which may be moved"
             raise Misconfigured(message)
         self._client = PerProcess(client)
 
