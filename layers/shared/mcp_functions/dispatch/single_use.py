@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
+LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
+SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
+ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
 MAX_ATTEMPTS = 3  # how often a claim is written: each failure means that another request has changed the item
 
 
@@ -61,11 +64,13 @@ class RoundClaim:
         """
         self._table = table
         self._key = Key("conversation", state.flow, state.binding.principal)
-        self._expires = _item_expires(state)
+        # The end of the conversation, when each of its states has expired, and a little later; in unix seconds.
+        self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
         self._rejects_repeated = handler.single_use == "reject"  # otherwise a repeated request gets the recorded result
         self._round = state.round + 1  # the round to run; the state is from the round before
         self._fingerprint = _digest_request(request)
-        self._lease = _lease_until(request)
+        # When another invocation may run the round, in unix seconds.
+        self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS
 
     def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
         """Run a round, or return its recorded result; None if that was not kept because it was too large.
@@ -164,21 +169,6 @@ def _digest_request(request: Request) -> str:
     token: str = request.params["requestState"]
     answers = dict(request.params.get("inputResponses", {}))
     return base64url(canonical_digest(label + token.encode() + b"\0", answers))
-
-
-LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
-SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
-ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
-
-
-def _lease_until(request: Request) -> int:
-    """Return when another invocation may run the round of a request, in unix seconds."""
-    return math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS
-
-
-def _item_expires(state: Claims) -> int:
-    """Return when the item is not needed any more, in unix seconds: each state of the conversation has expired."""
-    return math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
 
 
 def item_seconds(answer_within: int) -> int:
