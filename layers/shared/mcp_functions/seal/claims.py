@@ -44,28 +44,21 @@ class Claims(NamedTuple):
     record: dict[str, Any]  # what earlier rounds recorded, such as answers and results of steps (`rounds.record`)
 
 
-class Member(NamedTuple):
-    """The member of the JSON that holds a field of a Binding or of Claims."""
-
-    name: str
-    type: Any  # the type of its value; two types for a value that may be null
-
-
-BINDING_MEMBERS = {
-    "audience": Member("aud", str),
-    "method": Member("m", str),
-    "target": Member("t", str),
-    "arguments_digest": Member("a", str),
-    "principal": Member("p", str | None),
-}
-CLAIM_MEMBERS = {
-    "issued": Member("iat", int),
-    "expires": Member("exp", int),
-    "flow_deadline": Member("fx", int),
-    "flow": Member("f", str),
-    "round": Member("r", int),
-    "asked": Member("q", dict),
-    "record": Member("s", dict),
+# The members of the JSON, and the types of their values.
+MEMBER_TYPES: dict[str, Any] = {
+    "v": int,
+    "aud": str,
+    "m": str,
+    "t": str,
+    "a": str,
+    "p": str | None,
+    "iat": int,
+    "exp": int,
+    "fx": int,
+    "f": str,
+    "r": int,
+    "q": dict,
+    "s": dict,
 }
 # `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
 MAX_RECORD_DEPTH = 200
@@ -84,10 +77,21 @@ def encode_claims(claims: Claims) -> bytes:
     line_end_and_text = ""
     if isinstance(record.get("state"), str):
         line_end_and_text = "\n" + record.pop("state")
-    members: dict[str, Any] = {"v": VERSION}
-    members |= {member.name: getattr(claims.binding, field) for field, member in BINDING_MEMBERS.items()}
-    members |= {member.name: getattr(claims, field) for field, member in CLAIM_MEMBERS.items()}
-    members["s"] = record  # without the text
+    members = {
+        "v": VERSION,
+        "aud": claims.binding.audience,
+        "m": claims.binding.method,
+        "t": claims.binding.target,
+        "a": claims.binding.arguments_digest,
+        "p": claims.binding.principal,
+        "iat": claims.issued,
+        "exp": claims.expires,
+        "fx": claims.flow_deadline,
+        "f": claims.flow,
+        "r": claims.round,
+        "q": claims.asked,
+        "s": record,
+    }
     try:
         payload = (dumps(members) + line_end_and_text).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
@@ -115,16 +119,30 @@ def read_claims(payload: bytes) -> Claims:
         raise InvalidRequestState(reason="claims")
     if line_end:
         members["s"]["state"] = text
-    binding = Binding(**{field: members[member.name] for field, member in BINDING_MEMBERS.items()})
-    return Claims(binding, **{field: members[member.name] for field, member in CLAIM_MEMBERS.items()})
+    binding = Binding(
+        audience=members["aud"],
+        method=members["m"],
+        target=members["t"],
+        arguments_digest=members["a"],
+        principal=members["p"],
+    )
+    return Claims(
+        binding=binding,
+        issued=members["iat"],
+        expires=members["exp"],
+        flow_deadline=members["fx"],
+        flow=members["f"],
+        round=members["r"],
+        asked=members["q"],
+        record=members["s"],
+    )
 
 
 def _has_valid_members(members: object) -> bool:
     """Return whether a JSON value is an object with the members of this version, each of its type."""
-    expected = [Member("v", int), *BINDING_MEMBERS.values(), *CLAIM_MEMBERS.values()]
-    if not isinstance(members, dict) or members.keys() != {member.name for member in expected}:
+    if not isinstance(members, dict) or members.keys() != MEMBER_TYPES.keys():
         return False
-    for name, json_type in expected:
+    for name, json_type in MEMBER_TYPES.items():
         # No member is a boolean, and in Python a boolean is an int.
         if isinstance(members[name], bool) or not isinstance(members[name], json_type):
             return False
