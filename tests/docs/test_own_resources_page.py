@@ -17,7 +17,8 @@ import pytest
 from mcp_functions.local import Harness, checks, template
 from mcp_functions.local.command import run as main
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import init, toolkit
+from mcp_functions.local.scaffold import toolkit
+from mcp_functions.local.scaffold.beginning import init
 from tests.docs.pages import FENCED, Page
 from tests.support import modes, wire
 

@@ -24,7 +24,7 @@ from mcp_functions.http import metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import Harness, catalog, checks, template
-from mcp_functions.local.scaffold import init
+from mcp_functions.local.scaffold.beginning import init
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.testing import Conversation, deployed
 from tests.conformance import node

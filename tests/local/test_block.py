@@ -11,7 +11,9 @@ import pytest
 from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.checks import imports
 from mcp_functions.local.command import run
-from mcp_functions.local.scaffold import init, new, samples, toolkit
+from mcp_functions.local.scaffold import samples, toolkit
+from mcp_functions.local.scaffold.beginning import init
+from mcp_functions.local.scaffold.editing import new
 from mcp_functions.local.scaffold.template_editor import TemplateEditor
 
 if TYPE_CHECKING:

@@ -20,7 +20,9 @@ from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.command import run as main
 from mcp_functions.local.lambdas.functions import NAME
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import blocks, files, init, new, samples, spelling, toolkit
+from mcp_functions.local.scaffold import blocks, files, samples, spelling, toolkit
+from mcp_functions.local.scaffold.beginning import init
+from mcp_functions.local.scaffold.editing import new
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,10 +4,3 @@ The files beside this one are templates with @placeholders@: project/ is a whole
 has functions with their tests and conversations, and block.yaml.in deploys a function. A function's block is its part
 of template.yaml.
 """
-
-from __future__ import annotations
-
-from mcp_functions.local.scaffold.beginning import init
-from mcp_functions.local.scaffold.editing import new
-
-__all__ = ["init", "new"]
