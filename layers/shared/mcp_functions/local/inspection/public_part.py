@@ -8,7 +8,7 @@ from typing import Any
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.chunked_encryption import SEALED_CHUNK_BYTES, TAG_BYTES, split
 from mcp_functions.seal.keys import key_name
-from mcp_functions.seal.token_format import KEY_IN_TOKEN, MAX_TOKEN_CHARS, SUITE, parse
+from mcp_functions.seal.token_format import MAX_TOKEN_CHARS, parse
 
 
 def describe(text: str) -> dict[str, Any]:
@@ -19,12 +19,9 @@ def describe(text: str) -> dict[str, Any]:
     """
     token = parse(text, MAX_TOKEN_CHARS)
     return {
-        "suite": SUITE,  # the algorithms
-        "kd": KEY_IN_TOKEN,  # where the data key is stored
         "born": token.header.born,  # when the data key was made, in unix seconds
         "kek": token.header.kek_hint.hex(),  # which KMS key wraps the data key: a hash of its ARN
         "key": key_name(token.header.wrapped),  # the name of the data key
-        "wrapped_bytes": len(token.header.wrapped),  # the size of the wrapped data key
         "payload_bytes": _payload_bytes(token.message),  # the size of the sealed part's content
         "chars": len(text),
         "jti": base64url(token.id),  # the token's id
