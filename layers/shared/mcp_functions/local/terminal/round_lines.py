@@ -152,10 +152,8 @@ MAX_TEXT = 60  # the most characters of a client's text in a line
 
 def printable(text: str) -> str:
     """Return a client's text, shortened, and without control characters, which a terminal would obey."""
-    clean = without_controls(text[: MAX_TEXT + 1])
-    if len(clean) <= MAX_TEXT:
-        return clean
-    return f"{clean[:MAX_TEXT]}…"
+    clean = without_controls(text)
+    return clean if len(clean) <= MAX_TEXT else f"{clean[:MAX_TEXT]}…"
 
 
 def without_controls(text: str) -> str:
