@@ -5,7 +5,6 @@ A host shows the page in a frame beside a pending result, and gives it that resu
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +30,5 @@ def entry() -> dict[str, Any]:
 
 def contents() -> dict[str, Any]:
     """Write the result of `resources/read`."""
-    page = {"uri": APP_FORM_URI, "mimeType": APP_MIME_TYPE, "text": _page(), "_meta": UI}
+    page = {"uri": APP_FORM_URI, "mimeType": APP_MIME_TYPE, "text": FILE.read_text(encoding="utf-8"), "_meta": UI}
     return {"contents": [page], "ttlMs": DAY_MS, "cacheScope": "public"}
-
-
-@cache
-def _page() -> str:
-    return FILE.read_text(encoding="utf-8")

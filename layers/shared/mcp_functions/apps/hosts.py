@@ -12,29 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.constants import META_CLIENT_INFO
 from mcp_functions.protocol.messages import shows_forms
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Host(NamedTuple):
-    """A client that does not continue such a call."""
-
-    name: str  # the client's name, as in its `clientInfo`
-    last_version: str  # the last version that is known to stop
-    seen: str  # when this was seen, as an ISO 8601 date
-    source: str  # the URL of the issue
-
-
-STOPPING_HOSTS = (
-    Host(
-        name="Anthropic/ClaudeAI",
-        last_version="1.0.0",
-        seen="2026-09-13",
-        source="https://github.com/anthropics/claude-ai-mcp/issues/1027",
-    ),
-)
+# By the client's name: the last version that is known to stop, when that was seen, and the issue.
+STOPPING_HOSTS = {
+    "Anthropic/ClaudeAI": "1.0.0",  # 2026-09-13, https://github.com/anthropics/claude-ai-mcp/issues/1027
+}
 
 
 def continues_calls(meta: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
@@ -47,11 +33,8 @@ def continues_calls(meta: Mapping[str, Any], declared: Mapping[str, Any]) -> boo
     info = meta.get(META_CLIENT_INFO)
     if shows_forms(declared) or not isinstance(info, dict):
         return True
-    version = _read_version(info.get("version"))
-    for host in STOPPING_HOSTS:
-        if host.name == info.get("name") and version <= _read_version(host.last_version):
-            return False
-    return True
+    last_version = STOPPING_HOSTS.get(str(info.get("name")))
+    return last_version is None or _read_version(info.get("version")) > _read_version(last_version)
 
 
 def _read_version(text: object) -> tuple[int, ...]:

@@ -12,7 +12,6 @@ no dialect is answered in the released revision.
 
 from __future__ import annotations
 
-import re
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 __all__ = ["DialectContext", "add_to_front_door", "add_to_function"]
-
-NAME = re.compile(r"sep-\d+(-[a-z]+)*")  # "sep-1685" or "sep-2322-tasks"
 
 
 def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
@@ -140,11 +137,11 @@ class FrontDoorDialects(NamedTuple):
 def _load(names: Iterable[str]) -> list[Dialect]:
     """Return the dialects of these names; Misconfigured if there is no such dialect."""
     modules = sorted(found.name for found in iter_modules(__path__) if found.name.startswith("sep_"))
+    known_names = [module.replace("_", "-") for module in modules]
     dialects: list[Dialect] = []
     for name in names:
+        if name not in known_names:
+            raise Misconfigured(reason=f"MCP_DIALECTS names {name!r}: there are {', '.join(known_names)}")
         module = name.replace("-", "_")
-        if not NAME.fullmatch(name) or module not in modules:
-            known_names = ", ".join(known.replace("_", "-") for known in modules)
-            raise Misconfigured(reason=f"MCP_DIALECTS names {name!r}: there are {known_names}")
         dialects.append(import_module(f"{__name__}.{module}").DIALECT)
     return dialects
