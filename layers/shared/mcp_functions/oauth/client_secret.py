@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
-from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import Misconfigured, service_error
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
@@ -68,11 +68,7 @@ def _read(arn: str) -> str:
     except (KeyError, ValueError, TypeError):
         raise Misconfigured(reason=f"{SERVICE}:UnexpectedAnswer") from None  # the cause could quote the secret
     except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; its text may quote the request
-        failure = read_failure(error)
-        reason = f"{SERVICE}:{failure.code}"
-        if failure.is_outage:
-            raise TemporarilyUnavailable(reason) from None
-        raise Misconfigured(reason) from None
+        raise service_error(SERVICE, read_failure(error)) from None
     finally:
         client.close()
     return value

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.aws.errors import Failure
+
 
 class McpError(Exception):
     """A JSON-RPC error.
@@ -332,6 +334,12 @@ def to_mcp_error(error: BaseException) -> McpError:
     would log that text, so the exception itself goes no further either.
     """
     return error if isinstance(error, McpError) else Crash(InternalError.default_message, error)
+
+
+def service_error(service: str, failure: Failure) -> McpError:
+    """Return the error for a failed call of a service of AWS: an outage, or a problem of the operator."""
+    reason = f"{service}:{failure.code}"
+    return TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)
 
 
 MAX_QUOTE = 200  # the most characters of a client's text that an error repeats

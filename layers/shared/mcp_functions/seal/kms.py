@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable, service_error
 from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, Header, kek_hint
 from mcp_functions.seal.resets import PerProcess
 
@@ -103,10 +103,7 @@ class KmsKey:
             failure = read_failure(error)
             if operation == "decrypt" and failure.code in _BAD_WRAPPED_KEY:
                 raise InvalidRequestState(reason="wrapped_key") from None
-            reason = f"kms:{failure.code}"
-            if failure.is_outage:
-                raise TemporarilyUnavailable(reason) from None
-            raise Misconfigured(reason) from None
+            raise service_error(service="kms", failure=failure) from None
         return answer
 
     def _plaintext(self, answer: dict[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import UNKNOWN_STATUS, Failure, read_failure
-from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable, service_error
 from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store.table import Conflict
 
@@ -109,11 +109,7 @@ class DynamoDbTable:
         except DynamoDbError as error:
             if error.code == "ConditionalCheckFailedException":
                 raise Conflict from None
-            reason = f"table:{error.code}"
-            failure = Failure(error.code, error.status)
-            if failure.is_outage:
-                raise TemporarilyUnavailable(reason) from None
-            raise Misconfigured(reason) from None
+            raise service_error(service="table", failure=Failure(error.code, error.status)) from None
 
 
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)

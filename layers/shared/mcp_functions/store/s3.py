@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.aws import CallLimits, by_boto3
 from mcp_functions.aws.errors import read_failure
-from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import service_error
 from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store.blobs import ObjectNotFound
 
@@ -63,7 +63,4 @@ class S3:
             failure = read_failure(error)
             if operation == "get_object" and failure.code in MISSING:
                 raise ObjectNotFound from None
-            reason = f"blobs:{failure.code}"
-            if failure.is_outage:
-                raise TemporarilyUnavailable(reason) from None
-            raise Misconfigured(reason) from None
+            raise service_error(service="blobs", failure=failure) from None
