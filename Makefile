@@ -14,7 +14,7 @@ SAM = SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 PATH="$(CURDIR)/.venv-sam
 
 # Bytecode is kept here whatever the shell says: tests start hundreds of processes, and without it each would compile
 # whatever it imports, for half of the time that all of this takes.
-check lint test conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
+check lint test test-all test-boto3 conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two extras share one environment
@@ -40,6 +40,8 @@ LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conf
 test: .venv/.dev check ## linters, types, and every test that needs nothing but .venv
 	.venv/bin/python -m pytest $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
 
+# These suites start processes, which have Lambda's ten seconds to initialize: no more workers than processors.
+test-all: PYTEST_WORKERS = logical
 .PHONY: test-all
 test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients lint test-boto3 ## everything that `make test` leaves out (needs Node.js, npm, Chromium)
 	CLIENTS=all CONFORMANCE=all .venv/bin/python -m pytest $(filter-out tests/sam_local,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
