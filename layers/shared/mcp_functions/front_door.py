@@ -65,7 +65,6 @@ def serve_catalog(
         The function that the template names with `Handler: app.handler`.
     """
     about = read_about(instructions, server_info)
-    # Load the modules and certificates for forwarding now, because Lambda gives a full CPU while a function starts.
     aws.prepare("lambda")
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:

@@ -1,4 +1,4 @@
-"""What asking must know about a handler. A tool, a prompt or a resource is one (`handlers.base`)."""
+"""The type of a handler, as this room uses it: a tool, a prompt or a resource (`handlers.base`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AskingHandler(Protocol):
     answer_within: int  # how long an answer is accepted, in seconds
     may_show_form: bool
     ask_in_words: Sequence[str]  # keys of the questions whose answers the model may pass on
-    requires: Sequence[str]  # capabilities that it cannot do without, such as "elicitation.url"
+    requires: Sequence[str]  # capabilities that the client must declare, for example "elicitation.url"
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in a list."""

@@ -46,7 +46,6 @@ def serve_oauth(
         logger: the author's logger, as in `serve`.
         now: the clock, unix seconds, which tests replace.
     """
-    # What calls of KMS need is loaded here and not at the first call: Lambda gives a full CPU while it initializes.
     aws.prepare("kms")
     make_services = partial(services.make_services, os.environ, wrapping=wrapping, network=network)
     return SignInFunction(make_services, now=now, logger=logger)

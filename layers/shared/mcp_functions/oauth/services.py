@@ -1,4 +1,4 @@
-"""What the endpoints of the sign-in front share: clients, browsers, the provider and others."""
+"""The objects that the endpoints of the sign-in front share: clients, browsers, the provider and others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Services(NamedTuple):
-    """What the endpoints of one deployment share."""
+    """The objects that the endpoints of one deployment share."""
 
     settings: FrontSettings
     values: SealedValues  # seals what browsers and clients carry

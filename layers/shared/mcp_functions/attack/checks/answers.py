@@ -1,4 +1,4 @@
-"""Checks of answers: to questions that nobody asked, or that do not fit; and questions that the client did not declare.
+"""Checks of answers to questions that were not asked, or that do not fit; and of questions that were not declared.
 
 Each check yields a `Proof` for each exchange in which the server did what it must not do.
 """
