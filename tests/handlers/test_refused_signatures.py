@@ -32,6 +32,16 @@ class Full(BaseModel):
     step: int
 
 
+class NeverCopied:
+    """A class whose objects cannot be copied, and so cannot be defaults."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __deepcopy__(self, _memo: object) -> None:
+        message = "never"
+        raise RuntimeError(message)
+
+
 # Parameters and return types
 
 
@@ -55,6 +65,7 @@ def capability_before_star(elicit: Elicit) -> None: ...
 def state_before_star(state: RequestState[Draft]) -> None: ...
 def question_before_star(city: Annotated[City, Ask("Where?")]) -> None: ...
 def shared_before_star(cache: Annotated[int, Shared(dict)]) -> None: ...
+def shared_number(*, cache: Annotated[int, Shared(7)]) -> None: ...
 def argument_after_star(*, x: int) -> None: ...
 def untyped_after_star(*, x) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001
 def default_after_star(*, x: bool = False) -> None: ...
@@ -77,6 +88,7 @@ def serialization_alias(x: str = Field(serialization_alias="y")) -> None: ...
 def exclude(x: str = Field(exclude=True)) -> None: ...
 def init(x: str = Field(init=False)) -> None: ...
 def frozen(x: Annotated[str, Field(frozen=True)]) -> None: ...
+def factory_of_data(x: list[str] = Field(default_factory=lambda data: [*data])) -> None: ...  # noqa: B008
 def two_defaults(x: Annotated[int, Field(default=1)] = 2) -> None: ...
 def default_and_factory(x: Annotated[int, Field(default_factory=int)] = Field(2)) -> None: ...
 def default_inside_type(x: Annotated[int, Field(default=1)] | None) -> None: ...
@@ -84,6 +96,7 @@ def alias_inside_type(x: list[Annotated[int, Field(alias="y")]]) -> None: ...
 def alias_of_another(y: str, x: str = Field(alias="y")) -> None: ...
 def look_around(x: str = Field(pattern="(?=a)")) -> None: ...
 def invalid_default(x: date = Field("soon", validate_default=True)) -> None: ...  # noqa: B008
+def uncopied_default(x: Any = NeverCopied()) -> None: ...  # noqa: ANN401, B008
 
 
 NAME_AND_TYPE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
@@ -101,7 +114,7 @@ AFTER_STAR = (
         (kwargs, f"parameter 'xs': {NAME_AND_TYPE}"),
         (positional_only, f"parameter 'x': {NAME_AND_TYPE}"),
         (type_outside_json, "parameter 'x': collections.abc.Callable[[], int] cannot be written as JSON"),
-        (unknown_type, "name 'Nowhere' is not defined"),
+        (unknown_type, "parameter 'x': name 'Nowhere' is not defined"),
         (result_outside_json, "collections.abc.Callable[[], int] cannot be written as JSON"),
         (list_as_return_type, "[<class 'int'>] cannot be written as JSON"),
         (float_header, "x-mcp-header on 'x': only strings, integers and booleans may be repeated in a header"),
@@ -111,6 +124,7 @@ AFTER_STAR = (
         (state_before_star, "state: a capability is a parameter after *, as in (…, *, state)"),
         (question_before_star, "city: a question to the user is a parameter after *"),
         (shared_before_star, "cache: a shared value is a parameter after *"),
+        (shared_number, "cache: Shared takes a function"),
         (argument_after_star, AFTER_STAR),
         (untyped_after_star, AFTER_STAR),
         (default_after_star, AFTER_STAR),
@@ -131,6 +145,7 @@ AFTER_STAR = (
         (exclude, "Field(exclude=…) means nothing for a parameter"),
         (init, "Field(init=…) means nothing for a parameter"),
         (frozen, "Field(frozen=…) means nothing for a parameter"),
+        (factory_of_data, "its default_factory takes the validated data, and a parameter knows no other parameter"),
         (two_defaults, "parameter 'x': it has two defaults: write one"),
         (default_and_factory, "parameter 'x': it has two defaults: write one"),
         (default_inside_type, "a default inside a type means nothing: write it on the parameter itself"),
@@ -138,6 +153,7 @@ AFTER_STAR = (
         (alias_of_another, "have the same name on the wire, 'y': rename one"),
         (look_around, "look-around"),
         (invalid_default, "Input should be a valid date"),
+        (uncopied_default, "its default cannot be copied for each call: never"),
     ],
 )
 def test_an_invalid_signature_is_refused_with_place_and_reason(function: Callable[..., Any], reason: str) -> None:

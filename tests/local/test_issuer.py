@@ -317,6 +317,13 @@ def test_no_response_with_a_secret_may_be_stored(issuer: Issuer) -> None:
     assert [dict(response.headers)["cache-control"] for response in responses] == ["no-store"] * 3
 
 
+def test_repeated_registrations_do_not_fill_the_memory(issuer: Issuer) -> None:
+    first = registered(issuer)
+    for _ in range(1000):
+        registered(issuer)
+    assert authorize(issuer, first).status == 400
+
+
 # ---- As an OpenID Connect provider, behind the sign-in front
 
 

@@ -202,6 +202,11 @@ def test_a_port_in_use_is_a_problem(server: Loopback) -> None:
         Loopback(port=server.port, max_body=1)
 
 
+def test_an_invalid_port_is_an_error() -> None:
+    with pytest.raises(Problem, match="ports are 0 to 65535"):
+        Loopback(port=70000, max_body=1)
+
+
 def test_stopping_closes_idle_connections_and_leaves_no_thread(connect: Callable[[str], HTTPConnection]) -> None:
     before = set(threading.enumerate())
     with Loopback(max_body=LIMIT) as listening:

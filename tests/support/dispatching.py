@@ -30,7 +30,7 @@ class OwnStates(SealFactory):
         super().__init__(settings, "test", now=time)
         self._make = make
 
-    def states(self, lifetime: int, label: bytes = b"") -> RequestStates:  # noqa: ARG002 - one label
+    def _make_states(self, lifetime: int, label: bytes) -> RequestStates:  # noqa: ARG002 - one label
         return self._make(lifetime)
 
 

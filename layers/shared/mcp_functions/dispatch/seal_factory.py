@@ -53,20 +53,19 @@ class SealFactory:
         self._wrapping = wrapping
         self._codec = codec
         self._now = now
+        self._states: dict[tuple[int, bytes], RequestStates] = {}  # by lifetime and label
         self._tables: dict[int, SealedTable] = {}  # by the longest lifetime of an item
 
     def states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
-        """Make the object that seals and opens states.
+        """Return the object that seals and opens states. It is made once for the same arguments.
 
         Args:
             lifetime: how long each state is valid, in seconds.
             label: the kind of states: a state that was sealed under one label does not open under another.
         """
-        from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415
-
-        seal = self.seal(label, max_age=lifetime, max_chars=self._settings.max_state_chars)
-        anonymous = self._settings.auth_mode == "none"  # without authentication, a state belongs to no user
-        return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
+        if (lifetime, label) not in self._states:
+            self._states[lifetime, label] = self._make_states(lifetime, label)
+        return self._states[lifetime, label]
 
     def table(self, max_age: int) -> SealedTable:
         """Return the table whose items live for at most `max_age` seconds. It is made once for each `max_age`."""
@@ -94,6 +93,13 @@ class SealFactory:
 
         limit = MAX_TOKEN_CHARS if max_chars is None else max_chars
         return Envelope(self._data_keys, label=label, max_age=max_age, max_chars=limit)
+
+    def _make_states(self, lifetime: int, label: bytes) -> RequestStates:
+        from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415
+
+        seal = self.seal(label, max_age=lifetime, max_chars=self._settings.max_state_chars)
+        anonymous = self._settings.auth_mode == "none"  # without authentication, a state belongs to no user
+        return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
 
     def _make_table(self, max_age: int) -> SealedTable:
         from mcp_functions import store  # noqa: PLC0415 - few functions have a table

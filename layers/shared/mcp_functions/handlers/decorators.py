@@ -176,7 +176,7 @@ def _make(
     """Make a handler. A TypeError about its signature or an option begins with the function's file, line and name."""
     try:
         return handler_class(function, **options)
-    except (TypeError, ValueError, NameError, AttributeError, SyntaxError, DeveloperError) as error:
+    except (TypeError, ValueError, NameError, DeveloperError) as error:
         # For an unknown option, Python's text names the constructor. An author knows only the decorator.
         reason = str(error).replace("FunctionHandler.__init__()", decorator)
         message = f"{_place(function)}: {reason}"

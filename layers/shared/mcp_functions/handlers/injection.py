@@ -126,7 +126,7 @@ def read_injection(
             _check_braces(name, declaration.message, client_parameters)
             questions[name] = _read_question(name, hint, declaration, camel_case=camel_case)
         elif isinstance(declaration, Shared):
-            makers[name] = _shared_value_maker(declaration)
+            makers[name] = _shared_value_maker(name, declaration)
         else:
             types = get_args(hint)
             declaration.check(name, types)
@@ -179,8 +179,11 @@ def _capability_maker(capability: type[Capability], types: tuple[Any, ...]) -> C
     return lambda round_: capability(round_, *types)
 
 
-def _shared_value_maker(shared: Shared) -> Callable[[Round], object]:
-    """Return a function that gets a shared value; its first call opens the value."""
+def _shared_value_maker(name: str, shared: Shared) -> Callable[[Round], object]:
+    """Return a function that gets the shared value of a parameter; its first call opens the value."""
+    if not callable(shared.enter):
+        message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
+        raise TypeError(message)
     from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
 
     get_value = shared_value(shared.enter)

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter, read_parameter
@@ -38,10 +39,9 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
         camel_case: True if names are camelCase on the wire.
 
     Raises:
-        TypeError: a parameter is on the wrong side of `*`, or its type or default is not possible.
-        NameError, AttributeError, SyntaxError: an annotation, which may be any expression, cannot be read.
+        TypeError: an annotation cannot be read, or a parameter is on the wrong side of `*`.
     """
-    hints = get_type_hints(function, include_extras=True)
+    hints = _read_hints(function)
     before_star, after_star = _list_parameters(function)
     client_parameters = tuple(_read_client_parameter(parameter, hints) for parameter in before_star)
     injection = None
@@ -50,6 +50,22 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 
         injection = read_injection(client_parameters, after_star, hints, camel_case=camel_case)
     return Signature(client_parameters, returns=hints.get("return"), injection=injection)
+
+
+def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Read the annotation of each parameter, and of the result as "return"."""
+    hints: dict[str, Any] = {}
+    for name, annotation in function.__annotations__.items():
+        # An error of `get_type_hints(function)` would not say which annotation is wrong. So each call gets an object
+        # with one annotation. `__wrapped__` leads to the function's module, where the annotation's names are looked up.
+        holder = SimpleNamespace(__annotations__={name: annotation}, __wrapped__=function)
+        try:
+            hints |= get_type_hints(holder, include_extras=True)
+        except (NameError, TypeError, SyntaxError, AttributeError) as error:  # an annotation may be any expression
+            subject = "the result" if name == "return" else f"parameter {name!r}"
+            message = f"{subject}: {error}"
+            raise TypeError(message) from error
+    return hints
 
 
 def _read_client_parameter(parameter: Parameter, hints: Mapping[str, Any]) -> Parameter:

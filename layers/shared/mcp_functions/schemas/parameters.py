@@ -62,7 +62,7 @@ def read_parameter(declared: Parameter) -> Parameter:
         declared: the parameter as the signature has it; its annotation is a resolved type hint.
 
     Raises:
-        TypeError: there are two defaults, or `Field` has an option that no parameter can have.
+        TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
     """
     if any(_is_field(item) for item in (declared.default, *get_args(declared.annotation))):
         from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
@@ -91,8 +91,19 @@ def published_default(default: object, read: Callable[[object], object]) -> dict
 
 
 def default_maker(default: object) -> Callable[[], Any]:
-    """Return a function that gives the default to one call: a copy, unless no call can change it."""
-    return (lambda: default) if _is_constant(default) else partial(deepcopy, default)
+    """Return a function that gives the default to one call: a copy, unless no call can change it.
+
+    Raises:
+        TypeError: the default is mutable and cannot be copied.
+    """
+    if _is_constant(default):
+        return lambda: default
+    try:
+        deepcopy(default)
+    except Exception as error:
+        message = f"its default cannot be copied for each call: {error}"
+        raise TypeError(message) from error
+    return partial(deepcopy, default)
 
 
 def _is_constant(value: object) -> bool:

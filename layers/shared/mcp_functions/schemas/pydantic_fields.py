@@ -10,13 +10,15 @@ Only a handler with such a parameter imports this module. Its author has importe
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from mcp_functions.schemas.parameters import MISSING, Parameter, default_maker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Options of `Field` that only the field of a model can have.
 ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
@@ -34,7 +36,7 @@ def read_field(declared: Parameter) -> Parameter:
         The parameter. Its annotation has the type with its description, its limits and the options of its schema.
 
     Raises:
-        TypeError: there are two defaults, or there is an option that no parameter can have.
+        TypeError: there are two defaults, one cannot be copied, or there is an option that no parameter can have.
     """
     _check_defaults(declared.annotation, declared.default)
     field = _merge(declared.annotation, declared.default)
@@ -44,7 +46,7 @@ def read_field(declared: Parameter) -> Parameter:
     if field.is_required():
         return parameter
     if field.default_factory is not None:
-        return parameter._replace(make_default=partial(_make_default, field, type_))
+        return parameter._replace(make_default=_factory(field, type_))
     default = _validate_default(field, type_, field.default)
     # Python's own default may be the `Field` object. So every call passes the default, also one that is constant.
     return parameter._replace(default=default, make_default=default_maker(default))
@@ -107,9 +109,12 @@ def _type_of(field: FieldInfo) -> object:
     return Annotated[(field.annotation, *metadata)] if metadata else field.annotation
 
 
-def _make_default(field: FieldInfo, type_: object) -> object:
-    """Make the default for one call with the `default_factory`."""
-    return _validate_default(field, type_, field.get_default(call_default_factory=True))
+def _factory(field: FieldInfo, type_: object) -> Callable[[], object]:
+    """Return a function that makes the default for one call with the `default_factory`."""
+    if field.default_factory_takes_validated_data:
+        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
+        raise TypeError(message)
+    return lambda: _validate_default(field, type_, field.get_default(call_default_factory=True))
 
 
 def _validate_default(field: FieldInfo, type_: object, default: object) -> object:

@@ -38,7 +38,7 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, text: s
 
 
 @click.command("kms")
-@click.option("--port", type=options.PORT_NUMBER, default=PORT, metavar="N", help=f"Default: {PORT}; 0: any.")
+@click.option("--port", type=int, default=PORT, metavar="N", help=f"Default: {PORT}; 0: any.")
 @click.option(
     "--address",
     callback=_check_address,

@@ -20,7 +20,6 @@ USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
 LOOK_SECONDS = 0.2  # the pause between two questions of a block in `until_stopped` whether it is stopped
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-PORT_NUMBER = click.IntRange(0, 65535)
 Command = TypeVar("Command", bound="Callable[..., object]")
 
 

@@ -40,7 +40,7 @@ class HarnessOptions(TypedDict):
 @click.command("serve")
 @options.functions
 @options.runtime
-@click.option("--port", type=options.PORT_NUMBER, default=PORT, metavar="N", help=f"Default: {PORT}; 0: any.")
+@click.option("--port", type=int, default=PORT, metavar="N", help=f"Default: {PORT}; 0: any.")
 @click.option(
     "--auth",
     type=click.Choice(["none", "jwt", "oauth"]),

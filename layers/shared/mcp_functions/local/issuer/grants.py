@@ -13,6 +13,7 @@ import hmac
 import re
 import secrets
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_functions.oauth import redirects
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CODE_SECONDS = 60.0  # how long a code is valid
+MAX_ENTRIES = 1000  # how many clients, codes and refresh tokens each are kept, so that no client fills the memory
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # a SHA-256 in base64url
 
 
@@ -52,6 +54,7 @@ class Grants:
             redirect_uris: the redirect URIs of each known client, by client id.
             rotates_refresh_tokens: whether a refresh token is valid only once.
         """
+        self._lock = Lock()
         self._rotates_refresh_tokens = rotates_refresh_tokens
         self._redirect_uris: dict[str, tuple[str, ...]] = dict(redirect_uris)
         self._grants_by_code: dict[str, Grant] = {}
@@ -68,7 +71,7 @@ class Grants:
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
             raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, description)
-        return _add(self._redirect_uris, redirect_uris)
+        return _add(self._lock, self._redirect_uris, redirect_uris)
 
     def knows(self, client: str, redirect_uri: str) -> bool:
         """Whether a client registered a redirect URI."""
@@ -82,7 +85,7 @@ class Grants:
         """
         if not CHALLENGE.fullmatch(grant.challenge):
             raise OAuthError(ErrorCode.INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
-        return _add(self._grants_by_code, replace(grant, expires=now + CODE_SECONDS))
+        return _add(self._lock, self._grants_by_code, replace(grant, expires=now + CODE_SECONDS))
 
     def redeem(self, code: str, *, client: str, redirect_uri: str, verifier: str, now: float) -> Grant:
         """Redeem a code, which is valid once.
@@ -90,7 +93,8 @@ class Grants:
         Raises:
             OAuthError: the code is not valid (any more), or another client's, or the verifier is wrong.
         """
-        grant = self._grants_by_code.pop(code, None)
+        with self._lock:
+            grant = self._grants_by_code.pop(code, None)
         if grant is None or now > grant.expires:
             raise OAuthError(ErrorCode.INVALID_GRANT, "this code is unknown, used or too old")
         if grant.client != client or grant.redirect_uri != redirect_uri:
@@ -101,7 +105,7 @@ class Grants:
 
     def refresh_token(self, grant: Grant) -> str:
         """Issue a refresh token for a grant."""
-        return _add(self._grants_by_refresh_token, grant)
+        return _add(self._lock, self._grants_by_refresh_token, grant)
 
     def refresh(self, token: str, *, client: str, scope: str | None) -> Grant:
         """Redeem a refresh token.
@@ -116,8 +120,10 @@ class Grants:
         Raises:
             OAuthError: the token is not valid (any more), or another client's, or a scope was not granted.
         """
-        grants = self._grants_by_refresh_token
-        grant = grants.pop(token, None) if self._rotates_refresh_tokens else grants.get(token)
+        with self._lock:
+            grant = self._grants_by_refresh_token.pop(token, None)
+            if grant and not self._rotates_refresh_tokens:
+                self._grants_by_refresh_token[token] = grant
         if grant is None or grant.client != client:
             raise OAuthError(ErrorCode.INVALID_GRANT, "this refresh token is unknown, used, or another client's")
         if scope is not None and not set(scope.split()) <= set(grant.scope.split()):
@@ -126,11 +132,16 @@ class Grants:
 
     def revoke(self, token: str) -> None:
         """Make a refresh token invalid. An unknown token is no error (RFC 7009, section 2.2)."""
-        self._grants_by_refresh_token.pop(token, None)
+        with self._lock:
+            self._grants_by_refresh_token.pop(token, None)
 
 
-def _add(entries: dict[str, T], value: T) -> str:
-    """Add a value under a new random name, and return the name."""
+def _add(lock: Lock, entries: dict[str, T], value: T) -> str:
+    """Add a value under a new random name, and return the name. Beyond MAX_ENTRIES the oldest entry is removed."""
     name = secrets.token_urlsafe(24)
-    entries[name] = value
+    with lock:
+        entries[name] = value
+        while len(entries) > MAX_ENTRIES:
+            oldest = next(iter(entries))
+            del entries[oldest]
     return name

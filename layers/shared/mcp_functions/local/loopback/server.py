@@ -52,7 +52,7 @@ class Loopback(contextlib.AbstractContextManager["Loopback", None]):
         """
         try:
             self._server = _Server(address, port, max_body, {*OWN_NAMES, address, *names})
-        except OSError as error:
+        except (OSError, OverflowError) as error:
             raise Problem(_why_not(error, address, port)) from error
         self._address = address
         self._thread: Thread | None = None
@@ -94,10 +94,10 @@ def start_server(until: contextlib.ExitStack, answer: Callable[[HttpRequest], Ht
     return server.url
 
 
-def _why_not(error: OSError, address: str, port: int) -> str:
-    if error.errno == errno.EADDRNOTAVAIL:
+def _why_not(error: OSError | OverflowError, address: str, port: int) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
         return f"{address} is no address of this machine: `ip address` lists them"
-    reason = os.strerror(error.errno or 0)
+    reason = "ports are 0 to 65535" if isinstance(error, OverflowError) else os.strerror(error.errno or 0)
     return f"port {port} cannot be used ({reason}): stop what listens there, or choose another with --port (make PORT=)"
 
 
