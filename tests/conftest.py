@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,12 @@ ROOT = Path(__file__).parent.parent
 # No timed assertions: a slow machine is not a failing one.
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the processes that tests start. A shell's job in the background (`make test &`) ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -86,15 +86,13 @@ def test_an_unknown_auth_mode_is_not_taken_for_none(mode: str) -> None:
     assert caught.value.reason == "MCP_AUTH_MODE must be iam, jwt, oauth or none"
 
 
-@pytest.mark.parametrize("url", ["http://mcp.example", "https://MCP.example", "https://mcp.example?x", "mcp.example"])
+@pytest.mark.parametrize("url", ["http://a.example", "https://A.example", "https://a.example?x", "a.example", "/"])
 def test_the_front_has_a_url_that_clients_can_compare(url: str) -> None:
     front = {"MCP_OAUTH_CLIENT_ID": "front", "MCP_AUTH_MODE": "oauth"}
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": url})
     assert "MCP_OAUTH_URL" in caught.value.reason
     assert Settings({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": ""}).oauth_url == ""
-    found = Settings({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": "https://mcp.example/"})
-    assert found.oauth_url == "https://mcp.example"
 
 
 @pytest.mark.parametrize("name", ["MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE"])

@@ -71,7 +71,7 @@ def test_anybody_may_read_the_metadata_at_both_paths(path: str, function: Lambda
     assert json.loads(response["body"]) == DOCUMENT
 
 
-@pytest.mark.parametrize("url", ["https://mcp.example", ""], ids=["a url", "the origin of the API"])
+@pytest.mark.parametrize("url", ["https://mcp.example", "https://mcp.example/", ""])
 def test_behind_the_oauth_front_the_front_is_the_authorization_server(
     url: str, function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,7 +96,7 @@ class Settings:
 
         # In the mode `oauth`, the sign-in front, a function of this stack, is between clients and their provider.
         # Its URL; by default, the front has the origin of the resource.
-        self.oauth_url = environ.get("MCP_OAUTH_URL", "").rstrip("/")
+        self.oauth_url = environ.get("MCP_OAUTH_URL", "")
         # The front's own id at the provider, which no other application uses.
         self.oauth_client_id = environ.get("MCP_OAUTH_CLIENT_ID", "")
         # The claim that binds an access token to this server.

@@ -64,7 +64,7 @@ def front_url(settings: Settings, context: Mapping[str, Any]) -> str:
     Without a setting it is the origin of the MCP server, because both are behind the same API.
     """
     if settings.oauth_url:
-        return settings.oauth_url
+        return settings.oauth_url.rstrip("/")
     origin, _path = _split(resource_url(settings, context))
     return origin
 

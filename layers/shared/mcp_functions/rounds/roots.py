@@ -32,7 +32,7 @@ class RootsQuestion(AnyQuestion["list[JSONObject]"]):
     """A question for the roots, asked with other questions: `elicit.together(RootsQuestion(), Question(…))`."""
 
     def __init__(self, key: str = "roots") -> None:
-        """Take the key in `inputRequests`."""
+        """Make the question; `key` is its key in `inputRequests`."""
         super().__init__(key, ListRootsRequest())
 
 
