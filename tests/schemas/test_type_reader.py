@@ -38,9 +38,10 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from typing_extensions import ReadOnly
 
 from mcp_functions.protocol import json_reader, json_writer
+from mcp_functions.schemas.annotations import Between, Format, Length, Title, Titles
 from mcp_functions.schemas.json_types import Number
 from mcp_functions.schemas.parameters import to_camel_case
-from mcp_functions.schemas.type_reader import read_type
+from mcp_functions.schemas.type_reader import read_type, read_without_pydantic
 
 pytestmark = pytest.mark.filterwarnings("ignore:Item 'e' on TypedDict class 'Note' is using the `ReadOnly` qualifier")
 
@@ -313,6 +314,26 @@ def without_references(schema: Any, definitions: dict[str, Any]) -> Any:  # noqa
     return {name: without_references(member, definitions) for name, member in members.items()}
 
 
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Annotated[int, Title("Work item"), "As in the list"], 7),
+        (Annotated[int, Between(1, 30)], 7),
+        (Annotated[float | None, Between(0, 1), Title("Share")], 0.5),
+        (Annotated[str, Length(1, 5)], "Ely"),
+        (Annotated[list[Colour], Length(1, 2)], ["red"]),
+        (Annotated[Literal["a", "b"], Titles("One", "Two")], "a"),
+        (Annotated[Colour, Titles("Red", "Green")], "green"),
+        (Annotated[str, Format("email")], "ann@example.org"),
+        (date | None, "2026-07-28"),
+        (datetime, "2026-07-28T10:00:00Z"),
+    ],
+)
+def test_a_field_of_a_form_is_read_without_pydantic(annotation: Any, value: object) -> None:  # noqa: ANN401
+    described = describe(read_without_pydantic(annotation).read(value))
+    assert described == read_with_pydantic(annotation, value)
+
+
 @pytest.mark.parametrize("annotation", [Colour, Mixed, Spot, Leg, Trip, Part, list[Leg], Leg | None])
 def test_the_schema_of_a_class_is_the_one_that_pydantic_writes(annotation: Any) -> None:  # noqa: ANN401
     official = TypeAdapter(annotation).json_schema()
@@ -422,6 +443,7 @@ class Halved:
         (Annotated[date, limits.Ge(date(2026, 7, 28))], "2026-07-27"),
         (Annotated[int, limits.Ge(3), limits.Ge(1)], 2),
         (Annotated[int | None, limits.Ge(1)], 0),
+        (Annotated[int | float, limits.Ge(1)], 1.5),
     ],
 )
 def test_an_unusual_type_is_read_as_pydantic_reads_it(annotation: Any, value: object) -> None:  # noqa: ANN401

@@ -146,7 +146,8 @@ def test_a_full_cache_drops_the_key_that_was_used_least_recently(
         reader = start_container()
     for token in tokens:
         reader.unseal(token)
-    reader.unseal(tokens[-1])
+    for token in tokens[-4:]:
+        reader.unseal(token)
     assert kms.count("Decrypt") == 6
     reader.unseal(tokens[0])
     assert kms.count("Decrypt") == 7
