@@ -493,8 +493,9 @@ async def interrupt():
     try:
         while not caller_waits():
             await asyncio.sleep(0.001)
-        os.kill(os.getpid(), signal.SIGINT)
-        await asyncio.Event().wait()
+        while True:  # CPython misses a signal that arrives just before a thread blocks, until the next signal
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(5)
     finally:
         print("cancelled", flush=True)
 
