@@ -736,6 +736,23 @@ def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
         assert (len(service.asked), len(service.connections)) == (2, 1)
 
 
+CONNECTS = """
+import ssl, sys
+from mcp_functions.aws import connection
+connection.tls_context = lambda: ssl.create_default_context(cafile={certificate!r})
+host, _colon, port = {host!r}.partition(":")
+connection.open_connection("https", host, int(port), 5, connection.Deadline.after(5)).close()
+print("ssl" in sys.modules, "encodings.idna" in sys.modules)
+"""
+
+
+def test_a_connection_to_a_host_in_ascii_does_not_import_the_idna_codec(tmp_path: Path) -> None:
+    certificate = write_certificate(tmp_path, "127.0.0.1")
+    with ScriptedServer().listening(server_context(certificate)) as service:
+        code = CONNECTS.format(certificate=str(certificate), host=service.host)
+        assert run_python(code).split() == ["True", "False"]
+
+
 def test_boto3_is_imported_at_init_where_it_will_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     script = "import sys; from mcp_functions import aws; aws.prepare('kms'); print('botocore.session' in sys.modules)"
