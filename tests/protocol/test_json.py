@@ -237,7 +237,7 @@ def test_nan_is_not_written(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "write", [json_writer.dumps, json_writer.dumps_ascii, json_writer.dumps_sorted, json_writer.dumps_utf8]
+    "write", [json_writer.dumps, json_writer.dumps_ascii, json_writer.dumps_sorted]
 )
 def test_a_value_that_contains_itself_is_not_written(write: Callable[[object], object]) -> None:
     value: list[object] = []

@@ -55,9 +55,10 @@ class RequestLog:
         notes.request_id = getattr(context, "aws_request_id", None)
         if http:
             note_request(notes, http)
-        # The author's own log lines get the id of the request, too.
-        correlation_id = lines.checked_id(notes.correlation_id)
-        earlier_id = lines.replace_correlation_id(self.logger, correlation_id)
+        earlier_id: object = None
+        if self.logger:  # its other lines get the id of the request, too
+            correlation_id = lines.checked_id(notes.correlation_id)
+            earlier_id = lines.replace_correlation_id(self.logger, correlation_id)
         earlier_notes = observability.request_notes.set(notes)
         started = time.perf_counter()
         try:
@@ -69,7 +70,8 @@ class RequestLog:
                 listener(notes)
         finally:
             observability.request_notes.reset(earlier_notes)
-            lines.replace_correlation_id(self.logger, earlier_id)
+            if self.logger:
+                lines.replace_correlation_id(self.logger, earlier_id)
 
 
 def note_request(notes: Notes, http: HttpRequest) -> None:

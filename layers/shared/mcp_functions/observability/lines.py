@@ -129,7 +129,7 @@ NORMAL_REASONS = {
 
 def level_of(notes: Notes) -> int:
     """Return the level of a request's line."""
-    has_failed = notes.outcome in {CRASHED, FAILED}  # the HTTP status does not tell it: a crashed tool has 200
+    has_failed = notes.outcome in (CRASHED, FAILED)  # the HTTP status does not tell it: a crashed tool has 200
     # With any other reason, a conversation or a table's item exceeded a limit. The text of the reason has the number of
     # the limit, so no set can list these reasons.
     exceeded_limit = notes.outcome == "complete" and notes.reason and notes.reason not in NORMAL_REASONS

@@ -40,9 +40,13 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         HeaderMismatch: a header is missing, malformed, or differs from the body.
         UnsupportedProtocolVersion: this server does not implement the revision.
     """
-    check_no_contradiction(message, headers)
+    repeated = _repeated(message)
+    _check_equal(repeated, headers)
     check_meta(message)
-    _check_required(message, headers)
+    for header in repeated:
+        is_required = header != NAME_HEADER or message["method"] in CALL_METHODS  # a completion need not have it
+        if is_required and header.lower() not in headers:
+            raise _missing(header)
     check_version(message)
 
 
@@ -54,17 +58,13 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
     """
-    for header, value in _repeated(message).items():
+    _check_equal(_repeated(message), headers)
+
+
+def _check_equal(repeated: Mapping[str, str], headers: Mapping[str, str]) -> None:
+    for header, value in repeated.items():
         if header.lower() in headers and read(headers, header) != value:
             raise mismatch(header)
-
-
-def _check_required(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-    """Raise HeaderMismatch if a required header is missing. A completion need not have `Mcp-Name`."""
-    for header in _repeated(message):
-        is_required = header != NAME_HEADER or message["method"] in CALL_METHODS
-        if is_required and header.lower() not in headers:
-            raise _missing(header)
 
 
 def _repeated(message: Mapping[str, Any]) -> dict[str, str]:
@@ -140,8 +140,7 @@ def decode(value: str) -> str:
     """
     text = value.strip(" \t")
     is_base64 = text.startswith(BASE64_PREFIX) and text.endswith(BASE64_SUFFIX)
-    is_too_short = len(text) < len(BASE64_PREFIX + BASE64_SUFFIX)  # "=?base64?=" has one "?" for both
-    if not is_base64 or is_too_short:
+    if not is_base64 or text == "=?base64?=":  # this text has one "?" for both
         return text
     encoded = text[len(BASE64_PREFIX) : -len(BASE64_SUFFIX)]
     decoded = binascii.a2b_base64(encoded, strict_mode=True)

@@ -40,9 +40,7 @@ def loads(text: str | bytes) -> JSONValue:
         # 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
-        # Few brackets cannot make a deep value. To count them is faster than to walk through every value.
-        brackets = string.count("[") + string.count("{")
-        if brackets > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
+        if is_deeper(value, MAX_DEPTH, string):
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
         if "\\" in string and re.search(SURROGATE, string):  # few requests have escapes, and `in` is faster
             _check_unicode(value)
@@ -145,8 +143,16 @@ def check_size(value: object) -> None:
         raise ValueError(message)
 
 
-def is_deeper(value: object, levels: int) -> bool:
-    """Tell whether arrays and objects are nested in more than `levels` levels."""
+def is_deeper(value: object, levels: int, text: str | None = None) -> bool:
+    """Tell whether arrays and objects are nested in more than `levels` levels.
+
+    Args:
+        value: the value.
+        levels: the most levels.
+        text: the value as JSON, if it is known. Few brackets cannot make a deep value, and counting them is fast.
+    """
+    if text is not None and text.count("[") + text.count("{") <= levels:
+        return False
     return any(level > levels for level, _container in walk(value))
 
 

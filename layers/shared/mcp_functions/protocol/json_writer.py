@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import binascii
 import json
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -61,23 +60,6 @@ def dumps_with_member(members: Mapping[str, object], name: str, text: str) -> st
     """
     others = dumps(members).removesuffix("}")
     return f"{others},{dumps(name)}:{text}}}"
-
-
-def dumps_utf8(value: object) -> bytes:
-    """Write a large value as JSON in UTF-8, slower than `dumps` and with less memory.
-
-    No text of the whole value is made: with one emoji in it, Python would use four bytes for each character.
-
-    Raises:
-        ValueError: also for half of a surrogate pair, which has no UTF-8.
-    """
-    buffer = BytesIO()
-    try:
-        for piece in _UNICODE.iterencode(value):
-            buffer.write(piece.encode())
-    except RecursionError:
-        raise ValueError(TOO_DEEP) from None
-    return buffer.getvalue()
 
 
 CHUNK = 16 * 1024  # characters

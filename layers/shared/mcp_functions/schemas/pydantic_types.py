@@ -17,11 +17,10 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.warnings import UnsupportedFieldAttributeWarning
-from pydantic_core import SchemaError, ValidationError
+from pydantic_core import SchemaError, ValidationError, to_json
 
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import check_size, walk
-from mcp_functions.protocol.json_writer import dumps_utf8
 from mcp_functions.schemas.json_types import JsonType
 
 # pydantic makes the texts of all errors at once, at 400 bytes each. With more errors than this, their number is given.
@@ -41,7 +40,7 @@ def read_type(annotation: object) -> JsonType:
         check_size(value)
         try:
             # In strict mode, "5" is no int. Text is a UUID or a date only if it comes from JSON.
-            return adapter.validate_json(dumps_utf8(value), strict=True)
+            return adapter.validate_json(to_json(value), strict=True)
         except ValidationError as error:
             raise ValueError(_first_reason(error)) from None  # pydantic's own text quotes the value
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hmac
 import json
+from types import NoneType
 from typing import Any
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState
@@ -44,21 +45,21 @@ class Claims(NamedTuple):
     record: dict[str, Any]  # what earlier rounds recorded, such as answers and results of steps (`rounds.record`)
 
 
-# The members of the JSON, and the types of their values.
-MEMBER_TYPES: dict[str, Any] = {
-    "v": int,
-    "aud": str,
-    "m": str,
-    "t": str,
-    "a": str,
-    "p": str | None,
-    "iat": int,
-    "exp": int,
-    "fx": int,
-    "f": str,
-    "r": int,
-    "q": dict,
-    "s": dict,
+# The members of the JSON, and the exact types of their values: in Python, a boolean is an int, too.
+MEMBER_TYPES: dict[str, tuple[type, ...]] = {
+    "v": (int,),
+    "aud": (str,),
+    "m": (str,),
+    "t": (str,),
+    "a": (str,),
+    "p": (str, NoneType),
+    "iat": (int,),
+    "exp": (int,),
+    "fx": (int,),
+    "f": (str,),
+    "r": (int,),
+    "q": (dict,),
+    "s": (dict,),
 }
 # `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
 MAX_RECORD_DEPTH = 200
@@ -93,12 +94,13 @@ def encode_claims(claims: Claims) -> bytes:
         "s": record,
     }
     try:
-        payload = (dumps(members) + line_end_and_text).encode("utf-8", "surrogatepass")
+        document = dumps(members)
+        payload = (document + line_end_and_text).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
         allowed = "keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(rule=f"the state is not JSON: {allowed}") from None
     # A list that contains itself has no last level, and `is_deeper` would not end. `dumps` above has refused it.
-    if is_deeper(record, MAX_RECORD_DEPTH):
+    if is_deeper(record, MAX_RECORD_DEPTH, document):
         raise DeveloperError(rule="the state is nested deeper than {most}", most=MAX_RECORD_DEPTH)
     return payload
 
@@ -142,10 +144,8 @@ def _has_valid_members(members: object) -> bool:
     """Return whether a JSON value is an object with the members of this version, each of its type."""
     if not isinstance(members, dict) or members.keys() != MEMBER_TYPES.keys():
         return False
-    for name, json_type in MEMBER_TYPES.items():
-        # No member is a boolean, and in Python a boolean is an int.
-        if isinstance(members[name], bool) or not isinstance(members[name], json_type):
-            return False
+    if any(type(members[name]) not in types for name, types in MEMBER_TYPES.items()):
+        return False
     if members["v"] != VERSION:
         return False
     return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
