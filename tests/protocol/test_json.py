@@ -236,9 +236,7 @@ def test_nan_is_not_written(value: object) -> None:
         json_writer.dumps(value)
 
 
-@pytest.mark.parametrize(
-    "write", [json_writer.dumps, json_writer.dumps_ascii, json_writer.dumps_sorted]
-)
+@pytest.mark.parametrize("write", [json_writer.dumps, json_writer.dumps_ascii, json_writer.dumps_sorted])
 def test_a_value_that_contains_itself_is_not_written(write: Callable[[object], object]) -> None:
     value: list[object] = []
     value.append({"again": value})

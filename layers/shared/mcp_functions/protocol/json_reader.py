@@ -40,7 +40,7 @@ def loads(text: str | bytes) -> JSONValue:
         # 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
-        if is_deeper(value, MAX_DEPTH, string):
+        if may_be_deeper(string, MAX_DEPTH) and is_deeper(value, MAX_DEPTH):
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
         if "\\" in string and re.search(SURROGATE, string):  # few requests have escapes, and `in` is faster
             _check_unicode(value)
@@ -143,16 +143,13 @@ def check_size(value: object) -> None:
         raise ValueError(message)
 
 
-def is_deeper(value: object, levels: int, text: str | None = None) -> bool:
-    """Tell whether arrays and objects are nested in more than `levels` levels.
+def may_be_deeper(text: str, levels: int) -> bool:
+    """Tell whether a JSON text has enough brackets for more than `levels` levels: a fast check before `is_deeper`."""
+    return text.count("[") + text.count("{") > levels
 
-    Args:
-        value: the value.
-        levels: the most levels.
-        text: the value as JSON, if it is known. Few brackets cannot make a deep value, and counting them is fast.
-    """
-    if text is not None and text.count("[") + text.count("{") <= levels:
-        return False
+
+def is_deeper(value: object, levels: int) -> bool:
+    """Tell whether arrays and objects are nested in more than `levels` levels."""
     return any(level > levels for level, _container in walk(value))
 
 
