@@ -91,9 +91,8 @@ def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes)
     different payloads have two different salts, and so two keys.
     """
     hedge_key = HKDFExpand(SHA512(), length=32, info=b"ks1/hedge\0").derive(data_key)
-    mac = hmac.new(hedge_key, entropy + len(context).to_bytes(4, "big") + context, "sha512")
-    mac.update(payload)
-    return mac.digest()[:SALT_BYTES]
+    message = entropy + len(context).to_bytes(4, "big") + context + payload
+    return hmac.digest(hedge_key, message, "sha512")[:SALT_BYTES]
 
 
 def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
