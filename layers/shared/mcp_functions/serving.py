@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.audit import AuditRecord
-    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.tasks import Tasks, Worker
 
@@ -287,9 +287,8 @@ def _add_options(
             raise TypeError(message)
     error_classes = read_errors(errors)
     if around is not None:
-        from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
-
-        hooks.check(around, handlers)
+        _check_hook(around, handlers)
+        import_module("mcp_functions.handlers.hooks")
     copies = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
     for handler in copies:
         if isinstance(handler, FunctionHandler):
@@ -298,6 +297,16 @@ def _add_options(
         if handler.kind == "tool":
             handler.errors |= error_classes
     return copies
+
+
+def _check_hook(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
+    """Refuse a hook that cannot be called, or a handler of another library's server (`adopt`), with a TypeError."""
+    if not callable(around):
+        message = "around is a function that takes a Call and returns a context manager"
+        raise TypeError(message)
+    if any(not isinstance(handler, FunctionHandler) for handler in handlers):
+        message = "around is for @tool, @prompt and @resource: an adopted server has the middleware of its library"
+        raise TypeError(message)
 
 
 def _import_needed(options: ServeOptions) -> None:

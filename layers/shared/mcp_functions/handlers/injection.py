@@ -35,8 +35,8 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.elicitation import Question
+    from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
-from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask, ask_together
+from mcp_functions.rounds.asking import AnyQuestion, InputRequest, ask, ask_together
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import is_declared
+from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 

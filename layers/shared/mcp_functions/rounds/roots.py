@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask
+from mcp_functions.rounds.asking import AnyQuestion, InputRequest, ask
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import is_declared
+from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:

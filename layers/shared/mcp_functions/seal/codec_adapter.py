@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
 
-if TYPE_CHECKING:
-    from mcp_functions.seal.envelope import Codec
+
+class Codec(Protocol):
+    """An author's replacement of `Envelope`. The toolkit still checks the claims in the payload."""
+
+    def seal(self, payload: bytes, /) -> str:
+        """Return a text that hides and authenticates `payload`."""
+
+    def unseal(self, token: str, /) -> bytes:
+        """Return the payload, or raise `InvalidRequestState`; any other exception counts as this error."""
 
 
 class CodecAdapter:

@@ -14,7 +14,7 @@ The specification is envelope.md. `token_format` has the outer layer of a token,
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
@@ -33,16 +33,6 @@ if TYPE_CHECKING:
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds
 STATE_LABEL = b"ks1/request-state"
-
-
-class Codec(Protocol):
-    """An author's replacement of `Envelope`. The toolkit still checks the claims in the payload."""
-
-    def seal(self, payload: bytes, /) -> str:
-        """Return a text that hides and authenticates `payload`."""
-
-    def unseal(self, token: str, /) -> bytes:
-        """Return the payload, or raise `InvalidRequestState`; any other exception counts as this error."""
 
 
 class Envelope:
