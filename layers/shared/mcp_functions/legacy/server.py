@@ -64,15 +64,9 @@ class LegacyServer:
             now: the clock, in unix seconds.
             sleep: waits some seconds between attempts to reach the table.
         """
-        self._deployment = Deployment(
-            settings=settings,
-            modern=modern,
-            now=now,
-            session_tokens=sessions.SessionTokens(seal_factory, settings) if seal_factory else None,
-            call_store=CallStore(settings, seal_factory, now=now, sleep=sleep)
-            if seal_factory and settings.table
-            else None,
-        )
+        tokens = sessions.SessionTokens(seal_factory, settings) if seal_factory else None
+        calls = CallStore(settings, seal_factory, now=now, sleep=sleep) if seal_factory and settings.table else None
+        self._deployment = Deployment(settings, modern, now, session_tokens=tokens, call_store=calls)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Answer one HTTP request; None if it is not of a client of 2025.

@@ -47,7 +47,8 @@ class WaitingCall(NamedTuple):
     def run_next_round(self, stored: StoredRecord, answers: Mapping[str, Any] | None) -> CallRecord | None:
         """Run the next round of the call and return its record; None if the table could not keep the record.
 
-        Without a record, the client gets OutcomeUnknown, or nothing if it has cancelled the call. The log says why.
+        Then a later poll of the client gets an error: OutcomeUnknown, or QuestionExpired if it has cancelled the call.
+        The log has the reason.
 
         Args:
             stored: the record of the call so far. It becomes RUNNING, so that no other request runs the same round.

@@ -142,7 +142,7 @@ class Worker:
         return Round(request, task.record, task.asked, lease)
 
     def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Outcome | None) -> Task:
-        """Save how a round ended, and return the task. What the table cannot keep becomes an error.
+        """Save how a round ended, and return the task. An outcome that the table cannot keep becomes an error.
 
         Raises:
             LeaseLost: the worker has lost its task.
