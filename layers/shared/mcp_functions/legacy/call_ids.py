@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
 
@@ -81,30 +81,30 @@ class CallIds:
         """Return the JSON-RPC id of a question; the errors are those of `SealedIds`."""
         return self._questions.write(question._asdict())
 
-    def read_event(self, id_: str, exchange: Exchange) -> StreamPosition:
+    def read_event(self, id_: str, request: LegacyRequest) -> StreamPosition:
         """Return the position that an event id holds; SessionNotFound if this client did not receive the event."""
         try:
-            return StreamPosition(**_read_for_client(self._events, id_, exchange))
+            return StreamPosition(**_read_for_client(self._events, id_, request))
         except InvalidRequestState as error:
             raise SessionNotFound(reason=f"event_{error.reason}") from None
 
-    def read_question(self, id_: object, exchange: Exchange) -> PendingQuestion:
+    def read_question(self, id_: object, request: LegacyRequest) -> PendingQuestion:
         """Return the question that a JSON-RPC id holds; UnknownQuestion if this server did not ask this client."""
         try:
-            data = _read_for_client(self._questions, id_, exchange)
+            data = _read_for_client(self._questions, id_, request)
         except InvalidRequestState as error:
             raise UnknownQuestion(reason=f"question_{error.reason}") from None
         data["call"] = Call(*data["call"])  # JSON has a list
         return PendingQuestion(**data)
 
 
-def _read_for_client(ids: SealedIds, id_: object, exchange: Exchange) -> dict[str, Any]:
+def _read_for_client(ids: SealedIds, id_: object, request: LegacyRequest) -> dict[str, Any]:
     """Return the data of an id; InvalidRequestState if it is invalid, or another caller or session received it."""
     if not isinstance(id_, str):
         raise InvalidRequestState(reason="not_a_token")
-    data = ids.read(id_, exchange.caller_id)
+    data = ids.read(id_, request.caller_id)
     stream = CallStream(*data["stream"])  # JSON has a list
-    session = exchange.session
-    if session is None or stream.session != session.id or stream.principal != exchange.principal:
+    session = request.session
+    if session is None or stream.session != session.id or stream.principal != request.principal:
         raise InvalidRequestState(reason="session")
     return {**data, "stream": stream}
