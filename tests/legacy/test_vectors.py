@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.http.events import HttpRequest
+from mcp_functions.legacy.call import Call
 from mcp_functions.legacy.call_ids import CallIds, CallStream, PendingQuestion, StreamPosition
-from mcp_functions.legacy.modern_requests import Call
-from mcp_functions.legacy.request import Deployment, LegacyRequest
-from mcp_functions.legacy.runner import ModernServer
+from mcp_functions.legacy.request import Deployment, LegacyRequest, ModernServer
 from mcp_functions.legacy.sessions import Session, SessionTokens
 from mcp_functions.protocol.messages import Identity, Request, Result
 from tests.support.envelope_vectors import VECTORS
@@ -80,10 +79,10 @@ def test_a_session_is_read_and_written_as_in_its_vector() -> None:
 
 
 def test_an_event_id_is_read_and_written_as_in_its_vector() -> None:
-    assert CallIds(VectorSeals("now"), SETTINGS).read_event(token_of("event"), REQUEST) == POSITION
+    assert CallIds(VectorSeals("now"), SETTINGS).read_event(token_of("event"), REQUEST.client) == POSITION
     assert CallIds(VectorSeals("born"), SETTINGS).write_event(POSITION) == token_of("event")
 
 
 def test_a_question_id_is_read_and_written_as_in_its_vector() -> None:
-    assert CallIds(VectorSeals("now"), SETTINGS).read_question(token_of("question"), REQUEST) == QUESTION
+    assert CallIds(VectorSeals("now"), SETTINGS).read_question(token_of("question"), REQUEST.client) == QUESTION
     assert CallIds(VectorSeals("born"), SETTINGS).write_question(QUESTION) == token_of("question")

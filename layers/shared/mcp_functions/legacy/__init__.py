@@ -7,6 +7,7 @@ translated back. A session id holds the session itself, sealed: the client can n
     request.py          one HTTP request, with its caller and the parts of the deployment
     sessions.py         what a client sent in `initialize`; sealed_ids.py has the seal of sessions and other ids
     replies.py          the reply to one JSON-RPC request; final_messages.py has the last message of a call
+    call.py             a call between its rounds
     runner.py           runs a call; modern_requests.py writes its requests, translation.py rewrites its result
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
     waiting_call.py     runs the next rounds of these calls, and records how they ended
@@ -18,7 +19,7 @@ The modern path does not import this package, so deleting these files removes th
 
 from __future__ import annotations
 
-from mcp_functions.legacy.runner import ModernServer
+from mcp_functions.legacy.request import ModernServer
 from mcp_functions.legacy.server import LegacyServer
 
 __all__ = ["LegacyServer", "ModernServer"]

@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mcp_functions import observability
+from mcp_functions.legacy.call import Call
 from mcp_functions.legacy.call_ids import CallIds
-from mcp_functions.legacy.modern_requests import Call
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.legacy.call_ids import CallStream
-    from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
     from mcp_functions.store import Item
@@ -116,11 +115,11 @@ class CallStore:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
-    def claim(self, stored: StoredRecord, request: LegacyRequest) -> StoredRecord:
-        """Reserve a call for the function that handles this request; Conflict if another function was faster."""
-        until = math.ceil(request.lambda_deadline) + RUNNING_MARGIN
+    def claim(self, stored: StoredRecord, lambda_deadline: float, gateway_deadline: float) -> StoredRecord:
+        """Reserve a call for this function, which Lambda ends at a deadline; Conflict if another was faster."""
+        until = math.ceil(lambda_deadline) + RUNNING_MARGIN
         running = stored.record._replace(phase=Phase.RUNNING, messages=(), until=until)
-        return self.replace(stored, running, request.gateway_deadline)
+        return self.replace(stored, running, gateway_deadline)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord:
         """Replace a record by another; Conflict if another writer was faster. The deadline is that of `retry`."""

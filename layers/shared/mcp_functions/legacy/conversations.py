@@ -35,9 +35,9 @@ from mcp_functions.store import Conflict
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.legacy.call import Call
     from mcp_functions.legacy.call_ids import PendingQuestion
     from mcp_functions.legacy.call_store import CallStore, StoredRecord
-    from mcp_functions.legacy.modern_requests import Call
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.runner import Outcome
 
@@ -91,7 +91,7 @@ def receive_answer(request: LegacyRequest, message: Mapping[str, Any]) -> None:
     # `revisions.message_kind` has refused a message that sets neither.
     if message.get("result") is not None and message.get("error") is not None:
         raise InvalidRequest(message="A response holds a result or an error, and not both")
-    question = store.ids.read_question(message["id"], request)
+    question = store.ids.read_question(message["id"], request.client)
     notes = observability.current()
     notes.conclude("complete")
     stored = store.retry(lambda: store.find(question.stream), request.gateway_deadline)

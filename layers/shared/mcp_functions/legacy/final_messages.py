@@ -29,7 +29,7 @@ from mcp_functions.protocol.messages import value_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mcp_functions.legacy.modern_requests import Call
+    from mcp_functions.legacy.call import Call
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.runner import Outcome
     from mcp_functions.protocol.wire_types import JSONObject

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.legacy import conversations, final_messages, revisions, runner, sessions
+from mcp_functions.legacy.call import Call, read_call
 from mcp_functions.legacy.final_messages import Obstacle, obstacle_to_asking
-from mcp_functions.legacy.modern_requests import Call, read_call
 from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound

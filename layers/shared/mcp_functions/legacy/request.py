@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.http import events, identity
 from mcp_functions.legacy import revisions
+from mcp_functions.legacy.call_ids import Client
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.seal.principals import caller_id, principal_digest
 
@@ -19,10 +20,18 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest, LambdaContext
     from mcp_functions.legacy.call_store import CallStore
-    from mcp_functions.legacy.runner import ModernServer
     from mcp_functions.legacy.sessions import Session, SessionTokens
-    from mcp_functions.protocol.messages import Identity
+    from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
     from mcp_functions.settings import Settings
+
+
+class ModernServer(NamedTuple):
+    """The server of 2026-07-28: this Lambda function, or an endpoint that forwards requests to other functions."""
+
+    answer: Callable[[Request], Result | ForwardedResponse]
+    catalog: Mapping[str, Any]  # its tools, prompts and resources
+    # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
+    forwards: bool = True
 
 
 class Deployment(NamedTuple):
@@ -49,6 +58,11 @@ class LegacyRequest(NamedTuple):
     gateway_deadline: float  # until when the gateway waits for the response, in unix seconds
     lambda_deadline: float  # when Lambda ends this function, in unix seconds; not before the gateway's deadline
     in_batch: bool = False  # True for each message of a batch: the client is asked nothing
+
+    @property
+    def client(self) -> Client:
+        """The client that sent the request, as ids name it."""
+        return Client(self.session.id if self.session else None, self.principal, self.caller_id)
 
     @property
     def seconds_left(self) -> float:

@@ -15,23 +15,13 @@ from mcp_functions import observability
 from mcp_functions.http import responses
 from mcp_functions.legacy.modern_requests import modern_request
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, Unauthorized, is_ctrl_c, to_mcp_error
-from mcp_functions.protocol.messages import ForwardedResponse, Result, value_at
+from mcp_functions.protocol.messages import Result, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from mcp_functions.legacy.modern_requests import Call
+    from mcp_functions.legacy.call import Call
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.protocol.messages import Request
-
-
-class ModernServer(NamedTuple):
-    """The server of 2026-07-28: this Lambda function, or an endpoint that forwards requests to other functions."""
-
-    answer: Callable[[Request], Result | ForwardedResponse]
-    catalog: Mapping[str, Any]  # its tools, prompts and resources
-    # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
-    forwards: bool = True
 
 
 class Outcome(NamedTuple):

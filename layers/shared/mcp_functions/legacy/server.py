@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
-    from mcp_functions.legacy.request import LegacyRequest
+    from mcp_functions.legacy.request import LegacyRequest, ModernServer
     from mcp_functions.legacy.revisions import Kind
-    from mcp_functions.legacy.runner import ModernServer
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 

@@ -43,7 +43,7 @@ def resume(request: LegacyRequest, store: CallStore, last_event_id: str) -> Even
         SessionNotFound: this client did not receive the event.
         TemporarilyUnavailable, Misconfigured: no key is available for the event id.
     """
-    position = store.ids.read_event(last_event_id, request)
+    position = store.ids.read_event(last_event_id, request.client)
     if position.last:
         return None
     notes = observability.current()

@@ -25,9 +25,9 @@ from mcp_functions.store import Conflict, ItemTooLarge
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mcp_functions.legacy.call import Call
     from mcp_functions.legacy.call_ids import CallStream
     from mcp_functions.legacy.call_store import CallStore, StoredRecord
-    from mcp_functions.legacy.modern_requests import Call
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.runner import Outcome
 
@@ -58,7 +58,7 @@ class WaitingCall(NamedTuple):
             Conflict: another request runs the round.
             McpError: the record could not become RUNNING, so the round did not run.
         """
-        running = self.store.claim(stored, self.request)
+        running = self.store.claim(stored, self.request.lambda_deadline, self.request.gateway_deadline)
         session = self.request.session
         outcome = run_rounds(self.request, self.call, session.capabilities if session else {}, answers)
         try:
