@@ -55,5 +55,5 @@ class CodecAdapter:
         return payload[len(digest) :]
 
     def _digest(self, about: bytes) -> bytes:
-        """Return the digest that precedes the payload (§12.2): no bytes if there is no `about`."""
+        """Return the digest that precedes the payload (envelope.md §12.2): no bytes if there is no `about`."""
         return hashlib.sha256(self._label + b"\0" + about).digest() if about else b""

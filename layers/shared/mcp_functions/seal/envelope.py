@@ -67,8 +67,8 @@ class Envelope:
         self.max_age = max_age
         self._keys = keys
         self._rand = rand
-        # The first part of a context (§4); `seal` and `unseal` append `about` and the head of the token. Two contexts
-        # are never the same bytes: each part has its length before it, and a label has one form of `about`.
+        # The first part of a token's context (envelope.md §4); `seal` and `unseal` append `about` and the token's head.
+        # Two contexts are never the same bytes: each part of the scope has its length before it.
         self._context = label + b"\0" + b"".join(_with_length(part.encode()) for part in keys.scope)
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
@@ -76,7 +76,7 @@ class Envelope:
 
         Args:
             payload: the bytes to encrypt.
-            about: the further context that the token is bound to; `unseal` needs the same (§4).
+            about: the further context that the token is bound to; `unseal` needs the same (envelope.md §4).
 
         Raises:
             StateTooLarge: the token would be over the limit.
