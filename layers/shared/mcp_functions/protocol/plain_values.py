@@ -108,19 +108,19 @@ def _convert(value: object) -> JSONValue:  # noqa: PLR0911 - one for each type
 
 def _check_supported(value: object) -> None:
     """Refuse some types, although pydantic would convert some of them."""
-    match value:
-        case bytes() | bytearray() | memoryview():
-            reason = f"{type(value).__name__}: binary data goes into Image, Audio or ResourceContents"
-        case Coroutine():
-            reason = "a coroutine that nobody awaited"
-        case Iterator() | AsyncIterator():
-            reason = f"a {type(value).__name__}: return a list of what it yields"
-        case type() | FunctionType() | ModuleType():
-            reason = f"a {type(value).__name__} itself"
-        case _ if content_kind(value):
-            reason = f"{type_name(value)}: a type of the protocol is not a JSON value"
-        case _:
-            return
+    name = type(value).__name__
+    if isinstance(value, BYTES):
+        reason = f"{name}: binary data goes into Image, Audio or ResourceContents"
+    elif isinstance(value, Coroutine):
+        reason = "a coroutine that nobody awaited"
+    elif isinstance(value, Iterator | AsyncIterator):
+        reason = f"a {name}: return a list of what it yields"
+    elif isinstance(value, type | FunctionType | ModuleType):
+        reason = f"a {name} itself"
+    elif content_kind(value):
+        reason = f"{type_name(value)}: a type of the protocol is not a JSON value"
+    else:
+        return
     raise _UnsupportedValue(value, reason)
 
 
