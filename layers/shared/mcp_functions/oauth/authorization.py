@@ -16,7 +16,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING
 
-from mcp_functions.oauth import answers, consent_page
+from mcp_functions.oauth import consent_page, responses
 from mcp_functions.oauth.browsers import new_browser
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
@@ -89,7 +89,7 @@ def _show_consent_page(client: Client, sign_in: SignIn, browser: Browser | None,
         cookies.append(services.browsers.cookie(browser))
     sealed_sign_in = services.values.seal(CONSENT, sign_in._asdict(), browser.digest)
     page = consent_page.render(client, sign_in, sealed_sign_in, services.settings)
-    return answers.page(200, consent_page.TITLE, page, cookies)
+    return responses.make_page(200, consent_page.TITLE, page, cookies)
 
 
 def decide(request: OAuthRequest, services: Services) -> Response:
@@ -122,11 +122,11 @@ def _redirect_to_provider(sign_in: SignIn, browser: Browser, services: Services,
     seed = secrets.token_urlsafe(32)
     state = services.values.seal(REQUEST, {**sign_in._asdict(), "seed": seed}, browser.digest)
     url = services.provider.authorization_url(state, seed, sign_in.scope, sign_in.prompt)
-    return answers.redirect(303, url, cookies)
+    return responses.make_redirect(303, url, cookies)
 
 
 def _redirect_error(redirect: str, state: str, error: OAuthError, services: Services) -> Response:
     """Send the browser back to the client with an error."""
     error.note()
     # After 303 the browser sends a GET; after 307 it would send the page's form to the client (RFC 9700, 4.12).
-    return answers.redirect(303, response_url(redirect, state, error.parameters(), services.settings))
+    return responses.make_redirect(303, response_url(redirect, state, error.parameters(), services.settings))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mcp_functions.oauth import answers
+from mcp_functions.oauth import responses
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import CODE, REQUEST
 from mcp_functions.oauth.sign_in import SignIn, response_url
@@ -47,7 +47,7 @@ def receive(request: OAuthRequest, services: Services) -> Response:
     services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
     response = _make_response(sign_in, claims["seed"], parameters, services)
-    return answers.redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))
+    return responses.make_redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))
 
 
 def _make_response(sign_in: SignIn, seed: str, parameters: Mapping[str, str], services: Services) -> dict[str, str]:

@@ -15,7 +15,7 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.oauth import answers
+from mcp_functions.oauth import responses
 from mcp_functions.oauth.client_authentication import authenticate
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.provider import challenge
@@ -65,10 +65,10 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
         raise OAuthError(ErrorCode.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
     claims = _open_refresh_token(token, request, client, services)
     if claims is None:
-        return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
+        return responses.make_json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
     with services.refusal_budget.charged_if_refused(request.caller_id):
         services.provider.api.revoke(claims["token"])
-    return answers.json(200, {})
+    return responses.make_json(200, {})
 
 
 def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
@@ -84,7 +84,7 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
     body = _access_token(tokens, scope=claims["scope"])
     if tokens.refresh_token:
         body["refresh_token"] = _seal_refresh_token(tokens.refresh_token, claims["scope"], client, services)
-    return answers.json(200, body)
+    return responses.make_json(200, body)
 
 
 def _check_verifier(verifier: str, expected_challenge: str) -> None:
@@ -118,7 +118,7 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
     # A provider that does not rotate its refresh tokens returns none: the old one stays valid.
     refresh_token = tokens.refresh_token or claims["token"]
     body["refresh_token"] = _seal_refresh_token(refresh_token, granted, client, services)
-    return answers.json(200, body)
+    return responses.make_json(200, body)
 
 
 def _access_token(tokens: Tokens, scope: str) -> dict[str, Any]:
