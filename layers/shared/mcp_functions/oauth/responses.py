@@ -79,7 +79,7 @@ def make_redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Re
 
 
 def is_page_path(path: str) -> bool:
-    """Check whether a browser shows the responses of a path: "/authorize", or "/sign-in/authorize" if our URL has a path."""
+    """Check whether a browser shows the responses of a path. The front's own URL may have a path before it."""
     return path.endswith(PAGE_PATHS)
 
 
