@@ -29,7 +29,7 @@ CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources"
 
 
 class Lists:
-    """Answers `server/discover` and the list methods. The JSON of each first page is written once, and kept."""
+    """Answers `server/discover` and the list methods. It writes the JSON of each first page once, and keeps it."""
 
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, about: Mapping[str, Any] | None = None) -> None:
         """Take the catalog and the settings.
@@ -63,7 +63,7 @@ class Lists:
         return self._first_pages[view, method]
 
     def _view_of(self, meta: Mapping[str, Any]) -> View | None:
-        """Return the client's view of the catalog; None if the client sees the whole catalog, and nothing else."""
+        """Return the client's view of the catalog; None if the client sees the catalog unchanged."""
         capabilities = meta.get(constants.META_CLIENT_CAPABILITIES)
         shows_questions = isinstance(capabilities, dict) and shows_forms(capabilities)
         hides_tools = bool(self._catalog.get("apps"))  # some tools are only for clients with apps
@@ -150,7 +150,7 @@ def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_start(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
-    """Find the index of the first entry on the page of a cursor, which must be one that this list gives."""
+    """Find the index of the first entry on the page of a cursor."""
     for start in range(size, len(entries), size):
         if cursor == _cursor(entries, start):
             return start
