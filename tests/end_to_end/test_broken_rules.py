@@ -151,7 +151,7 @@ RULE_VARIABLES = {
     "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
     "forms.py": {"reason"},  # constants, the parameter of `_refuse`
     "sampling.py": {"error"},  # NotJson
-    "plain_values.py": {"error.reason", "type(value).__name__"},  # of _UnsupportedValue; the name of a type
+    "plain_values.py": {"reason", "type(value).__name__"},  # of _UnsupportedValue; the name of a type
 }
 
 

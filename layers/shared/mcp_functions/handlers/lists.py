@@ -32,13 +32,9 @@ class Lists:
     """Answers `server/discover` and the list methods. It writes the JSON of each first page once, and keeps it."""
 
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, about: Mapping[str, Any] | None = None) -> None:
-        """Take the catalog and the settings.
+        """Take the catalog and the settings, and what the endpoint says `about` itself.
 
-        Args:
-            catalog: the catalog of a function, or of all functions.
-            settings: the settings of the deployment.
-            about: the `instructions` and `serverInfo` of the endpoint. Its instructions come before those of the
-                functions, and its `serverInfo` replaces theirs.
+        Its instructions come before those of the functions, and its `serverInfo` replaces theirs.
         """
         endpoint = about or {}
         servers = [endpoint, *catalog.get("servers", ())]

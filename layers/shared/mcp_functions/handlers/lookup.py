@@ -41,12 +41,7 @@ class Target(NamedTuple):
 
 
 def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
-    """Find the handler that a call names.
-
-    Args:
-        catalog: the catalog of a function, or of all functions.
-        method: `tools/call`, `prompts/get` or `resources/read`.
-        params: the params of the request.
+    """Find the handler that a `tools/call`, `prompts/get` or `resources/read` names.
 
     Raises:
         MethodNotFound: the catalog has no handler for this method.
@@ -178,13 +173,7 @@ def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParamete
 
 
 def check_headers(declared: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
-    """Refuse a call whose `Mcp-Param-*` headers differ from its arguments.
-
-    Args:
-        declared: the arguments of the tool that clients must repeat, as `header_arguments` finds them.
-        params: the params of the call.
-        received: the headers of the call.
-    """
+    """Refuse a call whose `Mcp-Param-*` headers differ from its arguments; see `header_arguments` for `declared`."""
     arguments = params.get("arguments")
     if not isinstance(arguments, dict):  # the function refuses the call later
         arguments = {}

@@ -45,13 +45,11 @@ def receive(request: OAuthRequest, services: Services) -> Response:
         raise OAuthError(ErrorCode.INVALID_REQUEST, description)
     services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.from_claims(claims)
-    response = _response_parameters(sign_in, claims["seed"], parameters, services)
+    response = _make_parameters(sign_in, claims["seed"], parameters, services)
     return responses.make_redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))
 
 
-def _response_parameters(
-    sign_in: SignIn, seed: str, parameters: Mapping[str, str], services: Services
-) -> dict[str, str]:
+def _make_parameters(sign_in: SignIn, seed: str, parameters: Mapping[str, str], services: Services) -> dict[str, str]:
     """Return the parameters for the client: our code, or an error, which is logged."""
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(PROVIDER_CODE, code):

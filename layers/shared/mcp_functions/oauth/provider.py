@@ -48,13 +48,7 @@ class Provider:
     """The provider of this deployment."""
 
     def __init__(self, settings: FrontSettings, api: ProviderApi, now: Callable[[], float]) -> None:
-        """Keep the arguments; nothing is sent to the provider.
-
-        Args:
-            settings: the settings of the front.
-            api: the provider's endpoints.
-            now: the clock, unix seconds.
-        """
+        """Keep the arguments; nothing is sent to the provider. `now` is the clock, in unix seconds."""
         self._settings = settings
         self.api = api
         self._now = now
@@ -65,14 +59,7 @@ class Provider:
         return f"{self._settings.url}/callback"
 
     def authorization_url(self, state: str, seed: str, scope: str, prompt: str) -> str:
-        """Return where a browser is sent to sign in.
-
-        Args:
-            state: the `state` that the provider returns unchanged.
-            seed: the secret from which this sign-in's PKCE verifier and nonce derive.
-            scope: the scope that the client asked for.
-            prompt: the `prompt` that the client asked for; "" if none.
-        """
+        """Return where a browser is sent to sign in. `scope` and `prompt` are the client's; `prompt` is "" for none."""
         parameters = {
             "response_type": "code",
             "client_id": self.api.client_id,
@@ -108,8 +95,7 @@ class Provider:
 
         Raises:
             OAuthError: the code has been spent, or is too old.
-            TemporarilyUnavailable: the provider does not answer.
-            Misconfigured: its answer is wrong, and only the operator can mend that.
+            TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {
             "grant_type": "authorization_code",
@@ -130,8 +116,7 @@ class Provider:
 
         Raises:
             OAuthError: the token has been revoked, or has expired.
-            TemporarilyUnavailable: the provider does not answer.
-            Misconfigured: its answer is wrong, and only the operator can mend that.
+            TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {"grant_type": "refresh_token", "refresh_token": token}
         if scope is not None:

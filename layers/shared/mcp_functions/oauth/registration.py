@@ -42,13 +42,7 @@ def register(http: HttpRequest, services: Services) -> Response:
 
 
 def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
-    """Return the client information response (RFC 7591, section 3.2.1).
-
-    Args:
-        client: the registered client.
-        secret: the client's secret, which this response alone tells; "" if the client has none.
-        now: the current time in unix seconds.
-    """
+    """Return the client information response (RFC 7591, section 3.2.1). Only this response contains the secret."""
     described: dict[str, Any] = {
         "client_id": client.id,
         "client_id_issued_at": now,

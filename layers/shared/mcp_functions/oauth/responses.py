@@ -84,14 +84,7 @@ def is_page_path(path: str) -> bool:
 
 
 def make_page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> Response:
-    """Make a page.
-
-    Args:
-        status: the HTTP status.
-        title: the title, plain text.
-        content: the content, HTML in which every text of a client is escaped.
-        cookies: the cookies to set.
-    """
+    """Make a page. `title` is plain text, `content` is HTML in which every text of a client is escaped."""
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'

@@ -127,12 +127,7 @@ def _read_scope(requested: str, granted: str) -> str:
 
 
 def _token_body(tokens: Tokens, scope: str) -> dict[str, Any]:
-    """Return the body of a response: the provider's access token, without its ID token and its refresh token.
-
-    Args:
-        tokens: the provider's tokens.
-        scope: the scope that the client asked for; the provider's answer may name another one.
-    """
+    """Return the body of a response. It has neither the ID token nor the refresh token of the provider."""
     body = {"access_token": tokens.access_token, "token_type": "Bearer", "expires_in": tokens.expires_in}
     granted_now = tokens.scope or scope
     if granted_now:

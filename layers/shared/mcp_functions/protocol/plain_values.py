@@ -5,9 +5,7 @@
     Image(b"GIF89a", "image/gif")                NotJson("…Image: a type of the protocol is not a JSON value")
 
 A caller puts the text of NotJson into its own message: "JSON cannot carry what the function returned (dict that …)".
-
-This module converts JSON's own types, dataclasses, enums, dates and datetimes. pydantic converts UUIDs, paths, decimals
-and the rest. It is imported only for them.
+pydantic converts UUIDs, paths, decimals and other rare types. It is imported only for them.
 """
 
 from __future__ import annotations
@@ -33,13 +31,7 @@ class NotJson(ValueError):
 
 
 class _UnsupportedValue(Exception):
-    """JSON cannot hold a value. It may be deep inside the author's value, which `to_json` adds to the text."""
-
-    def __init__(self, value: object, reason: str) -> None:
-        """Keep the value, and the reason, which names the type of the value."""
-        super().__init__(reason)
-        self.value = value
-        self.reason = reason
+    """JSON cannot hold a value, which may be deep inside the author's. The arguments are the value and the reason."""
 
 
 def to_json(value: object) -> JSONValue:
@@ -55,9 +47,10 @@ def to_json(value: object) -> JSONValue:
         message = f"{type_name(value)} that is nested too deep, or holds itself"
         raise NotJson(message) from None
     except _UnsupportedValue as error:
-        message = error.reason
-        if error.value is not value:
-            message = f"{type_name(value)} that holds {error.reason}"
+        unsupported, reason = error.args
+        if unsupported is value:
+            raise NotJson(reason) from None
+        message = f"{type_name(value)} that holds {reason}"
         raise NotJson(message) from None
 
 

@@ -139,10 +139,7 @@ FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
 
 
 class Keywords:
-    """An item of `Annotated` that adds keywords to a schema.
-
-    A subclass overrides `add_keywords`, and `check` if it limits the values.
-    """
+    """Adds keywords to a schema. A subclass overrides `add_keywords`, and `check` if it limits the values."""
 
     def add_to(self, type_: JsonType) -> JsonType:
         """Add the keywords to the schema of a type, and their check to its reader."""

@@ -44,17 +44,12 @@ class KeyChoice:
     """Chooses the key that one container seals with. If the container knows no such key, KMS generates one."""
 
     def __init__(
-        self,
-        wrapping_keys: WrappingKeys,
-        cache: KeyCache,
-        *,
-        now: Callable[[], float],
-        rand: Callable[[int], bytes],
+        self, wrapping_keys: WrappingKeys, cache: KeyCache, *, now: Callable[[], float], rand: Callable[[int], bytes]
     ) -> None:
         """Choose among the keys of a cache.
 
         Args:
-            wrapping_keys: the wrapping keys; the first one, which the operator chose to seal, wraps new data keys.
+            wrapping_keys: the first one, which the operator chose to seal, wraps new data keys.
             cache: the keys that the container knows; it gets each new one.
             now: the wall clock, in unix seconds.
             rand: the function that returns a number of random bytes, for the end of the grace period.
@@ -116,10 +111,7 @@ class KeyChoice:
 def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | None:
     """Choose the current key, or in the grace period the previous key. None if the container needs a new key.
 
-    Args:
-        keys: the keys that may seal.
-        now: the current time in unix seconds.
-        grace: the length of the grace period in seconds.
+    `now` is in unix seconds, and `grace` is the length of the grace period in seconds.
     """
     epoch = epoch_of(now)
     key = oldest_key(keys, epoch)
