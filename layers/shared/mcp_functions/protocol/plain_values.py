@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from enum import Enum
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
+JSON_SCALARS = (str, int, float, bool, NoneType)
 BYTES = (bytes, bytearray, memoryview)
 
 
@@ -79,11 +80,11 @@ def _convert(value: object) -> JSONValue:  # noqa: PLR0911 - one for each type
     Raises:
         _UnsupportedValue: JSON cannot hold the value, or a value inside it.
     """
+    if type(value) in JSON_SCALARS:
+        return value
     match value:
-        case None | bool():  # before int, because a bool is an int, too
-            return value
         case str():
-            return str.__str__(value)  # a plain str, also for a member of a StrEnum
+            return str.__str__(value)  # a plain str of a subclass, such as a member of a StrEnum
         case int():
             return int.__int__(value)
         case float():
