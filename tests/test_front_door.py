@@ -140,7 +140,7 @@ def test_half_a_surrogate_pair_in_a_header_is_passed_on_too(aws: Lambda) -> None
     ],
 )
 def test_lists_are_answered_here_as_the_functions_would(aws: Lambda, method: str, key: str) -> None:
-    assert call(aws, method, {})["result"][key] == OFFERED[key]
+    assert call(aws, method, {})["result"][key] == dict(OFFERED)[key]
     assert aws.made == 0  # not even a client
 
 

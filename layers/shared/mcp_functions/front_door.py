@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
-from mcp_functions.handlers.catalog import read_about
+from mcp_functions.handlers.catalog import describe_server
 from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.events import folder_of
@@ -65,7 +65,7 @@ def serve_catalog(
     Returns:
         The function that the template names with `Handler: app.handler`.
     """
-    about = read_about(instructions, server_info)
+    about = describe_server(instructions, server_info)
     aws.prepare("lambda")
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:

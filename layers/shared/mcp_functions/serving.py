@@ -99,7 +99,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         TypeError: an argument is not a handler, or both `wrapping` and `codec` are given.
         ValueError: two handlers have the same name.
     """
-    about = catalog.read_about(instructions, server_info)
+    about = catalog.describe_server(instructions, server_info)
     if wrapping is not None and codec is not None:
         message = "serve() takes wrapping or codec: a codec wraps its own keys"
         raise TypeError(message)
