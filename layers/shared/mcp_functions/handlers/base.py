@@ -201,20 +201,10 @@ class FunctionHandler(Handler[P, R]):
             raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does.
-
-        For an argument that is left out, Python would take the value after `=`. That may be a `Field`, or a value that
-        a call changes: for these, `make_default` makes the default.
-        """
-        for parameter in self._signature.client_parameters[len(args) :]:
-            if parameter.name in kwargs:
-                continue
-            if parameter.required:
-                message = f"missing required argument: {parameter.name!r}"
-                raise TypeError(message)
-            if parameter.make_default:
-                kwargs[parameter.name] = parameter.make_default()
-        return self.function(*args, **kwargs)
+        """Call the author's function directly, as a unit test does."""
+        defaults = self._signature.make_defaults(len(args), kwargs)
+        function: Callable[..., R] = self.function
+        return function(*args, **kwargs, **defaults)
 
     @property
     def needs_round(self) -> bool:
