@@ -54,16 +54,14 @@ def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list
     Raises:
         TypeError: the function has *args, **kwargs or positional-only parameters.
     """
-    before_star = []
-    after_star = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        default = MISSING if parameter.default is parameter.empty else parameter.default
-        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-            before_star.append(Parameter(name, default))
-        elif parameter.kind is parameter.KEYWORD_ONLY:
-            after_star.append(name)
+    before_star, after_star = [], []
+    for each in inspect.signature(function).parameters.values():
+        if each.kind is each.POSITIONAL_OR_KEYWORD:
+            before_star.append(Parameter(each.name, MISSING if each.default is each.empty else each.default))
+        elif each.kind is each.KEYWORD_ONLY:
+            after_star.append(each.name)
         else:
-            message = f"parameter {name!r}: {PARAMETER_RULE}"
+            message = f"parameter {each.name!r}: {PARAMETER_RULE}"
             raise TypeError(message)
     return before_star, after_star
 

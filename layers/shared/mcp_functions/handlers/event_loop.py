@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 NO_NESTED_CALL = "an async handler cannot be called from another one: await its function instead"
-# Seconds that cancelled tasks have to clean up: fewer than a round keeps for its response (`MARGIN_SECONDS` in
-# rounds/round.py).
-GRACE_SECONDS = 1.0
-LEAVE_SECONDS = 2.0  # seconds that a context manager has to clean up at the end of a local process
+GRACE_SECONDS = 1.0  # for cancelled tasks to clean up; a round keeps more for its response (`MARGIN_SECONDS`)
+LEAVE_SECONDS = 2.0  # for a context manager to clean up at the end of a local process
 
 # The unfinished asyncio tasks of a call. A new task gets a copy of its creator's context variables, so all tasks of a
 # call find the same set. A task that finds none belongs to the process, and no call ends it.
@@ -115,14 +113,7 @@ def _cancel(tasks: set[Task[Any]]) -> None:
 
 
 def enter(manager: AbstractAsyncContextManager[R]) -> R:
-    """Enter an async context manager in the loop, and return its value.
-
-    A local process leaves the context manager when it ends; Lambda ends a process without notice.
-
-    Raises:
-        DeveloperError: the caller runs in this loop itself, which would wait for itself for ever.
-        BaseException: the exception that the context manager raised on entering.
-    """
+    """Enter an async context manager in the loop until the process ends, and return its value; raise as `run` does."""
     if is_current():
         raise DeveloperError(NO_NESTED_CALL)
     entered: Future[R] = Future()

@@ -23,12 +23,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.injection import Injection
 
-# Flags of a code object. `inspect` has the same constants: CO_VARARGS and CO_VARKEYWORDS.
-HAS_ARGS = 0x04  # the function takes *args
-HAS_KWARGS = 0x08  # the function takes **kwargs
-
-# The exceptions of `get_type_hints`: an annotation may be any expression.
-ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)
+TAKES_ARGS = 0x04  # the flag of a function with *args: `inspect.CO_VARARGS`
+TAKES_KWARGS = 0x08  # of one with **kwargs: `inspect.CO_VARKEYWORDS`
+ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)  # an annotation may be any expression
 
 
 class Signature(NamedTuple):
@@ -39,11 +36,11 @@ class Signature(NamedTuple):
     injection: Injection | None
 
     def make_defaults(self, positional: int, named: Collection[str]) -> dict[str, Any]:
-        """Make the default of each parameter that a direct call leaves out, unless Python's own default is right.
+        """Make the defaults that a direct call leaves out, if Python's own are not right (`Parameter.make_default`).
 
         Args:
-            positional: how many arguments the call passes by position.
-            named: the names of the arguments that it passes by keyword.
+            positional: the number of positional arguments in the call.
+            named: the names of its keyword arguments.
 
         Raises:
             TypeError: a required argument is left out.
@@ -57,11 +54,7 @@ class Signature(NamedTuple):
 
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
-    """Read a function's signature.
-
-    Args:
-        function: an author's function.
-        camel_case: True if names are camelCase on the wire.
+    """Read a function's signature; `camel_case` is true if names are camelCase on the wire.
 
     Raises:
         TypeError: an annotation cannot be read, or a parameter is on the wrong side of `*`.
@@ -80,8 +73,8 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
     """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
 
-    `inspect` reads any function, but its import takes a fifth of a cold start (6 to 10 ms). Most functions are written
-    with a plain `def`, and their code object has all that is needed.
+    `inspect` reads any function, but its import takes a fifth of a cold start (6 to 10 ms). The code object of a plain
+    `def` has the same names, and most functions are one.
     """
     if not _is_plain_def(function):
         from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
@@ -101,7 +94,7 @@ def _is_plain_def(function: Callable[..., Any]) -> bool:
     if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):  # a decorator sets one of these
         return False
     code = function.__code__
-    return not (code.co_flags & (HAS_ARGS | HAS_KWARGS) or code.co_posonlyargcount)
+    return code.co_posonlyargcount == 0 and code.co_flags & (TAKES_ARGS | TAKES_KWARGS) == 0
 
 
 def _read_annotations(function: Callable[..., Any]) -> dict[str, Any]:
