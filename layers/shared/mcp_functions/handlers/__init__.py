@@ -5,7 +5,7 @@
                      the kinds of handlers, and what they share
     completions      complete the arguments of prompts and resources while a user types them
     signatures, return_types, callables
-                     read the parameters and the return annotation of the function
+                     read the parameters and the return annotation of a function, or of another callable
     injection, shared_values
                      make the values of the parameters after `*`
     runner, hooks, event_loop

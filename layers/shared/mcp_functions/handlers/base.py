@@ -1,12 +1,8 @@
 """What a client can call: `Handler` is the base class, and a `FunctionHandler` runs an author's function.
 
-A function may ask its user in the middle of its work. A call of it then takes several requests:
-
-    1. The function runs until it asks. The result of the request is the question, and a sealed (encrypted) state.
-    2. The client repeats the request with the state and the user's answer. The function runs again from its first line.
-       From the state, it gets the answers to its earlier questions.
-
-A round is one of these requests.
+A function may ask its user in the middle of its work. Its call then takes several requests, and each is a round. The
+result of a round may be a question. With the answer, the client also sends back a sealed (encrypted) state, which has
+the earlier answers, and the function runs again from its first line.
 """
 
 from __future__ import annotations
@@ -24,20 +20,16 @@ from mcp_functions.schemas.parameters import docstring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from datetime import timedelta
     from typing import TypedDict
 
-    from mcp_functions.handlers.hooks import Call
+    from mcp_functions.handlers.hooks import Hook
     from mcp_functions.protocol.header_parameters import HeaderParameter
     from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
 
-    # The types of the options, for type checkers. The constructors of the handlers list the same options with their
-    # defaults: a type checker cannot find the options of `@tool(…)` there.
-
     class HandlerOptions(TypedDict, total=False):
-        """The options that every decorator takes."""
+        """The options that every decorator takes, for type checkers; the constructor has their defaults."""
 
         name: str | None
         title: str | None
@@ -109,7 +101,7 @@ class Handler(Generic[P, R]):
 
         Raises:
             InputRequired: the round ends with a question. `dispatch` catches it, and writes the question as the result.
-            McpError: the request has no result.
+            McpError: the request has no result: an argument does not fit, or the function broke a rule.
         """
         raise NotImplementedError
 
@@ -130,14 +122,6 @@ class FunctionHandler(Handler[P, R]):
     Each kind of handler has its own `bind` and `result`, and its own fields of the entry (`describe_kind`).
     """
 
-    function: Callable[P, R]  # the author's function
-    asks = False  # whether the function may ask its user; a function with steps needs a state, but may never ask
-    around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve(around=…)`
-    # Fields of the entry; None for a field that is left out.
-    _icons: list[dict[str, Any]] | None = None
-    _meta: Mapping[str, Any] | None = None
-    _annotations: dict[str, Any] | None = None  # of a tool or a resource
-
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
         function: Callable[P, R],
@@ -149,23 +133,19 @@ class FunctionHandler(Handler[P, R]):
         meta: Mapping[str, Any] | None = None,
         tags: Collection[str] = (),
         camel_case: bool = False,
-        answer_within: int | timedelta = 600,
-        max_sheds: int = 2,
+        answer_within: int | timedelta = 600,  # for one answer of the user, in seconds
+        max_sheds: int = 2,  # rounds in a row that may run out of time before the function asks or returns
         scopes: Sequence[str] = (),
     ) -> None:
-        """Read the signature and the docstring of a function, and the options that each decorator takes.
+        """Read a function's signature and docstring, and its options, which `decorators.tool` describes.
 
-        The function is not called. `decorators.tool` describes the options.
+        Raises:
+            TypeError: the signature or an option is wrong.
         """
-        plain: Any = function
-        if not isinstance(function, FunctionType):  # a method, or an object with `__call__`
-            from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
-
-            plain = callables.to_function(function)
-        update_wrapper(self, plain)
-        self.function = plain
-        self.name = name or plain.__name__
-        self.key = self.name
+        plain = _to_plain_function(function)
+        update_wrapper(self, plain)  # Python's own tools find the name and the docstring of the function
+        self.function: Callable[P, R] = plain
+        self.name = self.key = name or plain.__name__
         self.title = title
         self.description = description or docstring(plain)
         self.camel_case = camel_case
@@ -173,53 +153,43 @@ class FunctionHandler(Handler[P, R]):
         self.max_sheds = max_sheds
         self.scopes = tuple(scopes)
         self._check_options(scopes)
-        if icons is not None or meta is not None or tags:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
-
-            self._icons = hints.read_icons(icons)
-            self._meta = hints.add_tags(hints.read_meta(meta), tags)
+        self._icons, self._meta = _read_hints(icons, meta, tags)
         self._signature = signatures.read(plain, camel_case=camel_case)
-        injection = self._signature.injection
-        if injection:
-            self.needs_state = injection.needs_state
-            self.asks = injection.asks
-            self.logs = injection.logs
+        injection = self._signature.injection  # None if the function has no parameters after `*`
+        self.asks = injection is not None and injection.asks  # whether the function may ask its user
+        self.needs_state = injection is not None and injection.needs_state  # true also for steps without a question
+        self.logs = injection is not None and injection.logs
+        self.around: Hook | None = None  # the hook that runs around the function: `serve(around=…)` sets it
 
     def _check_options(self, scopes: object) -> None:
         # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
         if not re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
-        if not isinstance(self.title, str | None) or not isinstance(self.description, str | None):
-            message = "title and description are text"
+        for option, text in (("title", self.title), ("description", self.description)):
+            if not isinstance(text, str | None):
+                message = f"title and description are text, and this {option} is {text!r}"
+                raise TypeError(message)
+        if self.answer_within < 1:
+            message = "answer_within is a timedelta or seconds, 1 or more"
             raise TypeError(message)
-        if self.answer_within < 1 or self.max_sheds < 0:
-            message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
+        if self.max_sheds < 0:
+            message = "max_sheds is a number of rounds, 0 or more"
             raise TypeError(message)
         if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in self.scopes):
             message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does.
-
-        For an argument that is left out, Python would take the value after `=`. That may be a `Field`, or a value that
-        a call changes: for these, `make_default` makes the default.
-        """
-        for parameter in self._signature.client_parameters[len(args) :]:
-            if parameter.name in kwargs:
-                continue
-            if parameter.required:
-                message = f"missing required argument: {parameter.name!r}"
-                raise TypeError(message)
-            if parameter.make_default:
-                kwargs[parameter.name] = parameter.make_default()
-        return self.function(*args, **kwargs)
+        """Call the author's function directly, as a unit test does."""
+        defaults = self._signature.make_defaults(len(args), kwargs)
+        function: Callable[..., R] = self.function
+        return function(*args, **kwargs, **defaults)
 
     @property
     def needs_round(self) -> bool:
         """Whether the function has parameters after `*`, tasks or a hook."""
-        return any((self._signature.injection, self.task, self.around))
+        return bool(self._signature.injection or self.task or self.around)
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
@@ -230,7 +200,6 @@ class FunctionHandler(Handler[P, R]):
             "_meta": self._meta,
             "description": self.description,
             **self.describe_kind(),
-            "annotations": self._annotations,
         }
         return {field: value for field, value in entry.items() if value is not None}
 
@@ -239,13 +208,7 @@ class FunctionHandler(Handler[P, R]):
         raise NotImplementedError
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round of a request.
-
-        Raises:
-            InputRequired: the round ends with a question.
-            McpError: an argument of a prompt or resource does not fit.
-            DeveloperError: the function broke a rule, or returned a value of the wrong type.
-        """
+        """Run one round, as the example of this class shows."""
         arguments = self.bind(params)
         if self.around and round_:  # with a hook there is always a round: see `needs_round`
             from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
@@ -290,6 +253,26 @@ class FunctionHandler(Handler[P, R]):
                 raise DeveloperError(rule, name=self.name)
             value.end_round(round_)  # raises InputRequired
         return value
+
+
+def _to_plain_function(function: Callable[..., Any]) -> FunctionType:
+    """Return the function itself, or a function that does the same as a method or an object with `__call__`."""
+    if isinstance(function, FunctionType):
+        return function
+    from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
+
+    return callables.to_function(function)
+
+
+def _read_hints(
+    icons: object, meta: object, tags: Collection[str]
+) -> tuple[list[dict[str, Any]] | None, Mapping[str, Any] | None]:
+    """Read the icons, and the `_meta` with the tags; None for each that is left out of the entry."""
+    if icons is None and meta is None and not tags:
+        return None, None
+    from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
+
+    return hints.read_icons(icons), hints.add_tags(hints.read_meta(meta), tags)
 
 
 def to_seconds(duration: int | timedelta) -> int:

@@ -1,8 +1,9 @@
-"""Makes a plain function of another callable, because a handler reads a function's code, annotations and docstring.
+"""Reads callables that are no plain function, with the help of `inspect`.
 
     tool(shop.count)                a bound method
     tool(Greeter("Hello"))          an object whose class has `__call__`
     tool(partial(convert, 0.5))     a partial of one of these, or of a function
+    tool(retried(convert))          a function that a decorator made
 
 A class, and a function written in C, are refused.
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 import inspect
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
+
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +46,24 @@ def to_function(given: object) -> FunctionType:
     signature: Any = inspect.Signature(_parameters(call))
     vars(function)["__signature__"] = signature  # mypy knows no such attribute of a function
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
+
+
+def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
+    """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
+
+    Raises:
+        TypeError: the function has *args, **kwargs or positional-only parameters.
+    """
+    before_star, after_star = [], []
+    for each in inspect.signature(function).parameters.values():
+        if each.kind is each.POSITIONAL_OR_KEYWORD:
+            before_star.append(Parameter(each.name, MISSING if each.default is each.empty else each.default))
+        elif each.kind is each.KEYWORD_ONLY:
+            after_star.append(each.name)
+        else:
+            message = f"parameter {each.name!r}: {PARAMETER_RULE}"
+            raise TypeError(message)
+    return before_star, after_star
 
 
 def _find_def(given: object) -> FunctionType | None:

@@ -12,7 +12,7 @@ A wrong signature or option raises a TypeError while the module loads. Its text 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_functions.protocol.errors import DeveloperError
 
@@ -20,14 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.base import HandlerOptions, P, R
     from mcp_functions.handlers.prompts import Prompt
     from mcp_functions.handlers.resources import Resource, ResourceOptions
     from mcp_functions.handlers.tools import Tool, ToolOptions
 
-
-P = ParamSpec("P")
-R = TypeVar("R")
 T = TypeVar("T")
 
 

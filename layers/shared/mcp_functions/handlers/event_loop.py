@@ -4,7 +4,7 @@
     run(coroutine)                ->  _run_call: await the coroutine
     (waits)                                      await `before_end`
                                                  cancel the asyncio tasks that the call left running
-    return the value, or raise    <-             give back the value or the exception
+    return the value, or raise    <-             return the value or the exception
 
 Why one loop: an HTTP or database client of asyncio works only in the loop in which it was first used. An author can
 create it once in a module, and use it in every call. Why a thread: a local server makes several calls at once.
@@ -16,8 +16,9 @@ import asyncio
 import atexit
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from contextvars import Context, ContextVar
+from contextvars import Context, ContextVar, copy_context
 from threading import Thread
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from mcp_functions import observability
@@ -26,7 +27,7 @@ from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Task
     from collections.abc import Awaitable, Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
 
@@ -35,14 +36,12 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 NO_NESTED_CALL = "an async handler cannot be called from another one: await its function instead"
-# Seconds that cancelled tasks have to clean up: fewer than a round keeps for its response (`MARGIN_SECONDS` in
-# rounds/round.py).
-GRACE_SECONDS = 1.0
-LEAVE_SECONDS = 2.0  # seconds that a context manager has to clean up at the end of a local process
+GRACE_SECONDS = 1.0  # for cancelled tasks to clean up; a round keeps more for its response (`MARGIN_SECONDS`)
+LEAVE_SECONDS = 2.0  # for a context manager to clean up at the end of a local process
 
-# The unfinished asyncio tasks of the current call; None outside a call. asyncio copies the context variables into each
-# new task, so that all tasks of a call find the same set.
-_tasks_of_call: ContextVar[set[asyncio.Task[Any]] | None] = ContextVar("tasks_of_call", default=None)
+# The unfinished asyncio tasks of a call. A new task gets a copy of its creator's context variables, so all tasks of a
+# call find the same set. A task that finds none belongs to the process, and no call ends it.
+_tasks_of_call: ContextVar[set[Task[Any]]] = ContextVar("tasks_of_call")
 
 
 def run(coroutine: Coroutine[Any, Any, R], before_end: AsyncFunction | None = None) -> R:
@@ -59,76 +58,68 @@ def run(coroutine: Coroutine[Any, Any, R], before_end: AsyncFunction | None = No
     if is_current():
         coroutine.close()  # without it, Python warns that the coroutine was never awaited
         raise DeveloperError(NO_NESTED_CALL)
-    outcome: Future[R] = Future()
-    call = asyncio.run_coroutine_threadsafe(_run_call(coroutine, outcome, before_end), _loop())
+    call = asyncio.run_coroutine_threadsafe(_run_call(coroutine, before_end), _loop())
     try:
-        call.result()
+        value, error = call.result()
     except BaseException:  # a signal has interrupted the calling thread: Ctrl+C, for example
         call.cancel()
         raise
-    error = outcome.exception()
     if error is not None:
-        raise error  # `outcome.result()` would add its own frame to the traceback, which the log quotes
-    return outcome.result()
+        raise error
+    return value
 
 
-async def _run_call(coroutine: Coroutine[Any, Any, R], outcome: Future[R], before_end: AsyncFunction | None) -> None:
-    """Run the coroutine of a call, and end its tasks. The outcome gets the value or the exception of the coroutine.
+async def _run_call(coroutine: Awaitable[R], before_end: AsyncFunction | None) -> tuple[R, BaseException | None]:
+    """Run the coroutine of a call, and end its tasks; return its value, and the exception that it raised.
 
-    The exception is not raised here, because this function is a task of the loop: a SystemExit would stop the loop, and
+    It does not raise the exception, because this function is a task of the loop: a SystemExit would stop the loop, and
     asyncio would replace a CancelledError by a new one, without the traceback.
     """
-    tasks: set[asyncio.Task[Any]] = set()
+    tasks: set[Task[Any]] = set()
     _tasks_of_call.set(tasks)
+    value: Any = None
+    error = None
     try:
-        outcome.set_result(await coroutine)
-    except BaseException as error:  # noqa: BLE001 - `run` raises it
-        outcome.set_exception(error)
+        value = await coroutine
+    except BaseException as raised:  # noqa: BLE001 - `run` raises it
+        error = raised
     if before_end:
         await before_end()
     await _end_tasks(tasks)
+    return value, error
 
 
-async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
+async def _end_tasks(tasks: set[Task[Any]]) -> None:
     """Cancel the tasks that a call left running, and wait until they have cleaned up.
 
     After `GRACE_SECONDS`, the tasks that still run are left alone, and the log names them.
     """
-    # The call may have left async generators unfinished. asyncio starts a task that closes each of them, but only when
-    # the loop goes on; the sleep lets it.
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # an async generator that the call left unfinished is closed by a task that begins now
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE_SECONDS):
             while tasks:  # a cancelled task may create others while it cleans up
-                for task in tasks:
-                    if not _closes_generator(task):
-                        task.cancel()
+                _cancel(tasks)
                 await asyncio.wait(tasks)  # each task that ends leaves the set (`_make_task`)
     if tasks:
         names = sorted({getattr(task.get_coro(), "__qualname__", "") for task in tasks})
         log.warning("tasks go on, though they were cancelled when their call ended: %s", ", ".join(names))
 
 
-def _closes_generator(task: asyncio.Task[Any]) -> bool:
-    """Tell whether asyncio made a task to close an async generator. Python has no public name for this class."""
-    return type(task.get_coro()).__name__ == "async_generator_athrow"
+def _cancel(tasks: set[Task[Any]]) -> None:
+    """Cancel the tasks that run an `async def`. asyncio makes tasks without one, to close async generators."""
+    for task in tasks:
+        if isinstance(task.get_coro(), CoroutineType):
+            task.cancel()
 
 
 def enter(manager: AbstractAsyncContextManager[R]) -> R:
-    """Enter an async context manager in the loop, and return its value.
-
-    A local process leaves the context manager when it ends; Lambda ends a process without notice.
-
-    Raises:
-        DeveloperError: the caller runs in this loop itself, which would wait for itself for ever.
-        BaseException: the exception that the context manager raised on entering.
-    """
+    """Enter an async context manager in the loop until the process ends, and return its value; raise as `run` does."""
     if is_current():
         raise DeveloperError(NO_NESTED_CALL)
     entered: Future[R] = Future()
     process_ends = asyncio.Event()
-    # In an empty context, `_tasks_of_call` is None: the tasks of the context manager do not end with the current call.
-    holder = Context().run(asyncio.run_coroutine_threadsafe, _hold(manager, entered, process_ends), _loop())
+    of_process = Context()  # without `_tasks_of_call`: the tasks of the context manager outlive the current call
+    holder = of_process.run(asyncio.run_coroutine_threadsafe, _hold(manager, entered, process_ends), _loop())
     value = entered.result()
     atexit.register(_leave, holder, process_ends)
     return value
@@ -180,11 +171,12 @@ def _run_for_ever(loop: AbstractEventLoop) -> None:
             loop.run_forever()
 
 
-def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - asyncio's
+def _make_task(loop: AbstractEventLoop, coroutine: Any, context: Context | None = None, **options: Any) -> Task[Any]:  # noqa: ANN401 - asyncio's
     """Make a task, and add it to the tasks of its call. asyncio calls this for every new task (`set_task_factory`)."""
-    task = asyncio.Task(coroutine, loop=loop, **options)
-    context: Context | None = options.get("context")  # of `create_task(…, context=…)`; without it, the current one
-    tasks = _tasks_of_call.get() if context is None else context.get(_tasks_of_call)
+    if context is None:
+        context = copy_context()
+    task = asyncio.Task(coroutine, loop=loop, context=context, **options)
+    tasks = context.get(_tasks_of_call)
     if tasks is not None:
         tasks.add(task)
         task.add_done_callback(tasks.discard)

@@ -72,6 +72,7 @@ class Resource(CompletableHandler[P, R]):
         self.uri = self.key = uri
         self.mime_type = mime_type
         self._size = size
+        self._annotations: dict[str, Any] | None = None
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
@@ -87,10 +88,10 @@ class Resource(CompletableHandler[P, R]):
 
     def describe_kind(self) -> dict[str, Any]:
         """Write the URI, and what a client may know of the contents."""
-        # A ResourceTemplate of the specification has no `size`.
+        common = {"mimeType": self.mime_type, "annotations": self._annotations}
         if self.kind == "resource_template":
-            return {"uriTemplate": self.uri, "mimeType": self.mime_type}
-        return {"uri": self.uri, "size": self._size, "mimeType": self.mime_type}
+            return {"uriTemplate": self.uri, **common}  # a ResourceTemplate of the specification has no `size`
+        return {"uri": self.uri, "size": self._size, **common}
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`, which `lookup` has matched before."""

@@ -56,9 +56,8 @@ def run_round(
     if round_:
         round_.close()
         if round_.has_ended or round_.error:
-            # The round ended before the function did. What the function did afterwards does not count.
-            result = None
-            error = round_.error  # without the function's own exception, its values need no memory any more
+            # The round ended before the function did. What the function returned or raised afterwards does not count.
+            result, error = None, round_.error
     if error is None:
         return result
     return _result_of_error(handler, error)

@@ -90,6 +90,7 @@ class Tool(FunctionHandler[P, R]):
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
             self._meta = tool_options.add_app(self._meta, app, visibility)
+        self._annotations: dict[str, Any] | None = None
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
@@ -119,16 +120,15 @@ class Tool(FunctionHandler[P, R]):
         if self.single_use and not self.needs_state:
             message = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
             raise TypeError(message)
-        # A repeated request is recognized by its state. The first request of a call has none, so its round ends before
-        # the first step, without a question, and the client repeats it with a state.
+        # The first request of a call has no state. Its round ends before the first step, and the client gets one.
         if self.single_use and self.max_sheds == 0:
             message = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
             raise TypeError(message)
 
     def describe_kind(self) -> dict[str, Any]:
-        """Write the schemas of the arguments and of the structured content."""
+        """Write the schemas of the arguments and of the structured content, and the annotations."""
         output_schema = self._output.schema if self._output else None
-        return {"inputSchema": self._arguments.schema, "outputSchema": output_schema}
+        return {"inputSchema": self._arguments.schema, "outputSchema": output_schema, "annotations": self._annotations}
 
     def name_sets(self) -> list[str]:
         """Return the sets of the catalog that are about the questions of tools, and about apps."""
@@ -196,11 +196,7 @@ class Tool(FunctionHandler[P, R]):
 
 
 def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
-    """Read the type of the structured content; None if the results have none.
-
-    Args:
-        schema: the option `output_schema`; None if the author did not write one.
-        returns: the return annotation, which is read if there is no schema.
+    """Read the type of the structured content from `output_schema`, or else from the return annotation.
 
     Raises:
         TypeError: the schema may not be published.
