@@ -6,10 +6,12 @@ import base64
 import json
 import logging
 import signal
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.loaders import JSONFileLoader
 from hypothesis import settings
 
 from mcp_functions.http.gateway import LambdaFunction
@@ -109,6 +111,15 @@ def _judged() -> Iterator[None]:
 def _searched() -> Iterator[None]:
     """Search every log record of every test for planted secrets."""
     with planted.searching():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _descriptions_of_aws() -> Iterator[None]:
+    """Let botocore read each description of a service once, and not again for each session."""
+    read = cache(JSONFileLoader().load_file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JSONFileLoader, "load_file", lambda _self, path: read(path))
         yield
 
 
