@@ -67,7 +67,7 @@ LONGEST = (
     "clients/test_driving_the_loop.py",
     "clients/test_fresh_processes.py",
     "local/test_single_use.py",
-    "local/test_serve.py",
+    "local/test_serve_command.py",
     "local/test_scaffold.py",
     "simulation/test_simulation.py",
     "testing/test_conversation.py",
