@@ -33,6 +33,7 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001
 
 # What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
 LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
+	local/test_serve_command.py \
 	package project/test_build.py \
 	project/test_distribution.py project/test_own_project.py project/test_typing.py sam_local simulation soak)
 
@@ -62,7 +63,7 @@ own-project: .venv/.dev .venv-sam/.sam ## a project made from the wheel, outside
 check: .venv/.dev ## linter, formatter, types, import order
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
-	.venv/bin/mypy
+	.venv/bin/mypy --num-workers 2
 	.venv/bin/lint-imports --no-logo
 
 # `checkov` knows what people forget. The template is linted twice, because each linter misses what only the other form shows.

@@ -6,10 +6,12 @@ import base64
 import json
 import logging
 import signal
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.loaders import JSONFileLoader
 from hypothesis import settings
 
 from mcp_functions.http.gateway import LambdaFunction
@@ -51,6 +53,9 @@ LONGEST = (
     "soak/test_soak.py",
     "project/test_build.py",
     "conformance/test_conformance.py",
+    "http/test_bodies.py",
+    "attack/test_command.py",
+    "local/test_sign_in.py",
     "local/test_demo.py",
     "clients/test_earlier_clients.py",
     "docs/test_recipes.py",
@@ -62,7 +67,7 @@ LONGEST = (
     "clients/test_driving_the_loop.py",
     "clients/test_fresh_processes.py",
     "local/test_single_use.py",
-    "local/test_serve.py",
+    "local/test_serve_command.py",
     "local/test_scaffold.py",
     "simulation/test_simulation.py",
     "testing/test_conversation.py",
@@ -109,6 +114,15 @@ def _judged() -> Iterator[None]:
 def _searched() -> Iterator[None]:
     """Search every log record of every test for planted secrets."""
     with planted.searching():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _descriptions_of_aws() -> Iterator[None]:
+    """Let botocore read each description of a service once, and not again for each session."""
+    read = cache(JSONFileLoader().load_file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JSONFileLoader, "load_file", lambda _self, path: read(path))
         yield
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,6 +46,12 @@ def test_every_claim_names_its_tests(path: str) -> None:
 def test_every_test_that_a_claim_names_exists(path: str) -> None:
     missing = sorted(proofs(path) - every_test())
     assert not missing, f"{path}: {FILE} names tests that are not there: {missing}. Write their new names."
+
+
+def test_every_test_that_the_page_of_security_names_exists() -> None:
+    visible = set(re.findall(r"`(test_\w+)`", Page.named("security.md").text))
+    assert len(visible) > 40
+    assert sorted(visible - every_test()) == []
 
 
 @pytest.mark.parametrize("path", OWN_TESTS)

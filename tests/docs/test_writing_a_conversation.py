@@ -49,7 +49,7 @@ from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import ROOT, Page
 from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
 from tests.local.conftest import write_functions
-from tests.local.test_serve import FILES, Serving
+from tests.local.test_serve_command import FILES, Serving
 
 if TYPE_CHECKING:
     from pathlib import Path

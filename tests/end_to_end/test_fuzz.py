@@ -8,6 +8,7 @@ be a crash or a failure.
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -36,6 +37,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@cache
 def valid_requests() -> list[tuple[Any, dict[str, Any]]]:
     """Return valid requests of every kind, each with its function; some have the request state of a first round."""
     resolve = Conversation(update_work_item).call(workItemId=1, fields={"System.State": "Resolved"})

@@ -16,6 +16,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToke
 
 from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest, HttpResponse
+from tests.support.issuers import make_issuer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def issuer(clock: Clock) -> Issuer:
-    return Issuer(URL, RESOURCE, now=clock)
+    return make_issuer(URL, RESOURCE, now=clock)
 
 
 def ask(issuer: Issuer, method: str, target: str, body: bytes | None = None) -> HttpResponse:
@@ -328,7 +329,7 @@ def test_repeated_registrations_do_not_fill_the_memory(issuer: Issuer) -> None:
 
 
 def test_a_provider_may_ask_who_signs_in(clock: Clock) -> None:
-    issuer = Issuer(URL, RESOURCE, now=clock, behaviour=Behaviour({"front": (BACK,)}, asks_for_user=True))
+    issuer = make_issuer(URL, RESOURCE, now=clock, behaviour=Behaviour({"front": (BACK,)}, asks_for_user=True))
     page = authorize(issuer, "front", state='"><script>')
     assert page.status == 200
     assert b"login_hint" in page.body
@@ -339,7 +340,7 @@ def test_a_provider_may_ask_who_signs_in(clock: Clock) -> None:
 @pytest.mark.parametrize("way", ["basic", "post"])
 def test_a_client_with_a_secret_gets_an_id_token_only_with_it(way: str, clock: Clock) -> None:
     behaviour = Behaviour({"front": (BACK,)}, secrets={"front": "its-secret"})
-    issuer = Issuer(URL, RESOURCE, now=clock, behaviour=behaviour)
+    issuer = make_issuer(URL, RESOURCE, now=clock, behaviour=behaviour)
 
     def redeem(secret: str) -> HttpResponse:
         answer = authorize(issuer, "front", scope="openid", nonce="n")

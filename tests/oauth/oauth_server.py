@@ -23,6 +23,7 @@ from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
 from mcp_functions.oauth.function import serve_oauth
 from mcp_functions.seal.kms import KmsKey
+from tests.support.issuers import make_issuer
 from tests.support.strict_kms import Clock, StrictKms
 
 if TYPE_CHECKING:
@@ -335,7 +336,7 @@ def running_server(
             redirect_uris={CLIENT_AT_PROVIDER: (f"{url}/callback",)},
             secrets={CLIENT_AT_PROVIDER: secret} if secret else {},
         )
-        provider = Provider(Issuer(loopback.url, RESOURCE, now=clock, behaviour=behaviour), change_answer)
+        provider = Provider(make_issuer(loopback.url, RESOURCE, now=clock, behaviour=behaviour), change_answer)
         loopback.start(provider.answer)
         variables = {
             "MCP_STACK": "shop",

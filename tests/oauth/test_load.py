@@ -89,7 +89,7 @@ REFUSED = frozenset({400, 401, 503})
         pytest.param(send_consent_cookie, REFUSED | {200}, id="cookies of consents"),
     ],
 )
-def test_ten_thousand_forged_values_of_one_address_ask_kms_a_few_times_and_stop_nobody(
+def test_a_thousand_forged_values_of_one_address_ask_kms_a_few_times_and_stop_nobody(
     server: OAuthServer, send: Callable[[OAuthServer, Browser, str], int], statuses: set[int]
 ) -> None:
     server.keep_process()
@@ -97,7 +97,7 @@ def test_ten_thousand_forged_values_of_one_address_ask_kms_a_few_times_and_stop_
     attacker = server.new_browser(ATTACKER)
     attacker.authorize(client)
     before = len(server.kms.calls)
-    assert {send(server, attacker, client) for _ in range(10_000)} <= statuses
+    assert {send(server, attacker, client) for _ in range(1000)} <= statuses
     assert len(server.kms.calls) - before < 10
     assert server.get_tokens(client)["access_token"]
 

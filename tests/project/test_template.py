@@ -46,8 +46,9 @@ FUNCTION_LINES = 15
 LONGEST_WINDOW = 30  # days, in which a deletion can be taken back
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def project() -> Project:
+    """Read this repository once. A test that changes something changes a copy."""
     return checks.read(ROOT)
 
 
