@@ -48,7 +48,11 @@ class _Environment(MutableMapping[str, str]):
         return {name: value for name, value in merged.items() if value is not None}
 
     def __getitem__(self, name: str) -> str:
-        return self._visible()[name]
+        own = self._own()
+        value = own[name] if name in own else self.process[name]
+        if value is None:
+            raise KeyError(name)
+        return value
 
     def __setitem__(self, name: str, value: str) -> None:
         own = self._own()
