@@ -16,7 +16,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprec
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_lists_and_calls_are_those_of_the_original(adopted: tuple[str, Harness], mode: str) -> None:
+def test_an_adopted_server_returns_the_lists_and_results_of_the_original(
+    adopted: tuple[str, Harness], mode: str
+) -> None:
     name, harness = adopted
     server = load(name)
     steps: list[Step] = [*((listed, {}) for listed in LISTS), *CALLS[name]]
@@ -26,7 +28,7 @@ def test_lists_and_calls_are_those_of_the_original(adopted: tuple[str, Harness],
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_questions_are_asked_and_answered_as_by_the_original(adopted: tuple[str, Harness], mode: str) -> None:
+def test_an_adopted_server_asks_the_questions_of_the_original(adopted: tuple[str, Harness], mode: str) -> None:
     name, harness = adopted
     for step, answers in TALKS[name]:
         expected = talk(load(name), [step], mode="legacy", answers=answers)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
 
-def test_a_call_survives_that_each_request_is_served_by_another_process(restarted: tuple[str, Harness]) -> None:
+def test_a_call_completes_if_each_request_reaches_another_process(restarted: tuple[str, Harness]) -> None:
     name, harness = restarted
     for step, answers in TALKS[name][:1]:
         expected = talk(load(name), [step], mode="legacy", answers=answers)
@@ -24,7 +24,9 @@ def test_a_call_survives_that_each_request_is_served_by_another_process(restarte
             assert without_revision(answered[1:]) == without_revision(expected[1:]), (mode, step)
 
 
-def test_rounds_that_the_author_wrote_survive_it_too(restarted: tuple[str, Harness]) -> None:
+def test_rounds_that_the_author_wrote_complete_if_each_request_reaches_another_process(
+    restarted: tuple[str, Harness],
+) -> None:
     name, harness = restarted
     for step, answers in OWN_ROUNDS.get(name, []):
         expected = talk(load(name), [step], mode="2026-07-28", answers=answers)

@@ -52,7 +52,7 @@ def print_report(*, step: Step) -> str:
 
 
 @pytest.mark.usefixtures("table")
-def test_of_many_answers_at_once_one_counts() -> None:
+def test_only_one_of_many_simultaneous_answers_counts() -> None:
     function = serve(reserve)
     pending = request(function, "tools/call", {"name": "reserve", "arguments": {}})["result"]
     state = pending["_meta"]["mcp-functions/form"]["state"]
@@ -91,14 +91,14 @@ def test_the_answer_of_a_form_begins_no_task_because_a_form_cannot_follow_one() 
 
 
 @pytest.mark.parametrize("name", ["book-form-form", "book-form-answer", "book-", "-form", "book-form ", "BOOK-form"])
-def test_only_the_exact_name_is_a_companion(name: str) -> None:
+def test_only_the_exact_name_calls_the_companion_tool(name: str) -> None:
     state = host(book).call(city="Lisbon").form["state"]
     answer = request(serve(book), "tools/call", {"name": name, "arguments": {"state": state}})
     assert answer["error"]["message"] == "Unknown tool"
 
 
 @pytest.mark.parametrize("more", [{"inputResponses": seat("window")}, {"requestState": "STATE"}])
-def test_a_companion_reads_its_arguments_and_nothing_beside_them(more: dict[str, Any]) -> None:
+def test_a_companion_tool_ignores_everything_but_its_arguments(more: dict[str, Any]) -> None:
     function = serve(book)
     pending = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})["result"]
     state = pending["_meta"]["mcp-functions/form"]["state"]
@@ -121,7 +121,7 @@ def test_a_companion_reads_its_arguments_and_nothing_beside_them(more: dict[str,
         {"action": "accept", "content": {"seat": "window", "__proto__": {"seat": "aisle"}, "more": 1}},
     ],
 )
-def test_an_answer_that_does_not_fit_is_asked_again_and_never_taken(answer: dict[str, Any]) -> None:
+def test_an_answer_that_does_not_match_the_form_is_asked_for_again(answer: dict[str, Any]) -> None:
     talk = host(book).call(city="Lisbon")
     talk.submit("book-form", state=talk.form["state"], answers={"seat": answer})
     taken = (
@@ -142,7 +142,7 @@ def test_a_yes_or_no_is_a_consent_in_every_spelling(kind: Any) -> None:  # noqa:
 
 
 @pytest.mark.parametrize("key", ["__proto__", "constructor", "toString", "a b", "self"])
-def test_a_key_that_means_something_in_javascript_or_python_is_a_key_like_any_other(key: str) -> None:
+def test_a_key_with_a_meaning_in_javascript_or_python_is_an_ordinary_key(key: str) -> None:
     @tool
     def ask(*, elicit: Elicit) -> str:
         return elicit(key, "Which?", Literal["a", "b"])
@@ -152,7 +152,7 @@ def test_a_key_that_means_something_in_javascript_or_python_is_a_key_like_any_ot
     assert talk.answer(**{key: {"action": "accept", "content": {field: "a"}}}).text == "a"
 
 
-def test_a_client_that_declares_elicitation_and_never_answers_is_asked_again_and_gets_nothing() -> None:
+def test_a_client_that_declares_elicitation_but_never_answers_gets_only_questions() -> None:
     talk = host(rate, capabilities=FORMS).call()
     for _ in range(3):
         assert talk.go_on().asked == ["stars"]

@@ -65,7 +65,7 @@ def test_a_tool_names_its_app_and_its_visibility_beside_other_meta() -> None:
     assert "outputSchema" in listed["sales"]
 
 
-def test_the_domains_of_an_app_are_in_the_list_where_a_host_reviews_them() -> None:
+def test_the_resource_list_has_the_domains_of_an_app() -> None:
     (entry,) = request(serve(sales, chart), "resources/list")["result"]["resources"]
     assert (entry["uri"], entry["mimeType"], entry["_meta"]) == (URI, "text/html;profile=mcp-app", UI)
     (page,) = request(serve(sales, chart), "resources/read", {"uri": URI})["result"]["contents"]

@@ -22,7 +22,7 @@ def states(name: str, at: str) -> RequestStates:
 
 
 @pytest.mark.parametrize(("name", "channel"), [("app", APP), ("words", MODEL)])
-def test_the_vector_of_a_rung_is_the_state_that_this_writes_and_reads(name: str, channel: Channel) -> None:
+def test_the_package_seals_and_opens_the_vector_of_each_channel(name: str, channel: Channel) -> None:
     vector, record = VECTORS[f"accept-{name}"], {ARGUMENTS_KEY: {"city": "Lisbon"}}
     assert vector["label"] == channel.label.decode()
     binding = bind_state(channel, "demo/book_trip/prod", "book_trip", ADA)

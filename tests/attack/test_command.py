@@ -60,7 +60,7 @@ def found(report: Report) -> set[str]:
 # ---- Each hole is found, and nothing else
 
 
-def test_a_server_without_a_hole_has_none() -> None:
+def test_a_secure_server_gets_no_finding() -> None:
     with running(lifetime=weak_server.LIFETIME) as url:
         report = attack(url, **PEOPLE, lifetime=weak_server.LIFETIME, checks=[BY_NAME["state-expired"]])
     assert (found(report), report.passed) == (set(), ["state-expired"])
@@ -71,7 +71,7 @@ def test_a_server_without_a_hole_has_none() -> None:
 
 
 @pytest.mark.parametrize("hole", [check.name for check in CHECKS if check.run])
-def test_a_hole_is_found_by_the_check_that_bears_its_name(hole: str) -> None:
+def test_the_check_of_each_vulnerability_finds_it(hole: str) -> None:
     with running(hole, lifetime=weak_server.LIFETIME if hole == "state-expired" else 60) as url:
         report = attack(url, **PEOPLE, lifetime=weak_server.LIFETIME, checks=[BY_NAME[hole]])
     (finding,) = report.findings
@@ -80,7 +80,7 @@ def test_a_hole_is_found_by_the_check_that_bears_its_name(hole: str) -> None:
 
 
 @pytest.mark.parametrize("holes", TOGETHER)
-def test_every_finding_is_a_hole_of_the_server(holes: list[str]) -> None:
+def test_every_finding_is_a_vulnerability_of_the_server(holes: list[str]) -> None:
     lifetime = weak_server.LIFETIME if "state-expired" in holes else None
     with running(*holes) as url:
         report = attack(url, **PEOPLE, lifetime=lifetime)
@@ -88,7 +88,7 @@ def test_every_finding_is_a_hole_of_the_server(holes: list[str]) -> None:
     assert set(holes) <= found(report) <= set(holes) | company
 
 
-def test_a_large_state_is_damaged_without_a_copy_for_each_character() -> None:
+def test_damaging_a_large_state_does_not_copy_it_for_each_character() -> None:
     state = "aB3-" * 2000
     exchange = SimpleNamespace(response=Response(400, {}, b"{}"))
     scan: Any = SimpleNamespace(
@@ -107,7 +107,7 @@ def test_a_large_state_is_damaged_without_a_copy_for_each_character() -> None:
     assert peak < 100 * len(state)
 
 
-def test_every_check_has_its_hole_among_those_that_are_tried_together() -> None:
+def test_the_combined_servers_have_the_vulnerability_of_every_check() -> None:
     assert sorted(hole for holes in TOGETHER for hole in holes) == sorted(BY_NAME)
 
 
@@ -154,7 +154,7 @@ def test_the_attacker_finds_nothing_in_an_open_deployment(tmp_path: Path) -> Non
 # ---- The command
 
 
-def test_the_samples_have_no_hole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_attacker_finds_nothing_in_the_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     called = {"workItemId": 1, "fields": {"System.State": "Resolved"}}
     words = ["--tool", "update_work_item", "--arguments", json.dumps(called), "--tool", "get_weather"]
     words += ["--arguments", '{"location": "Lisbon"}', "--json", str(tmp_path / "report.json")]
@@ -191,7 +191,7 @@ def test_a_finding_shows_how_to_reproduce_it(tmp_path: Path, capsys: pytest.Capt
     assert "1 holes in 2 findings." in said
 
 
-def test_one_check_can_be_tried_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_attacker_can_run_a_single_check(capsys: pytest.CaptureFixture[str]) -> None:
     with running("cold-answers", "text-plain") as url:
         assert cli.main([url, "--only", "text-plain"]) == 0
     said = capsys.readouterr().out
@@ -215,7 +215,7 @@ def test_one_check_can_be_tried_alone(capsys: pytest.CaptureFixture[str]) -> Non
         (["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"], "--json /no/such/folder: No such file or directory"),
     ],
 )
-def test_a_mistake_on_the_command_line_is_one_line(
+def test_the_attacker_reports_an_invalid_command_line_in_one_line(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(words) == 2
@@ -224,7 +224,9 @@ def test_a_mistake_on_the_command_line_is_one_line(
     assert (written.err.count("\n"), written.out) == (1, "")
 
 
-def test_a_server_that_wants_credentials_says_so(running_site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_attacker_reports_that_a_server_requires_credentials(
+    running_site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main([running_site.url]) == 2
     assert "wants credentials: --header" in capsys.readouterr().err
 

@@ -240,7 +240,7 @@ def test_the_valid_state_of_the_attacks_is_accepted(target: Site) -> None:
     assert target.acted() == ["booked Lisbon"]
 
 
-def test_every_character_of_a_state_counts(target: Site) -> None:
+def test_a_change_of_any_character_of_a_state_is_refused(target: Site) -> None:
     good = target.send("book").state
     answers = {
         target.send("book", requestState=good[:at] + "." + good[at + 1 :]).comparable for at in range(0, len(good), 9)
@@ -252,7 +252,7 @@ def test_every_character_of_a_state_counts(target: Site) -> None:
 # ---- Noise that would make KMS dear
 
 
-def test_noise_costs_three_kms_calls_and_is_then_refused_without_kms(target: Site) -> None:
+def test_random_states_cause_three_kms_calls_and_are_then_refused_without_kms(target: Site) -> None:
     good = target.send("book", who="mallory").state
     before = len(target.kms.asked)
     bits = range(AT["wrapped"], AT["wrapped"] + 20)
@@ -269,7 +269,7 @@ def test_noise_costs_three_kms_calls_and_is_then_refused_without_kms(target: Sit
     assert target.send("book", who="alice", requestState=alices, inputResponses=SEAT).asked == ["meal"]
 
 
-def test_a_person_with_thirty_oauth_clients_has_one_budget(target: Site) -> None:
+def test_thirty_oauth_clients_of_one_user_share_a_budget_of_kms_calls(target: Site) -> None:
     good = target.send("book", who="mallory").state
     before = len(target.kms.asked)
     for number in range(30):
@@ -279,7 +279,7 @@ def test_a_person_with_thirty_oauth_clients_has_one_budget(target: Site) -> None
     assert target.send("book", who="alice", client="client-1", requestState=flipped(good, AT["wrapped"])).status == 400
 
 
-def test_the_budget_fills_again(target: Site) -> None:
+def test_the_budget_of_kms_calls_is_refilled_over_time(target: Site) -> None:
     good = target.send("book", who="mallory").state
     for at in range(AT["wrapped"], AT["wrapped"] + 4):
         last = target.send("book", who="mallory", requestState=flipped(good, at))
@@ -291,26 +291,26 @@ def test_the_budget_fills_again(target: Site) -> None:
 # ---- Answers without a question
 
 
-def test_answers_without_a_state_answer_nothing(target: Site) -> None:
+def test_answers_without_a_state_are_ignored(target: Site) -> None:
     cold = target.send("book", inputResponses=SEAT | MEAL)
     assert cold.asked == ["seat"]
     assert target.acted() == []
 
 
-def test_an_answer_to_a_later_question_answers_nothing(target: Site) -> None:
+def test_an_answer_to_a_later_question_is_ignored(target: Site) -> None:
     early = target.send("book", requestState=target.send("book").state, inputResponses=SEAT | MEAL)
     assert early.asked == ["meal"]
     assert target.acted() == []
 
 
-def test_an_answer_that_was_given_cannot_be_changed_in_a_later_round(target: Site) -> None:
+def test_a_later_round_cannot_change_an_earlier_answer(target: Site) -> None:
     second = target.send("book", requestState=target.send("book").state, inputResponses=SEAT)
     other = {"seat": {"action": "decline"}}
     last = target.send("book", requestState=second.state, inputResponses=other | MEAL)
     assert last.result["content"][0]["text"] == "Booked."
 
 
-def test_answers_from_another_conversation_without_its_state_answer_nothing(target: Site) -> None:
+def test_answers_of_another_conversation_are_ignored_without_its_state(target: Site) -> None:
     done = target.send("book", requestState=target.send("book").state, inputResponses=SEAT)
     assert done.asked == ["meal"]
     assert target.send("book", inputResponses=MEAL).asked == ["seat"]
@@ -319,7 +319,7 @@ def test_answers_from_another_conversation_without_its_state_answer_nothing(targ
 # ---- Secrecy
 
 
-def test_a_planted_marker_is_nowhere_to_be_read(
+def test_a_state_does_not_show_a_marker_in_the_answers(
     target: Site, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG, "mcp_functions")
@@ -356,7 +356,7 @@ def test_the_header_of_a_token_does_not_depend_on_its_principal(target: Site) ->
 # ---- What no seal prevents (docs/security.md)
 
 
-def test_a_state_can_be_presented_again_until_it_expires_which_no_seal_prevents(target: Site) -> None:
+def test_a_seal_does_not_prevent_that_a_state_is_sent_twice_before_it_expires(target: Site) -> None:
     first = target.send("book").state
     second = target.send("book", requestState=first, inputResponses=SEAT).state
     for _ in range(2):
@@ -366,7 +366,7 @@ def test_a_state_can_be_presented_again_until_it_expires_which_no_seal_prevents(
     assert rewound.status == 200
 
 
-def test_an_answer_does_not_prove_that_a_human_gave_it(target: Site) -> None:
+def test_a_program_without_a_user_can_answer_a_question(target: Site) -> None:
     state = target.send("cancel").state
     assert target.send("cancel", requestState=state, inputResponses=SEAT).result["content"][0]["text"] == "Cancelled."
 

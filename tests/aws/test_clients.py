@@ -72,7 +72,7 @@ def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     st.sampled_from([None, "token+/="]),
     st.integers(0, 4_000_000_000),
 )
-def test_a_request_is_signed_as_botocore_signs_it(
+def test_a_request_has_the_signature_that_botocore_computes(
     path: str, headers: dict[str, str], body: bytes, token: str | None, at: int
 ) -> None:
     key = Credentials("AKID", SECRET, token)
@@ -87,7 +87,7 @@ def test_a_request_is_signed_as_botocore_signs_it(
     assert ours == {name: theirs[name] for name in ours}
 
 
-def test_credentials_never_show_their_secret() -> None:
+def test_printing_credentials_does_not_show_their_secret() -> None:
     assert SECRET not in repr(Credentials("AKID", SECRET, SECRET))
 
 
@@ -96,7 +96,7 @@ def test_credentials_never_show_their_secret() -> None:
 
 @pytest.mark.parametrize("service", ["dynamodb", "kms", "lambda"])
 @pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
-def test_every_region_is_reached_where_boto3_reaches_it(
+def test_every_region_has_the_endpoint_that_boto3_uses(
     service: str, partition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL_LAMBDA"):
@@ -113,7 +113,7 @@ def test_every_region_is_reached_where_boto3_reaches_it(
         assert f"https://{target.host}" == f"https://{target.authority}" == client.meta.endpoint_url
 
 
-def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all() -> None:
+def test_the_endpoint_variable_of_a_service_takes_precedence_over_the_general_one() -> None:
     both = {**LAMBDA, "AWS_ENDPOINT_URL": "https://aws.internal", "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
     kms, invoke = aws.find_endpoint(both, "kms"), aws.find_endpoint(both, "lambda")
     assert kms is not None
@@ -143,7 +143,7 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
     ],
     ids=str,
 )
-def test_an_incomplete_configuration_is_left_to_boto3(said: dict[str, str]) -> None:
+def test_the_toolkit_leaves_a_configuration_that_it_cannot_read_to_boto3(said: dict[str, str]) -> None:
     assert aws.find_endpoint(LAMBDA, "kms") is not None
     assert aws.find_endpoint({**LAMBDA, **said}, "kms") is None
 
@@ -215,7 +215,7 @@ def where_botocore_sends(service: str) -> str:
 
 @pytest.mark.parametrize("service", ASKED)
 @pytest.mark.parametrize("file", ["config", "credentials"])
-def test_the_toolkit_calls_the_endpoint_that_botocore_would_call(
+def test_the_toolkit_chooses_the_endpoint_that_botocore_chooses(
     service: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".aws").mkdir()
@@ -241,7 +241,7 @@ def test_the_toolkit_calls_the_endpoint_that_botocore_would_call(
 
 
 @pytest.mark.parametrize("named", ["AWS_REGION", "AWS_DEFAULT_REGION"])
-def test_either_variable_of_lambda_names_the_region_for_both_clients(
+def test_both_clients_read_the_region_from_either_variable_of_lambda(
     named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_KMS"):
@@ -253,7 +253,7 @@ def test_either_variable_of_lambda_names_the_region_for_both_clients(
     assert kms_client().meta.endpoint_url == f"https://{target.authority}" == "https://kms.eu-south-2.amazonaws.com"
 
 
-def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
+def test_certificate_variables_do_not_matter_for_http_but_proxy_variables_do() -> None:
     harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
     for name in endpoints.TLS_VARIABLES:
         assert aws.find_endpoint({**harness, name: "/etc/ssl/certs/ours.pem"}, "kms") is not None
@@ -261,7 +261,7 @@ def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
         assert aws.find_endpoint({**harness, name: "http://proxy:3128"}, "kms") is None
 
 
-def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table(
+def test_a_process_reads_the_trusted_certificates_once_at_init_for_all_services(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[ssl.SSLContext] = []
@@ -323,7 +323,7 @@ def data_key() -> bytes:
     return json.dumps({"KeyId": ARN, "Plaintext": "a2V5", "CiphertextBlob": "d3JhcHBlZA=="}).encode()
 
 
-def test_each_setting_chooses_its_client(either: str) -> None:
+def test_mcp_aws_client_chooses_the_client(either: str) -> None:
     assert isinstance(kms_client(), KmsClient) == isinstance(lambda_client(), LambdaClient) == (either == "lean")
 
 
@@ -390,7 +390,7 @@ OTHER = ScriptedResponse(body=data_key())
         ([None] * 3, ("ConnectionClosedError", 0), 3),
     ],
 )
-def test_kms_is_asked_again_as_boto3_would(
+def test_a_failed_kms_request_is_retried_as_often_as_by_boto3(
     either: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
 ) -> None:
     assert either
@@ -399,7 +399,7 @@ def test_kms_is_asked_again_as_boto3_would(
     assert len(service.asked) == asked
 
 
-def test_silence_of_kms_is_a_read_timeout(
+def test_a_kms_that_does_not_respond_is_a_read_timeout(
     either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mcp_functions.seal.kms.LIMITS", aws.CallLimits(0.5, 0.05, 3))
@@ -450,7 +450,7 @@ def dripping() -> Iterator[Dripping]:
     running.close()
 
 
-def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> None:
+def test_a_response_that_arrives_byte_by_byte_does_not_extend_the_timeout(dripping: Dripping) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": dripping.url}, "kms")
     assert target is not None
     seconds = [0.0]
@@ -466,7 +466,7 @@ def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> N
     assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
 
 
-def test_waits_count_towards_the_time_of_a_call(service: ScriptedServer) -> None:
+def test_the_pauses_between_retries_count_towards_the_time_limit_of_a_call(service: ScriptedServer) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     seconds, waits = [0.0], list[float]()
@@ -487,14 +487,14 @@ def test_a_closed_port_is_a_connection_error(either: str, monkeypatch: pytest.Mo
     assert outcome(kms_client()) == ("EndpointConnectionError", 0)
 
 
-def test_the_errors_that_are_retried_are_those_of_botocores_table() -> None:
+def test_the_client_retries_the_errors_that_botocore_retries() -> None:
     throttled, transient = vars(standard.ThrottledRetryableChecker), vars(standard.TransientRetryableChecker)
     assert set(throttled["_THROTTLED_ERROR_CODES"]) == errors.THROTTLED_CODES
     assert set(transient["_TRANSIENT_ERROR_CODES"]) == errors.TRANSIENT_CODES
     assert set(transient["_TRANSIENT_STATUS_CODES"]) == errors.TRANSIENT_STATUSES
 
 
-def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServer) -> None:
+def test_the_pauses_between_retries_grow_and_are_longer_for_throttling(service: ScriptedServer) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     waits: list[float] = []
@@ -505,7 +505,7 @@ def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServ
     assert waits == [0.5, 1.0, 0.025, 0.05]
 
 
-def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: ScriptedServer) -> None:
+def test_a_function_is_invoked_with_the_unchanged_event(either: str, service: ScriptedServer) -> None:
     assert either
     body = b'{"statusCode":200}' + b" " * (6 * 1024 * 1024)
     service.script += [
@@ -533,7 +533,9 @@ def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: Scr
     ],
     ids=str,
 )
-def test_a_function_is_never_invoked_twice(either: str, service: ScriptedServer, told: ScriptedResponse | None) -> None:
+def test_the_client_never_retries_the_invocation_of_a_function(
+    either: str, service: ScriptedServer, told: ScriptedResponse | None
+) -> None:
     assert either
     service.script += [told, ScriptedResponse()]
     found = outcome(lambda_client(), "invoke", FunctionName="shop_add", Payload=b"{}")
@@ -541,7 +543,7 @@ def test_a_function_is_never_invoked_twice(either: str, service: ScriptedServer,
     assert len(service.asked) == 1
 
 
-def test_a_connection_that_was_closed_meanwhile_is_not_used_again(either: str, service: ScriptedServer) -> None:
+def test_the_client_does_not_reuse_a_connection_that_the_server_closed(either: str, service: ScriptedServer) -> None:
     assert either
     service.script += [ScriptedResponse(hang_up=True)] * 3
     client = lambda_client()
@@ -552,7 +554,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used_again(either: str, s
     assert (len(service.asked), len(service.connections)) == (3, 3)
 
 
-def test_an_invocation_passes_lambdas_trace_on(
+def test_an_invocation_passes_on_the_trace_of_lambda(
     either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert either
@@ -660,7 +662,7 @@ def test_both_clients_read_responses_of_the_table_alike_after_the_same_retries(
     assert len(service.asked) == asked
 
 
-def test_silence_of_the_table_has_no_answer(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_does_not_respond_is_a_read_timeout(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert either
     monkeypatch.setattr("mcp_functions.store.dynamodb.LIMITS", aws.CallLimits(0.5, 0.05, 3))
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -709,7 +711,7 @@ print(os.read(read, 9).decode())
 """
 
 
-def test_a_forked_child_has_lambda_clients_of_its_own(service: ScriptedServer) -> None:
+def test_a_forked_child_makes_its_own_lambda_clients(service: ScriptedServer) -> None:
     environment = {**LAMBDA, "AWS_ENDPOINT_URL_LAMBDA": f"http://{service.host}"}
     assert run_python(FORKS.format(environment=environment)).strip() == "2"
     assert len(service.asked) == len(service.connections) == 4
@@ -753,14 +755,14 @@ def test_a_connection_to_a_host_in_ascii_does_not_import_the_idna_codec(tmp_path
         assert run_python(code).split() == ["True", "False"]
 
 
-def test_boto3_is_imported_at_init_where_it_will_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boto3_is_imported_at_init_if_it_is_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     script = "import sys; from mcp_functions import aws; aws.prepare('kms'); print('botocore.session' in sys.modules)"
     assert run_python(script).strip() == "True"
 
 
 @pytest.mark.parametrize("make", [lambda_client, summons_client, kms_client, make_call, s3.s3_client])
-def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
+def test_the_clients_of_boto3_log_nothing_at_debug_and_keep_no_default_session(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")

@@ -126,7 +126,7 @@ def user(tools: DevTools, harness: Harness) -> User:
     return User(Tab(tools), harness.url)
 
 
-def test_a_conversation_is_held_round_by_round(user: User) -> None:
+def test_the_page_runs_a_conversation_round_by_round(user: User) -> None:
     user.begin("work", city="Lisbon")
     user.until(ASKED)
     assert "Where would you like to sit?" in user.tab.text
@@ -149,7 +149,7 @@ def test_a_conversation_is_held_round_by_round(user: User) -> None:
     assert user.tab.complaints == []
 
 
-def test_steps_logs_and_progress_are_shown(user: User) -> None:
+def test_the_page_shows_steps_logs_and_progress(user: User) -> None:
     user.begin("work", city="Rome")
     user.until(ASKED)
     notes = user.run("return document.querySelector('.notes').innerText")
@@ -159,7 +159,7 @@ def test_steps_logs_and_progress_are_shown(user: User) -> None:
     assert "reserve" in user.run("return document.querySelector('.steps').innerText")
 
 
-def test_every_type_of_an_input_schema_and_of_a_form_arrives(user: User) -> None:
+def test_the_function_receives_a_value_of_every_type_from_the_page(user: User) -> None:
     user.begin("fill", word="hi", count="7", loud="Yes", size="S", more='{"a": [1, null]}')
     user.until(ASKED)
     user.fill(
@@ -185,7 +185,7 @@ def test_every_type_of_an_input_schema_and_of_a_form_arrives(user: User) -> None
     }  # fmt: skip
 
 
-def test_a_form_checks_before_it_sends_and_json_is_sent_as_it_is(user: User) -> None:
+def test_a_form_is_validated_before_sending_but_raw_json_is_not(user: User) -> None:
     user.begin("fill", word="hi")
     user.until(ASKED)
     user.press("Answer")
@@ -198,12 +198,12 @@ def test_a_form_checks_before_it_sends_and_json_is_sent_as_it_is(user: User) -> 
     assert "asks all" in user.tab.text
 
 
-def test_what_no_field_can_hold_is_written_as_json(user: User) -> None:
+def test_a_value_without_an_input_field_is_entered_as_json(user: User) -> None:
     user.begin("odd", anything="[1]", either='"x"')
     assert user.outcome == "Result\n\nanything=[1], either=x"
 
 
-def test_a_form_that_is_not_json_says_so(user: User) -> None:
+def test_the_page_reports_invalid_json_in_a_form(user: User) -> None:
     user.press("echo")
     user.press("Write JSON")
     user.fill(JSON="{")
@@ -212,7 +212,7 @@ def test_a_form_that_is_not_json_says_so(user: User) -> None:
 
 
 @pytest.mark.parametrize(("button", "said"), [("Decline", "declined"), ("Cancel", "dismissed")])
-def test_a_question_is_declined_or_cancelled(user: User, button: str, said: str) -> None:
+def test_the_user_can_decline_or_cancel_a_question(user: User, button: str, said: str) -> None:
     user.begin("work", city="Rome")
     user.until(ASKED)
     user.press(button)
@@ -221,7 +221,7 @@ def test_a_question_is_declined_or_cancelled(user: User, button: str, said: str)
     assert said in user.outcome
 
 
-def test_of_two_questions_one_is_declined(user: User) -> None:
+def test_the_user_can_decline_one_of_two_questions(user: User) -> None:
     user.begin("plan")
     user.until(ASKED)
     user.fill(where="Rome", With_this_question="Decline")
@@ -234,7 +234,7 @@ def test_of_two_questions_one_is_declined(user: User) -> None:
     )
 
 
-def test_a_question_with_a_page_shows_its_address_and_opens_nothing(user: User) -> None:
+def test_a_url_question_shows_its_address_but_does_not_open_it(user: User) -> None:
     user.begin("visit")
     user.until(ASKED)
     link = "document.querySelector('.question a')"
@@ -249,7 +249,7 @@ def test_a_question_with_a_page_shows_its_address_and_opens_nothing(user: User) 
     assert user.outcome == "Result\n\nConnected."
 
 
-def test_the_user_is_the_model_and_names_the_folders(user: User) -> None:
+def test_the_user_answers_sampling_and_roots_requests(user: User) -> None:
     user.begin("think")
     user.until(ASKED)
     assert "What do you think?" in user.tab.text
@@ -262,7 +262,7 @@ def test_the_user_is_the_model_and_names_the_folders(user: User) -> None:
     assert user.outcome == "Result\n\nCheese in ['file:///home/me/project']"
 
 
-def test_a_task_asks_and_ends(user: User) -> None:
+def test_a_task_asks_a_question_and_completes(user: User) -> None:
     user.begin("audit", year="2025")
     user.until(ASKED)
     assert "Task input_required" in user.tab.text
@@ -271,21 +271,21 @@ def test_a_task_asks_and_ends(user: User) -> None:
     assert user.outcome == "Result\n\nWritten off."
 
 
-def test_a_task_is_cancelled(user: User) -> None:
+def test_the_user_can_cancel_a_task(user: User) -> None:
     user.begin("audit", year="2025")
     user.until(ASKED)
     user.press("Cancel the task")
     user.until("document.querySelector('.task').innerText.includes('Task cancelled')")
 
 
-def test_without_tasks_the_same_tool_is_a_conversation_or_refused(user: User) -> None:
+def test_a_tool_with_tasks_runs_in_rounds_or_is_refused_if_tasks_are_off(user: User) -> None:
     user.run("document.getElementById('tasks').click()")
     user.begin("audit", year="2025")
     user.until("document.querySelector('.round')")
     assert "Task " not in user.tab.text
 
 
-def test_prompts_resources_and_templates_are_read(user: User) -> None:
+def test_the_page_gets_prompts_resources_and_templates(user: User) -> None:
     user.begin("briefing", "Get", topic="tides")
     assert "user\n\nWrite about tides." in user.outcome
     user.begin("rules", "Read")
@@ -294,7 +294,7 @@ def test_prompts_resources_and_templates_are_read(user: User) -> None:
     assert "This is ticket a/7." in user.outcome
 
 
-def test_the_state_opens_on_request(user: User) -> None:
+def test_the_page_opens_a_request_state_on_request(user: User) -> None:
     user.begin("work", city="Rome")
     user.until(ASKED)
     user.fill(seat="window seat")
@@ -311,7 +311,7 @@ def test_the_state_opens_on_request(user: User) -> None:
     assert "as in the request" in inside
 
 
-def test_the_seal_refuses_one_changed_character_and_takes_a_repeated_round(user: User) -> None:
+def test_the_page_shows_that_a_changed_state_is_refused_and_a_repeated_round_accepted(user: User) -> None:
     user.begin("work", city="Rome")
     user.until(ASKED)
     user.press("Change one character of the state")
@@ -328,7 +328,7 @@ def test_the_seal_refuses_one_changed_character_and_takes_a_repeated_round(user:
     user.until(f"{ASKED}?.innerText.includes('Take 1A?')")
 
 
-def test_what_is_typed_survives_a_trial(user: User) -> None:
+def test_the_page_keeps_input_when_a_round_is_sent_again(user: User) -> None:
     user.begin("work", city="Rome")
     user.until(ASKED)
     user.fill(seat="half ty")
@@ -344,7 +344,7 @@ def ran(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def test_a_copied_call_is_quoted_in_a_shell_and_in_python(user: User, project: Path, tmp_path: Path) -> None:
+def test_a_copied_call_is_quoted_for_the_shell_and_for_python(user: User, project: Path, tmp_path: Path) -> None:
     text = "".join(HOSTILE_TEXTS)
     user.press("echo")
     user.press("Write JSON")
@@ -369,7 +369,7 @@ def test_a_copied_call_is_quoted_in_a_shell_and_in_python(user: User, project: P
 
 
 @pytest.mark.parametrize("name", ["self", "__debug__", "__proto__", "class", "name", "a b", "it's", "\u202e"])
-def test_a_copied_test_is_python_whatever_the_names_are(user: User, name: str) -> None:
+def test_a_copied_test_is_valid_python_for_any_names(user: User, name: str) -> None:
     answers = json.dumps(json.dumps({name: {"action": "accept", "content": {"a": 1, "b": 2}}}))
     arguments = json.dumps(json.dumps({name: 1}))
     copied = user.run(
@@ -388,7 +388,7 @@ def test_a_copied_test_is_python_whatever_the_names_are(user: User, name: str) -
     )
 
 
-def test_a_hostile_tool_is_shown_as_text(user: User) -> None:
+def test_the_page_shows_markup_of_a_tool_as_text(user: User) -> None:
     user.tab.do("Page.addScriptToEvaluateOnNewDocument", source="window.alert = () => { document.title = 'ALERT'; };")
     user.tab.do("Page.reload")
     user.until("document.querySelector('nav button')")
@@ -439,7 +439,7 @@ return results;
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_another_origin_reads_nothing_and_controls_nothing(
+def test_a_page_of_another_origin_can_neither_read_nor_control_anything(
     harness: Harness, tools: DevTools, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[object] = []
@@ -462,7 +462,7 @@ def test_another_origin_reads_nothing_and_controls_nothing(
     assert opened == []
 
 
-def test_no_other_page_frames_it(harness: Harness, tools: DevTools) -> None:
+def test_another_page_cannot_frame_the_page(harness: Harness, tools: DevTools) -> None:
     with Loopback(max_body=1 << 20) as other:
         other.start(hostile_page)
         tab = Tab(tools)
@@ -498,7 +498,7 @@ def test_the_page_signs_in_at_the_local_issuer(project: Path, tools: DevTools, m
         assert '"Authorization: Bearer $TOKEN"' in curl
 
 
-def test_a_project_with_tools_alone_is_listed(tmp_path: Path, tools: DevTools) -> None:
+def test_the_page_lists_a_project_with_tools_only(tmp_path: Path, tools: DevTools) -> None:
     only = {name: text for name, text in FUNCTIONS.items() if name in {"mcp/app.py", "work/app.py"}}
     directory = write_functions(tmp_path / "functions", only)
     assert main(["catalog", "--functions", str(directory)]) == 0
@@ -509,7 +509,7 @@ def test_a_project_with_tools_alone_is_listed(tmp_path: Path, tools: DevTools) -
         assert user.run("return [...document.querySelectorAll('nav h2')].map((one) => one.textContent)") == ["Tools"]
 
 
-def test_a_project_without_an_endpoint_is_told_what_to_do(tmp_path: Path, tools: DevTools) -> None:
+def test_the_page_explains_how_to_add_a_missing_endpoint(tmp_path: Path, tools: DevTools) -> None:
     directory = write_functions(tmp_path / "functions", {"work/app.py": FUNCTIONS["work/app.py"]})
     with Harness(directory, state_dir=tmp_path / "state") as running:
         tab = Tab(tools)
@@ -552,7 +552,7 @@ def test_the_keyboard_alone_is_enough(user: User) -> None:
     assert "Booked 2B in Rome." in user.outcome
 
 
-def test_a_screen_reader_reads_names_and_news(user: User) -> None:
+def test_a_screen_reader_reads_labels_and_status_messages(user: User) -> None:
     user.begin("fill", word="hi")
     user.until(ASKED)
     read = user.tab.accessible()
@@ -571,7 +571,9 @@ def test_a_screen_reader_reads_names_and_news(user: User) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280])
-def test_the_page_fits_and_follows_the_scheme(user: User, tmp_path: Path, width: int, scheme: str) -> None:
+def test_the_page_fits_a_phone_and_follows_the_colour_scheme(
+    user: User, tmp_path: Path, width: int, scheme: str
+) -> None:
     user.tab.do("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
     user.tab.do("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     user.begin("work", city="Rome")

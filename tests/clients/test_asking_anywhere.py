@@ -59,7 +59,7 @@ def expected(*, elicitation: bool, apps: bool) -> list[str]:
 
 @pytest.mark.parametrize(("elicitation", "apps"), COMBINATIONS)
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
-def test_the_python_client_gets_every_result_past_its_own_checks(
+def test_the_python_client_accepts_every_result_of_a_tool_with_a_form(
     url: str, mode: str, *, elicitation: bool, apps: bool
 ) -> None:
     async def rates(connected: Client) -> tuple[list[str], CallToolResult]:
@@ -107,7 +107,7 @@ def heard(url: str) -> dict[tuple[bool, bool], dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("elicitation", "apps"), COMBINATIONS)
-def test_the_typescript_client_gets_every_result_past_its_own_checks(
+def test_the_typescript_client_accepts_every_result_of_a_tool_with_a_form(
     heard: dict[tuple[bool, bool], dict[str, Any]], *, elicitation: bool, apps: bool
 ) -> None:
     tools, results = heard[elicitation, apps]["tools"], heard[elicitation, apps]["results"]

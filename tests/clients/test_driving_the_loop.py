@@ -26,7 +26,7 @@ RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 DUPLICATE = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
 
 
-def test_a_client_that_drives_the_loop_sees_one_invocation_for_each_leg(harness: Harness) -> None:
+def test_each_round_of_a_client_that_drives_the_loop_is_one_invocation(harness: Harness) -> None:
     async def legs(client: Client) -> list[int]:
         counts, state = [], None
         responses: InputResponses = {}
@@ -60,7 +60,7 @@ def test_a_conversation_passes_from_one_client_process_to_the_next(harness: Harn
     assert answer["content"] == [{"type": "text", "text": DUPLICATE}]
 
 
-def test_a_conversation_outlives_the_server_that_began_it(tmp_path: Path) -> None:
+def test_a_conversation_continues_on_a_restarted_server(tmp_path: Path) -> None:
     conversation = _begun(tmp_path)
     with Harness(FUNCTIONS, state_dir=tmp_path / "state") as monday:
         _leg(f"{monday.url}/update_work_item", conversation)
@@ -69,7 +69,7 @@ def test_a_conversation_outlives_the_server_that_began_it(tmp_path: Path) -> Non
     assert answer["content"] == [{"type": "text", "text": "Bug #4522 resolved as Fixed. State set to Resolved."}]
 
 
-def test_a_client_that_changes_the_state_gets_the_frozen_message(harness: Harness) -> None:
+def test_a_client_that_changes_the_state_gets_the_error_of_the_specification(harness: Harness) -> None:
     async def legs(client: Client) -> CallToolResult | InputRequiredResult:
         first = await client.session.call_tool("update_work_item", RESOLVE, allow_input_required=True)
         assert isinstance(first, InputRequiredResult)

@@ -48,20 +48,24 @@ def hear(harness: Harness) -> Hear:
 
 
 @pytest.mark.parametrize("client", SPEAKERS)
-def test_it_negotiates_its_revision_and_lists_every_sample_function(hear: Hear, client: str, harness: Harness) -> None:
+def test_an_earlier_client_negotiates_its_revision_and_lists_every_sample(
+    hear: Hear, client: str, harness: Harness
+) -> None:
     hear(client).is_of(SPEAKERS[client], harness)
 
 
 @pytest.mark.parametrize(("name", "place"), ASKED_AT)
 @pytest.mark.parametrize("client", ASKED)
-def test_its_user_is_asked_and_answers_as_the_function_says(hear: Hear, client: str, name: str, place: str) -> None:
+def test_an_earlier_client_completes_the_conversation_of_each_sample(
+    hear: Hear, client: str, name: str, place: str
+) -> None:
     talk, held = TALKS[name], hear(client).held[name, place]
     assert (held["asked"], end(held)) == (talk.asked, talk.end)
 
 
 @pytest.mark.parametrize(("name", "place"), TOLD_AT)
 @pytest.mark.parametrize("client", ASKED)
-def test_a_function_that_keeps_nothing_tells_its_question_as_text_at_its_own_endpoint(
+def test_a_function_without_a_table_returns_its_question_as_text_at_its_own_endpoint(
     hear: Hear, client: str, name: str, place: str
 ) -> None:
     held = hear(client).held[name, place]
@@ -99,7 +103,7 @@ def test_the_pages_table_of_clients_lists_the_tested_clients() -> None:
     assert [tuple(row.split(" | ")) for row in rows] == tested
 
 
-def test_the_scenarios_that_the_page_counts_are_those_that_the_suite_must_pass() -> None:
+def test_the_compatibility_page_counts_the_scenarios_that_the_suite_must_pass() -> None:
     said = re.findall(r"(\d+) of (\d+)(?: scenarios)? of\s(20\d\d-\d\d-\d\d)", PAGE)
     earlier = {revision: (known[0] - len(suite.UNADVERTISED), known[0]) for revision, known in suite.EARLIER.items()}
     assert {revision: (int(passed), int(there)) for passed, there, revision in said} == {

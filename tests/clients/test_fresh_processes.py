@@ -39,7 +39,7 @@ def fresh(ran: list[Invocation], tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.mark.parametrize(("client", "names"), CONVERSATIONS.items(), ids=CONVERSATIONS)
-def test_a_client_completes_what_it_begins_and_no_process_serves_it_twice(
+def test_a_client_completes_its_conversation_although_no_process_serves_it_twice(
     fresh: Harness, ran: list[Invocation], client: str, names: list[str]
 ) -> None:
     heard = SPEAKERS[client].hold(fresh.url, names, lists=EVERYTHING)

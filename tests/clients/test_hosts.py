@@ -96,7 +96,7 @@ in_both_ways = pytest.mark.parametrize("how", [REGISTRATION, DOCUMENT])
 
 @of_both_kinds
 @in_both_ways
-def test_a_client_signs_in_and_is_served(harness: Harness, seats: Seats, kind: str, how: str) -> None:
+def test_a_client_signs_in_and_calls_a_tool(harness: Harness, seats: Seats, kind: str, how: str) -> None:
     ann = seats.take(kind, harness.url, "ann", how)
     assert ann.go_on(ann.begin()) == BOOKED
     seen = ann.seen()
@@ -151,7 +151,7 @@ def test_a_person_continues_a_conversation_from_another_host(
 
 @of_both_kinds
 @in_both_ways
-def test_a_sign_in_goes_on_while_every_process_ends_with_its_response(
+def test_a_sign_in_completes_if_every_process_ends_after_its_response(
     functions: Path,
     tmp_path: Path,
     seats: Seats,

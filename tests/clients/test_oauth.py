@@ -95,7 +95,7 @@ async def book(client: Client) -> Any:  # noqa: ANN401 - a result
 # --- the way in ---------------------------------------------------------------------------------------------------
 
 
-def test_a_client_finds_its_way_from_a_bare_401_to_the_call(harness: Harness) -> None:
+def test_a_client_signs_in_after_a_401_without_metadata_and_completes_its_call(harness: Harness) -> None:
     ann = SigningIn(harness.url)
     assert text(ann.use(cancel)) == "Rome cancelled"
     assert ann.seen == [
@@ -113,7 +113,7 @@ def test_a_client_finds_its_way_from_a_bare_401_to_the_call(harness: Harness) ->
     assert held.refresh_token
 
 
-def test_a_client_with_a_token_walks_straight_in(harness: Harness) -> None:
+def test_a_client_with_a_token_needs_no_sign_in(harness: Harness) -> None:
     ann = SigningIn(harness.url)
     ann.use(cancel)
     before = len(ann.seen)
@@ -121,7 +121,7 @@ def test_a_client_with_a_token_walks_straight_in(harness: Harness) -> None:
     assert ann.seen[before:] == [("POST /mcp tools/call", 200), ("POST /mcp tools/list", 200)]
 
 
-def test_a_client_that_connects_to_one_function_finds_the_way_by_the_root(harness: Harness) -> None:
+def test_a_client_of_one_function_finds_the_metadata_at_the_root(harness: Harness) -> None:
     ann = SigningIn(f"{harness.url}/cancel")
     assert text(ann.use(cancel)) == "Rome cancelled"
     assert [seen for seen in ann.seen if "protected-resource" in seen[0]] == [
@@ -227,7 +227,7 @@ def test_a_challenge_that_api_gateway_renamed_is_an_error_to_the_client(harness:
     assert ann.seen == [("POST /mcp tools/call", 403)]
 
 
-def test_a_challenge_that_has_its_name_again_makes_the_client_ask_for_more(harness: Harness, issuer: Issuer) -> None:
+def test_a_restored_challenge_header_makes_the_client_request_more_scopes(harness: Harness, issuer: Issuer) -> None:
     ann = signed_in_with(issuer.token(subject="ann"), SigningIn(harness.url, restored=True))
     assert text(ann.use(cancel)) == "Rome cancelled"
     assert ann.seen == [
@@ -319,7 +319,9 @@ def test_the_gateway_refuses_foreign_and_expired_tokens(
 
 @pytest.mark.parametrize("at", ["", "/cancel"])
 @pytest.mark.parametrize("header", [None, "", " "])
-def test_without_a_token_the_answer_is_a_bare_challenge(at: str, header: str | None, harness: Harness) -> None:
+def test_a_request_without_a_token_gets_a_challenge_without_metadata(
+    at: str, header: str | None, harness: Harness
+) -> None:
     status, headers, body = post(harness.url + at, header)
     assert (status, headers["www-authenticate"], body) == (401, "Bearer", {"message": "Unauthorized"})
 
@@ -342,7 +344,7 @@ def test_a_token_without_the_scope_gets_the_name_of_the_scope(at: str, harness: 
     )
 
 
-def test_the_samples_are_protected_as_they_are(tmp_path: Path) -> None:
+def test_access_tokens_protect_the_unchanged_samples(tmp_path: Path) -> None:
     samples = Path(__file__).parents[2] / "functions"
     with Harness(samples, state_dir=tmp_path, auth="jwt") as running:
         ann = SigningIn(running.url)

@@ -65,7 +65,7 @@ def test_every_sample_function_has_a_conversation_in_this_file(harness: Harness)
     assert set(harness.functions) == {"mcp", *SAMPLES}
 
 
-def test_a_client_without_tasks_learns_that_audit_year_requires_them(at: At) -> None:
+def test_a_client_without_tasks_gets_an_error_that_audit_year_requires_them(at: At) -> None:
     with pytest.raises(MCPError) as told:
         Person().call_tool(at("audit_year"), "audit_year", {"year": 2025})
     assert told.value.error.code == -32021
@@ -94,7 +94,7 @@ def test_an_update_that_resolves_nothing_asks_nothing(at: At) -> None:
 
 
 @stopping
-def test_a_person_who_declines_the_resolution_ends_the_tool_with_an_error_for_the_model(
+def test_a_user_who_declines_the_resolution_gets_a_tool_error_for_the_model(
     at: At, answer: ElicitResult, did: str
 ) -> None:
     result = Person(answer).call_tool(at("update_work_item"), "update_work_item", RESOLVE)
@@ -102,7 +102,9 @@ def test_a_person_who_declines_the_resolution_ends_the_tool_with_an_error_for_th
 
 
 @stopping
-def test_a_person_may_stop_at_the_second_question_as_well(at: At, answer: ElicitResult, did: str) -> None:
+def test_a_user_who_declines_the_second_question_gets_a_tool_error_for_the_model(
+    at: At, answer: ElicitResult, did: str
+) -> None:
     person = Person(accept(resolution="Duplicate"), answer)
     result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
     assert (text(result), result.is_error) == (f"The user {did}: {WHICH}", True)
@@ -115,7 +117,7 @@ def test_a_question_with_an_answer_outside_the_choices_is_asked_again(at: At) ->
     assert [message.startswith(HOW) for message, _form in person.asked] == [True, True]
 
 
-def test_a_person_with_a_name_gets_the_weather(at: At) -> None:
+def test_a_user_who_gives_a_name_gets_the_weather(at: At) -> None:
     person = Person(accept(name="octocat"))
     result = person.call_tool(at("get_weather"), "get_weather", {"location": "New York"})
     assert text(result) == "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy"
@@ -123,7 +125,7 @@ def test_a_person_with_a_name_gets_the_weather(at: At) -> None:
 
 
 @stopping
-def test_a_person_without_a_name_gets_no_weather(at: At, answer: ElicitResult, did: str) -> None:
+def test_a_user_who_gives_no_name_gets_no_weather(at: At, answer: ElicitResult, did: str) -> None:
     result = Person(answer).call_tool(at("get_weather"), "get_weather", {"location": "New York"})
     assert (text(result), result.is_error) == (f"The user {did}: Please provide your GitHub username", True)
 
@@ -134,7 +136,7 @@ def test_two_numbers_are_added_without_a_question(at: At) -> None:
     assert (text(result), result.structured_content, person.asked) == ("42", 42, [])
 
 
-def test_a_prompt_asks_for_its_audience_and_is_written_for_it(at: At) -> None:
+def test_a_prompt_names_the_audience_that_the_user_chose(at: At) -> None:
     person = Person(accept(audience="executives", minutes=2))
     result = person.get_prompt(at("briefing"), "briefing", {"topic": "floor 3"})
     assert text(result) == "Write a briefing on floor 3 for executives, to be read in 2 minutes."
@@ -149,7 +151,7 @@ def test_a_prompt_without_an_audience_is_refused(at: At, answer: ElicitResult, d
     assert (refused.value.code, refused.value.message) == (-32602, expected)
 
 
-def test_a_ticket_is_read_by_a_person_with_a_reason(at: At) -> None:
+def test_a_user_who_gives_a_reason_reads_the_ticket(at: At) -> None:
     person = Person(accept(reason="I have the extinguisher"))
     result = person.read_resource(at("ticket"), "tickets://IT/42")
     expected = "IT-42: the printer on floor 3 is on fire. (Read because: I have the extinguisher)"
@@ -158,36 +160,36 @@ def test_a_ticket_is_read_by_a_person_with_a_reason(at: At) -> None:
 
 
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
-def test_a_ticket_is_redacted_for_a_person_without_a_reason(at: At, answer: ElicitResult) -> None:
+def test_a_user_who_gives_no_reason_reads_a_redacted_ticket(at: At, answer: ElicitResult) -> None:
     assert text(Person(answer).read_resource(at("ticket"), "tickets://IT/42")) == "IT-42: [redacted]"
 
 
-def test_a_trip_is_booked_by_a_person_who_agrees_to_its_price(at: At) -> None:
+def test_a_user_who_accepts_the_price_books_the_trip(at: At) -> None:
     person = Person(accept(consent=True))
     result = person.call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
     assert re.fullmatch("Booked MF 106 to Lisbon: receipt [0-9a-f]{8} for 420 EUR.", text(result))
     assert [message for message, _form in person.asked] == [PRICE]
 
 
-def test_a_person_who_finds_the_trip_too_dear_books_nothing(at: At) -> None:
+def test_a_user_who_answers_no_to_the_price_books_no_trip(at: At) -> None:
     result = Person(accept(consent=False)).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
     assert (text(result), result.is_error) == ("Nothing was booked.", False)
 
 
 @stopping
-def test_no_trip_is_booked_for_a_person_who_declines(at: At, answer: ElicitResult, did: str) -> None:
+def test_a_user_who_declines_books_no_trip(at: At, answer: ElicitResult, did: str) -> None:
     result = Person(answer).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
     assert (text(result), result.is_error) == (f"The user {did}: {PRICE}", True)
 
 
-def test_an_invoice_is_paid_for_a_person_who_approves(at: At) -> None:
+def test_a_user_who_approves_pays_the_invoice(at: At) -> None:
     person = Person(accept(approval=True))
     result = person.call_tool(at("pay_invoice"), "pay_invoice", {"number": "2026-001"})
     assert re.fullmatch("Paid: transfer [0-9a-f]{8} of 1290 EUR for 2026-001.", text(result))
     assert [message for message, _form in person.asked] == ["Pay invoice 2026-001, 1290 EUR?"]
 
 
-def test_where_and_when_are_asked_in_one_round(at: At, harness: Harness) -> None:
+def test_plan_trip_asks_its_two_questions_in_one_round(at: At, harness: Harness) -> None:
     async def planned(client: Client) -> tuple[CallToolResult, int]:
         await client.list_tools()  # now only the rounds are left to count
         before = len(harness.invocations)
@@ -201,7 +203,7 @@ def test_where_and_when_are_asked_in_one_round(at: At, harness: Harness) -> None
 
 
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
-def test_no_trip_is_planned_for_a_person_who_declines(at: At, answer: ElicitResult) -> None:
+def test_a_user_who_declines_plans_no_trip(at: At, answer: ElicitResult) -> None:
     result = Person(accept(city="Lisbon"), answer).call_tool(at("plan_trip"), "plan_trip", {"days": 5})
     assert text(result) == "No trip was planned."
 
@@ -212,25 +214,25 @@ def test_a_year_is_summarized_without_a_question(at: At) -> None:
     assert (text(result), person.asked) == (SUMMARY, [])
 
 
-def test_the_rules_of_the_house_are_read_in_a_persons_language(at: At) -> None:
+def test_a_user_reads_the_house_rules_in_the_chosen_language(at: At) -> None:
     person = Person(accept(reader="Deutsch"))
     assert text(person.read_resource(at("house_rules"), "house://rules")).startswith("Schuhe aus.")
     assert [message for message, _form in person.asked] == ["In which language would you like to read them?"]
 
 
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
-def test_a_person_without_a_language_reads_the_rules_in_english(at: At, answer: ElicitResult) -> None:
+def test_a_user_who_chooses_no_language_reads_the_house_rules_in_english(at: At, answer: ElicitResult) -> None:
     assert text(Person(answer).read_resource(at("house_rules"), "house://rules")).startswith("Shoes off.")
 
 
 @pytest.mark.parametrize("function", ["update_work_item", "get_weather"])
-def test_a_client_that_cannot_ask_its_user_is_told_so_in_words(at: At, function: str) -> None:
+def test_a_client_without_elicitation_gets_the_question_as_text(at: At, function: str) -> None:
     arguments = RESOLVE if function == "update_work_item" else {"location": "New York"}
     result = talk(Client(at(function)), lambda client: client.call_tool(function, arguments))
     assert result.is_error
     assert "this client declares no way to ask its user" in text(result)
 
 
-def test_a_client_that_cannot_ask_its_user_can_still_add(at: At) -> None:
+def test_a_client_without_elicitation_can_call_add(at: At) -> None:
     result = talk(Client(at("add")), lambda client: client.call_tool("add", {"a": 1, "b": 1}))
     assert text(result) == "2"

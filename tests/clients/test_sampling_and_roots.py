@@ -36,7 +36,7 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_of_2025_is_asked_for_its_model_and_its_roots(harness: Harness, client: str) -> None:
+def test_a_client_of_2025_gets_sampling_and_roots_requests(harness: Harness, client: str) -> None:
     calls = [
         {
             "url": harness.url,

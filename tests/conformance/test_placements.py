@@ -20,7 +20,7 @@ def test_the_catalog_is_fresh() -> None:
     assert written == generated.text(generated.generate(HERE / "functions")), f"write it with: {command}"
 
 
-def test_both_placements_offer_the_same() -> None:
+def test_both_placements_list_the_same_handlers() -> None:
     many = generated.generate(HERE / "functions")
     with Functions(HERE / "one") as loaded:
         one = catalog.build(loaded.by_folder["mcp"].handlers)

@@ -38,7 +38,7 @@ def test_dialects_are_off_by_default() -> None:
 
 @pytest.mark.parametrize("name", ["sep-1859", "SEP-1858", "sep_1858", "1858", "dialect", "sep-1858.x", "*"])
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_a_dialect_that_there_is_not_stops_the_server_and_its_log_lists_those_there_are(
+def test_an_unknown_dialect_stops_the_server_and_the_log_lists_the_known_ones(
     placement: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with deployed(MCP_DIALECTS=f"sep-1858,{name}"):
@@ -49,7 +49,7 @@ def test_a_dialect_that_there_is_not_stops_the_server_and_its_log_lists_those_th
     assert f"MCP_DIALECTS names {name!r}: there are sep-1685, sep-1858, sep-2322-tasks" in caplog.text
 
 
-def test_to_take_a_dialect_away_is_to_delete_its_file() -> None:
+def test_the_server_runs_after_the_file_of_a_dialect_is_deleted() -> None:
     """No module of the package names a dialect, neither another dialect nor the code that loads them."""
     package = Path(dialects.__file__).parents[1]
     modules = sorted(path.stem for path in Path(dialects.__file__).parent.glob("sep_*.py"))
@@ -59,21 +59,21 @@ def test_to_take_a_dialect_away_is_to_delete_its_file() -> None:
         assert [name for name in modules if name in text and path.stem != name] == [], path
 
 
-def test_a_page_in_a_browser_may_send_what_a_dialect_reads(over: Over) -> None:
+def test_cors_allows_the_headers_that_a_dialect_reads(over: Over) -> None:
     asking = {"origin": "http://localhost:80", "access-control-request-method": "POST"}
     event = wire.event("", http_method="OPTIONS", headers=asking)
     response = over().function(event, wire.Context("local_all"))
     assert "last-event-id" in response["headers"]["access-control-allow-headers"].split(", ")
 
 
-def test_a_stream_is_not_resumed_by_get(over: Over) -> None:
+def test_a_get_request_does_not_resume_a_stream(over: Over) -> None:
     headers = {"last-event-id": "all.x", "mcp-protocol-version": wire.VERSION}
     event = wire.event("", http_method="GET", headers=headers)
     assert over().function(event, wire.Context("local_all"))["statusCode"] == 405
 
 
 @pytest.mark.parametrize("option", [0, 1, 2])
-def test_a_call_that_is_too_large_for_a_state_gets_an_error_that_says_so(
+def test_a_call_too_large_for_a_state_gets_an_error_with_the_reason(
     option: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with deployed(MCP_DIALECTS=DIALECTS, MCP_MAX_STATE_CHARS="1000"):
@@ -87,7 +87,7 @@ def test_a_call_that_is_too_large_for_a_state_gets_an_error_that_says_so(
         assert "MCP_MAX_STATE_CHARS" in caplog.text
 
 
-def test_a_client_of_two_dialects_gets_one_of_them(over: Over) -> None:
+def test_a_client_that_declares_two_dialects_gets_one_of_them(over: Over) -> None:
     client = MultiTurnClient(over())
     client.capabilities["experimental"] |= {"sep-1685": {}}
     call = {"name": "both", "arguments": {}}
@@ -113,7 +113,7 @@ response = st.fixed_dictionaries(
     body=odd | response | st.lists(response, max_size=3),
     last=st.none() | st.sampled_from(["", "x", "all.x", "all.ks1.A"]),
 )
-def test_no_invented_request_breaks_a_server_with_dialects(
+def test_random_requests_cause_no_server_error_with_dialects(
     over: Over,
     body: Any,  # noqa: ANN401 - JSON
     last: str | None,
@@ -126,7 +126,7 @@ def test_no_invented_request_breaks_a_server_with_dialects(
     assert "Internal" not in reply.text
 
 
-def test_a_function_describes_itself_as_ever(tmp_path: Path) -> None:
+def test_a_dialect_does_not_change_the_catalog_of_a_function(tmp_path: Path) -> None:
     folder = tmp_path / "echo"
     folder.mkdir()
     source = Path(__file__).with_name("echo") / "app.py"

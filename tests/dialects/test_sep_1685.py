@@ -55,7 +55,7 @@ def refused(reply: Reply) -> None:
 
 
 @pytest.mark.parametrize("objects", [False, True])
-def test_the_azure_devops_rounds_match_the_document_word_for_word(over: Over, *, objects: bool) -> None:
+def test_the_azure_devops_rounds_equal_the_messages_of_sep_1685(over: Over, *, objects: bool) -> None:
     # These may differ: ids and `jsonrpc`, which the document leaves out; `mode` and `_meta`, as in tests/seeds; and the
     # state, which holds more than the document's, sealed, and goes with the first question too.
     shown = json.loads((EXAMPLES / "sep-1685-update-work-item.json").read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def test_the_azure_devops_rounds_match_the_document_word_for_word(over: Over, *,
 
 
 @pytest.mark.parametrize("option", [1, 2])
-def test_both_options_of_the_document_have_its_shapes(over: Over, option: int) -> None:
+def test_the_messages_of_both_options_have_the_members_that_sep_1685_shows(over: Over, option: int) -> None:
     shown = json.loads((EXAMPLES / f"sep-1685-option-{option}.json").read_text(encoding="utf-8"))
     client = StateClient(over(), option, objects=True)
     last = client.request("tools/call", BOTH).messages[-1]
@@ -103,7 +103,7 @@ def test_state_is_a_top_level_member_of_the_request_and_of_its_response(over: Ov
 
 @pytest.mark.parametrize("objects", [False, True])
 @pytest.mark.parametrize("option", OPTIONS)
-def test_its_client_sees_every_kind_of_call_to_its_end(over: Over, option: int, *, objects: bool) -> None:
+def test_a_client_of_sep_1685_completes_every_kind_of_call(over: Over, option: int, *, objects: bool) -> None:
     client = StateClient(over(), option, objects=objects)
     assert text(client.run("tools/call", RESOLVE, fill)).startswith("Bug #4522 resolved as Duplicate of Bug #4301")
     last = client.run("tools/call", BOTH, fill)
@@ -137,7 +137,7 @@ def test_a_question_under_the_empty_key_is_no_ping(over: Over, option: int) -> N
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_progress_precedes_a_question_and_a_model_may_be_asked(over: Over, option: int) -> None:
+def test_sep_1685_sends_progress_before_a_sampling_request(over: Over, option: int) -> None:
     client = StateClient(over(), option)
     params = {"name": "sampled", "arguments": {}, "_meta": {"progressToken": "p"}}
     said = {"role": "assistant", "content": {"type": "text", "text": "tree"}, "model": "m"}
@@ -146,7 +146,7 @@ def test_progress_precedes_a_question_and_a_model_may_be_asked(over: Over, optio
         assert [message.get("method") for message in reply.messages][:-1] == ["notifications/progress"]
 
 
-def test_a_state_reveals_nothing_to_its_client(over: Over) -> None:
+def test_a_client_cannot_read_the_state_of_sep_1685(over: Over) -> None:
     for option in OPTIONS:
         (message,) = StateClient(over(), option).request("tools/call", RESOLVE).messages
         assert "ks1." in json.dumps(message)
@@ -179,7 +179,7 @@ def test_invalid_options_are_refused_with_an_explanation(over: Over, wish: dict[
 # ---- A client that does not echo
 
 
-def test_a_response_without_its_state_is_known_by_its_id(over: Over) -> None:
+def test_a_response_without_its_state_is_matched_by_its_id(over: Over) -> None:
     client = StateClient(over(), echoes=False)
     assert text(client.run("tools/call", BOTH, fill)) == "a b c"
     assert all('"state"' in reply.text for reply in client.replies[:-1])
@@ -194,7 +194,7 @@ def test_a_round_without_its_state_is_asked_again(over: Over, option: int) -> No
     assert text(client.run("tools/call", BOTH, fill)) == "a b c"
 
 
-def test_only_the_answer_with_its_state_counts(over: Over) -> None:
+def test_an_answer_without_its_state_is_ignored(over: Over) -> None:
     client = StateClient(over(), 2)
     asked = client.request("tools/call", BOTH).messages[-1]["dependent_requests"]
     told = client.responses(asked, fill)
@@ -206,7 +206,7 @@ def test_only_the_answer_with_its_state_counts(over: Over) -> None:
 # ---- What comes back
 
 
-def test_each_state_goes_with_its_own_request_in_whatever_order(over: Over) -> None:
+def test_each_response_needs_the_state_of_its_own_request_in_any_order(over: Over) -> None:
     client = StateClient(over(), 2)
     asked = client.request("tools/call", BOTH).messages[-1]["dependent_requests"]
     told = client.responses(asked, fill)
@@ -215,7 +215,7 @@ def test_each_state_goes_with_its_own_request_in_whatever_order(over: Over) -> N
     assert [one["params"]["message"] for one in last["dependent_requests"]["requests"]] == ["C?"]
 
 
-def test_a_question_that_is_left_out_is_asked_again(over: Over) -> None:
+def test_a_question_without_a_response_is_asked_again(over: Over) -> None:
     client = StateClient(over(), 1)
     asked = client.request("tools/call", BOTH).messages[-1]["dependent_requests"]
     told = client.responses(asked, fill)
@@ -311,7 +311,7 @@ def test_states_of_two_conversations_do_not_mix(over: Over) -> None:
     refused(client.request("tools/call", BOTH, dependent_responses=told))
 
 
-def test_the_state_of_one_wire_means_nothing_on_another(over: Over) -> None:
+def test_a_state_of_one_option_of_sep_1685_is_refused_in_another(over: Over) -> None:
     clients = [StateClient(over(), option) for option in OPTIONS]
     asked = [client.request("tools/call", RESOLVE).messages[-1] for client in clients]
     states = [
@@ -330,7 +330,7 @@ def test_the_state_of_one_wire_means_nothing_on_another(over: Over) -> None:
             refused(clients[own].request("tools/call", RESOLVE, dependent_responses=told))
 
 
-def test_a_state_belongs_to_the_arguments_it_was_asked_for(over: Over) -> None:
+def test_a_state_for_other_arguments_is_refused_in_sep_1685(over: Over) -> None:
     client = StateClient(over(), 1)
     asked = client.request("tools/call", RESOLVE).messages[-1]["dependent_requests"]
     other = {**RESOLVE, "arguments": {"workItemId": 1, "fields": {"System.State": "Resolved"}}}

@@ -59,7 +59,7 @@ def respond(requests: list[Any]) -> list[dict[str, Any]]:
 # ---- As the document says
 
 
-def test_a_turn_is_the_events_of_the_document_in_their_order(over: Over) -> None:
+def test_a_turn_has_the_events_of_sep_1858_in_their_order(over: Over) -> None:
     client, requests, event_id = begun(over)
     text = client.replies[0].text
     first, second, third = text.removesuffix("\n\n").split("\n\n")
@@ -73,7 +73,7 @@ def test_a_turn_is_the_events_of_the_document_in_their_order(over: Over) -> None
     assert request["method"] == "elicitation/create"
 
 
-def test_the_client_of_the_document_gets_its_result_where_it_posts_its_answers(over: Over) -> None:
+def test_the_request_with_the_last_answers_returns_the_result_of_the_call(over: Over) -> None:
     client = MultiTurnClient(over())
     last = client.run("tools/call", RESOLVE, fill)
     assert last["id"] == 1, "the result answers the call"
@@ -99,13 +99,13 @@ def test_all_requests_of_a_round_are_answered_with_one_array(over: Over) -> None
         ("resources/read", {"uri": "reports://2025"}, "2025, read by w"),
     ],
 )
-def test_prompts_and_resources_take_turns_too(over: Over, method: str, params: dict[str, Any], said: str) -> None:
+def test_prompts_and_resources_have_turns_too(over: Over, method: str, params: dict[str, Any], said: str) -> None:
     last = MultiTurnClient(over()).run(method, params, fill)
     wire.check(last, method)
     assert said in str(last["result"])
 
 
-def test_progress_goes_before_the_turn_and_a_model_may_be_asked(over: Over) -> None:
+def test_sep_1858_sends_progress_before_a_sampling_request(over: Over) -> None:
     client = MultiTurnClient(over())
     params = {"name": "sampled", "arguments": {}, "_meta": {"progressToken": "p"}}
     said = {"role": "assistant", "content": {"type": "text", "text": "tree"}, "model": "m"}
@@ -118,7 +118,7 @@ def test_progress_goes_before_the_turn_and_a_model_may_be_asked(over: Over) -> N
     assert [message.get("method") for message in client.replies[1].messages] == ["notifications/progress", None]
 
 
-def test_a_round_without_a_question_is_a_turn_that_is_answered_with_an_empty_array(over: Over) -> None:
+def test_the_client_answers_a_turn_without_a_question_with_an_empty_array(over: Over) -> None:
     WORKED.clear()
     client, requests, event_id = begun(over, {"name": "sheds", "arguments": {}})
     assert requests == []
@@ -126,14 +126,14 @@ def test_a_round_without_a_question_is_a_turn_that_is_answered_with_an_empty_arr
     assert WORKED == [1, 2]
 
 
-def test_a_call_without_questions_is_answered_as_without_the_dialect(over: Over) -> None:
+def test_a_call_without_questions_gets_the_same_response_as_without_the_dialect(over: Over) -> None:
     call = {"name": "plain", "arguments": {"number": 7}}
     reply = MultiTurnClient(over()).request("tools/call", call)
     assert reply.headers["content-type"] == "application/json"
     wire.check(reply.messages[0], "tools/call")
 
 
-def test_no_event_has_the_id_of_another(over: Over) -> None:
+def test_every_event_has_a_unique_id(over: Over) -> None:
     texts = [MultiTurnClient(over()).request("tools/call", RESOLVE) for _ in range(2)]
     ids = [event["id"] for reply in texts for event in reply.events]
     assert len(set(ids)) == len(ids) == 6
@@ -160,7 +160,7 @@ def test_a_question_that_the_client_cannot_show_is_not_sent(over: Over) -> None:
 # ---- What comes back
 
 
-def test_another_container_goes_on_and_the_answers_may_come_in_any_order(over: Over) -> None:
+def test_another_container_continues_with_the_answers_in_any_order(over: Over) -> None:
     client, requests, event_id = begun(over, BOTH, fresh=True)
     turn = client.turn(client.answer(list(reversed(respond(requests))), event_id))
     assert turn is not None
@@ -182,7 +182,7 @@ def test_an_answer_without_a_question_is_ignored(over: Over) -> None:
     assert [one["params"]["message"] for one in turn[0]] == ["C?"]
 
 
-def test_the_same_answers_twice_lead_to_the_same_turn(over: Over) -> None:
+def test_repeated_answers_get_the_same_turn(over: Over) -> None:
     client, requests, event_id = begun(over)
     turns = [client.turn(client.answer(respond(requests), event_id)) for _ in range(2)]
     assert [turn[0][0]["params"]["message"] for turn in turns if turn] == [
@@ -287,7 +287,7 @@ def test_event_ids_of_two_oauth_clients_are_charged_to_their_one_person(
     assert charged[0] == charged[1] != charged[2]
 
 
-def test_the_id_of_an_earlier_event_of_the_turn_continues_nothing(over: Over) -> None:
+def test_the_id_of_an_earlier_event_of_the_turn_is_refused(over: Over) -> None:
     client, requests, _event_id = begun(over)
     for event in client.replies[0].events[:-1]:
         refused(client, respond(requests), event["id"])
@@ -298,7 +298,7 @@ def test_another_principals_event_id_is_refused(over: Over) -> None:
     refused(MultiTurnClient(over("bob")), respond(requests), event_id)
 
 
-def test_an_event_id_expires_as_its_state_does(over: Over) -> None:
+def test_an_event_id_expires_with_its_state(over: Over) -> None:
     clock = Clock(START)
     client, requests, event_id = begun(over, {"name": "both", "arguments": {}}, clock=clock)
     clock.advance(599)
@@ -360,7 +360,7 @@ def test_an_event_id_of_a_small_conversation_leaves_room_for_a_token(over: Over)
 # ---- Where it is not spoken
 
 
-def test_a_server_without_the_dialect_knows_nothing_of_it() -> None:
+def test_a_server_without_the_dialect_ignores_its_requests() -> None:
     from mcp_functions.testing import deployed  # noqa: PLC0415 - around this test alone
 
     with deployed(MCP_DIALECTS=None):
@@ -377,7 +377,7 @@ def test_a_forwarded_request_of_a_2025_client_is_answered_as_without_the_dialect
     assert message["result"]["resultType"] == "input_required"
 
 
-def test_a_client_of_2025_is_answered_by_its_revision_whatever_it_declares() -> None:
+def test_a_client_of_2025_gets_responses_of_its_revision_even_if_it_declares_a_dialect() -> None:
     client = LegacyClient(serve(*EVERY), context=wire.Context("local_mcp"))
     client.initialize(capabilities={"elicitation": {}, "experimental": {"sep-1858": {}}})
     told = [event.data for event in client.call(RESOLVE["name"], **RESOLVE["arguments"]) if event.data]
