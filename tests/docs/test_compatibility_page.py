@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 PAGE = Page.named("compatibility.md")
 NOW = 1_785_000_000.0
-# The record of version 0.1.0 after the first of two questions; see test_a_state_that_0_1_0_left_is_continued.
+# The record of version 0.1.0 after the first of two questions. test_a_state_of_version_0_1_0_continues_its_conversation
+# says more.
 OLD = ROOT / "tests/seal/vectors/states/0.1.0.json"
 
 
@@ -60,7 +61,7 @@ def begun(now: float = NOW) -> Conversation:
     return Conversation(serve(buy, codec=Clear(), now=lambda: now)).call(item="lamp")
 
 
-def test_a_state_that_0_1_0_left_is_continued() -> None:
+def test_a_state_of_version_0_1_0_continues_its_conversation() -> None:
     """Its answers, steps and beginning are read from the state: nothing is asked or run again."""
     talk = begun(NOW + 300)
     LOOKED_UP.clear()
@@ -70,7 +71,7 @@ def test_a_state_that_0_1_0_left_is_continued() -> None:
     assert LOOKED_UP == []
 
 
-def test_this_version_writes_the_record_of_0_1_0() -> None:
+def test_this_version_writes_the_same_record_as_version_0_1_0() -> None:
     """An older version can therefore continue it, until the version of the claims (`v`) changes."""
     old, new = json.loads(OLD.read_text(encoding="utf-8")), json.loads(begun().accept(count=2).state)
     drawn = {"f": "the name of the conversation"}

@@ -28,12 +28,14 @@ exports.handler(asked).then((response) => console.log(JSON.stringify(response)))
 """
 
 
-def test_the_pages_statements_about_scopes_hold() -> None:
+def test_the_statements_about_scopes_on_the_identity_page_are_true() -> None:
     names = PAGE.run()
     names["test_closing_needs_its_scope"]()
 
 
-def test_a_signed_request_bears_the_signature_that_aws_would_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_signed_request_of_the_page_has_the_signature_that_botocore_computes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
@@ -79,7 +81,7 @@ def edge(status: str, **headers: str) -> dict[str, Any]:
     return {name: values[0]["value"] for name, values in json.loads(done.stdout)["headers"].items()}
 
 
-def test_the_edge_function_gives_a_challenge_its_name_and_its_address() -> None:
+def test_the_edge_function_restores_the_challenge_header_and_its_metadata_url() -> None:
     challenge = f'Bearer error="insufficient_scope", scope="a", resource_metadata="{METADATA}"'
     assert edge("403", x_amzn_remapped_www_authenticate=challenge)["www-authenticate"] == challenge
     bare = f'Bearer resource_metadata="{METADATA}"'

@@ -84,7 +84,7 @@ def test_the_checks_accept_the_resources_of_the_page(written: Path) -> None:
     assert complaints(written) == []
 
 
-def test_no_policy_of_the_page_is_without_a_resource(written: Path) -> None:
+def test_every_policy_of_the_page_names_a_resource(written: Path) -> None:
     """IAM refuses an empty ARN, so what a policy names must have no empty default."""
     parameters = template.parse((written / "template.yaml").read_text(encoding="utf-8"))["Parameters"]
     assert "Default" not in parameters["AirlineSecret"]
@@ -99,7 +99,7 @@ def test_the_tests_of_the_page_pass(written: Path) -> None:
 
 
 @pytest.mark.parametrize("runtime", [False, True], ids=["in one process", "under the real runtime"])
-def test_a_table_a_package_and_shared_code_are_there(
+def test_the_function_of_the_page_uses_its_table_its_package_and_shared_code(
     runtime: bool,  # noqa: FBT001 - a parameter of the test
     written: Path,
     tmp_path: Path,

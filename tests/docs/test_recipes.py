@@ -96,7 +96,7 @@ def test_every_template_passes_the_linter_before_and_after_translation(
         assert server["x-amazon-apigateway-endpoint-configuration"]["disableExecuteApiEndpoint"]
 
 
-def test_a_parameter_alone_publishes_nothing_and_the_description_does(tmp_path: Path) -> None:
+def test_a_changed_description_publishes_a_version_and_a_changed_parameter_alone_does_not(tmp_path: Path) -> None:
     written = merged(template.read(ROOT / "template.yaml"), VERSIONS)
     raised = merged(written, {"Globals": {"Function": {"Description": "2"}}})
 
@@ -113,7 +113,7 @@ def test_a_parameter_alone_publishes_nothing_and_the_description_does(tmp_path: 
 
 
 @pytest.mark.parametrize("recipe", [EDGE, DOMAIN, MUTUAL, URL, VERSIONS, CANARY, PRIMARY, REPLICA])
-def test_the_project_still_agrees_with_every_template_but_that_of_one_lambda(recipe: dict[str, Any]) -> None:
+def test_the_project_passes_the_checks_with_every_recipe_except_the_single_lambda(recipe: dict[str, Any]) -> None:
     project = checks.read(ROOT)
     assert checks.complaints(replace(project, template=merged(project.template, recipe))) == []
 
@@ -152,7 +152,7 @@ def request(called: str, name: str | None = None, /, **more: Any) -> dict[str, A
     return {"method": "POST", "uri": "/mcp", "querystring": {}, "cookies": {}, "headers": headers, **more}
 
 
-def test_a_call_goes_to_the_function_that_its_headers_name() -> None:
+def test_the_edge_function_routes_a_call_by_its_headers() -> None:
     assert routed(
         request("tools/call", "update_work_item"),
         request("prompts/get", "briefing"),
@@ -160,7 +160,7 @@ def test_a_call_goes_to_the_function_that_its_headers_name() -> None:
     ) == ["/mcp/update_work_item", "/mcp/briefing", "/mcp/house_rules"]
 
 
-def test_a_name_outside_the_routing_table_goes_to_the_endpoint() -> None:
+def test_the_edge_function_routes_an_unknown_name_to_the_endpoint() -> None:
     twice = {"value": "add", "multiValue": [{"value": "add"}, {"value": "ticket"}]}
     strange = [
         request("server/discover"),
@@ -182,7 +182,7 @@ def test_a_name_outside_the_routing_table_goes_to_the_endpoint() -> None:
     assert routed(request("tools/call", "add"), functions={}) == ["/mcp"]
 
 
-def test_the_edge_function_has_room() -> None:
+def test_an_edge_function_with_150_tools_is_smaller_than_10_kilobytes() -> None:
     many = {f"a_tool_of_some_length_{n}": f"a_folder_{n}" for n in range(150)}
     assert len(code({"tools": many, "prompts": {}, "resources": {}})) < 10 * 1024
 
@@ -203,14 +203,14 @@ def posted(harness: Harness, path: str, message: dict[str, Any], **headers: str)
     return answered
 
 
-def test_a_header_that_lies_is_refused_by_the_function(harness: Harness) -> None:
+def test_a_function_refuses_a_header_that_contradicts_the_body(harness: Harness) -> None:
     message = wire.message("tools/call", {"name": "get_weather", "arguments": {"location": "Rome"}})
     (path,) = routed(request("tools/call", "add"))
     status, answered = posted(harness, path, message, **{"mcp-name": "add"})
     assert (path, status, answered["error"]["code"]) == ("/mcp/add", 400, -32020)
 
 
-def test_a_conversation_may_take_both_ways(harness: Harness) -> None:
+def test_a_conversation_continues_when_it_changes_between_the_endpoint_and_its_function(harness: Harness) -> None:
     called = {"name": "get_weather", "arguments": {"location": "Rome"}}
     (path,) = routed(request("tools/call", "get_weather"))
     assert path == "/mcp/get_weather"
@@ -225,7 +225,7 @@ def test_a_conversation_may_take_both_ways(harness: Harness) -> None:
 # ---- A domain, and a function URL
 
 
-def test_a_conversation_goes_on_at_another_host() -> None:
+def test_a_conversation_continues_at_another_host() -> None:
     called = {"name": "get_weather", "arguments": {"location": "Rome"}}
     answers = {"github_login": {"action": "accept", "content": {"name": "octocat"}}}
     function = serve(get_weather.get_weather)
@@ -256,7 +256,7 @@ def at_url(function: LambdaFunction, method: str, params: dict[str, Any], signer
     return function(gateways.by_iam(event, signer) if signer else event, wire.Context("local_get_weather"))
 
 
-def test_a_function_answers_at_its_own_url() -> None:
+def test_a_function_responds_at_its_function_url() -> None:
     called = {"name": "get_weather", "arguments": {"location": "Rome"}}
     asked = at_url(serve(get_weather.get_weather), "tools/call", called)
     assert "requestState" in wire.read(asked, "tools/call")["result"]
@@ -277,7 +277,7 @@ def test_the_signer_of_a_function_url_is_the_signer_of_the_api() -> None:
 
 
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
-def test_a_function_url_without_its_authorizer_stays_closed(mode: str) -> None:
+def test_a_function_url_without_its_authorizer_refuses_every_caller(mode: str) -> None:
     called = {"name": "get_weather", "arguments": {"location": "Rome"}}
     with deployed(**{**gateways.JWT_SETTINGS, "MCP_AUTH_MODE": mode}):
         function = serve(get_weather.get_weather)
@@ -309,7 +309,7 @@ def test_several_handlers_in_one_lambda_are_an_endpoint(tmp_path: Path) -> None:
         assert {invocation.folder for invocation in running.invocations} == {"mcp"}
 
 
-def test_the_template_of_one_lambda_agrees(tmp_path: Path) -> None:
+def test_the_template_of_the_single_lambda_passes_the_checks(tmp_path: Path) -> None:
     init(tmp_path)
     shutil.rmtree(tmp_path / "functions/book_flight")
     (tmp_path / "functions/mcp/app.py").write_text(PAGE.code("python"), encoding="utf-8")
@@ -377,11 +377,11 @@ def held(versions: list[LambdaFunction], seed: int, rounds: int = 12) -> tuple[l
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_conversation_that_meets_both_versions_asks_everything_once(seed: int) -> None:
+def test_a_conversation_that_alternates_between_versions_asks_each_question_once(seed: int) -> None:
     assert held([version(), version(name="new")], seed) == (["seat", "meal"], "Rome, window, soup")
 
 
-def test_a_reworded_question_is_asked_again_and_only_that_one() -> None:
+def test_only_a_reworded_question_is_asked_again() -> None:
     old, new = version(), version(reworded=True)
     talk = Conversation(old).call(city="Rome").upgrade(new).accept(seat={"seat": "window"})
     assert talk.messages == {"seat": "Which seat, please?"}
@@ -391,14 +391,14 @@ def test_a_reworded_question_is_asked_again_and_only_that_one() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_step_that_one_version_recorded_is_not_run_by_the_other(seed: int) -> None:
+def test_the_new_version_does_not_repeat_a_step_that_the_old_one_recorded(seed: int) -> None:
     booked: list[str] = []
     held([version(booked=booked), version(booked=booked, name="new")], seed)
     assert len(booked) == 1
 
 
 @pytest.mark.parametrize("qualifier", ["", ":live"])
-def test_the_endpoint_invokes_the_alias_if_it_is_told_to(qualifier: str) -> None:
+def test_the_endpoint_invokes_the_configured_alias(qualifier: str) -> None:
     lambdas = Lambdas(**{f"book{qualifier}": version()})
     offered = catalogs.build(version().handlers, "book")
     found = settings.Settings({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
@@ -433,7 +433,7 @@ def book_twice(city: str, *, elicit: Elicit) -> str:
     return f"{city}, {seat}, {elicit('meal', 'Which meal?', Meal).meal}"
 
 
-def test_a_conversation_goes_on_in_another_region() -> None:
+def test_a_conversation_continues_in_another_region() -> None:
     regions = Regions()
     first = regions.deploy((regions.primary, regions.first))
     second = regions.deploy((regions.replica, regions.second))
@@ -444,7 +444,7 @@ def test_a_conversation_goes_on_in_another_region() -> None:
     assert {arn.rpartition("/")[2] for arn in (regions.primary, regions.replica)} == {"mrk-" + f"{1:032x}"}
 
 
-def test_a_stack_of_another_name_opens_nothing() -> None:
+def test_a_stack_with_another_name_opens_no_state() -> None:
     regions = Regions()
     with deployed(MCP_STACK="local"):
         talk = Conversation(regions.deploy((regions.primary, regions.first))).call(city="Rome")
@@ -453,7 +453,7 @@ def test_a_stack_of_another_name_opens_nothing() -> None:
     assert (talk.status, talk.error["data"]) == (400, {"reason": "invalid_request_state"})
 
 
-def test_the_first_key_seals_and_all_of_them_open() -> None:
+def test_the_first_key_seals_states_and_every_key_opens_them() -> None:
     regions = Regions()
     old = regions.first.create_key()
     talk = Conversation(regions.deploy((old, regions.first))).call(city="Rome")

@@ -70,7 +70,7 @@ def test_the_values_in_the_queries_are_those_of_the_code() -> None:
         assert f'"{word}"' in code
 
 
-def test_every_stop_is_a_parameter_that_every_environment_can_hold() -> None:
+def test_every_stop_of_the_page_is_a_parameter_of_the_template() -> None:
     stops = re.findall(r"`(\w+)=[^`]*`", section("Stop"))
     assert {"RequestsPerSecond", "RequestBurst", "StoppedFunctions", "StoppedCallers", "Generation"} <= set(stops)
     with_sign_in = template.parse(set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth"))
@@ -81,7 +81,7 @@ def test_every_stop_is_a_parameter_that_every_environment_can_hold() -> None:
     assert all('"Generation=1"' in line for line in overrides)
 
 
-def test_the_commands_that_stop_and_raise_write_what_the_template_knows(
+def test_the_set_commands_of_the_page_write_parameters_of_the_template(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("samconfig.toml", "template.yaml"):
@@ -98,7 +98,7 @@ def test_the_commands_that_stop_and_raise_write_what_the_template_knows(
     assert (items["Generation"], items["LogCallers"]) == ("2", "on")
 
 
-def test_the_stopped_caller_of_the_page_is_a_name_that_the_template_and_the_function_read() -> None:
+def test_the_template_and_the_function_accept_the_stopped_caller_of_the_page() -> None:
     (name,) = set(re.findall(r"\b\d{4}-\d\d\.[\w-]+", PAGE.text))
     assert re.fullmatch(TEMPLATE["Parameters"]["StoppedCallers"]["AllowedPattern"], name)
     environ = {"MCP_STACK": "shop", "MCP_LOG_CALLERS": "arn", "MCP_STOPPED_CALLERS": name}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # ---- Waiting for people
 
 
-def test_an_answer_may_take_days(page: dict[str, Any]) -> None:
+def test_a_user_may_answer_after_days(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=2).later(days=2, hours=23)
     talk.upgrade(serve(page["request_leave"]))  # a container that started a moment ago
     assert talk.accept(approval=True).text == "2 days off."
@@ -46,7 +46,7 @@ def test_a_late_answer_is_refused(page: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("options", "days"), [({}, 1 / 24), ({"answer_within": 86_400}, 6)])
-def test_a_conversation_may_take_six_answers_time(options: dict[str, Any], days: float) -> None:
+def test_a_conversation_lasts_six_times_as_long_as_one_answer(options: dict[str, Any], days: float) -> None:
     @tool(**options)
     def curious(*, elicit: Elicit) -> str:
         """Ask for ever."""
@@ -78,7 +78,7 @@ def test_the_record_names_the_caller_and_the_answers(page: dict[str, Any]) -> No
         assert page["TRAIL"][-1].answered == {"approval": said}
 
 
-def test_without_a_record_there_is_no_answer(page: dict[str, Any]) -> None:
+def test_the_client_gets_no_result_if_the_audit_fails(page: dict[str, Any]) -> None:
     def full(_said: object) -> None:
         raise OSError
 
@@ -199,7 +199,7 @@ def test_a_function_that_stops_asking_keeps_its_elicit_for_a_while() -> None:
 # ---- The low level
 
 
-def test_a_function_uses_one_level_or_the_other() -> None:
+def test_a_function_with_elicit_and_input_responses_is_refused() -> None:
     def both(*, elicit: Elicit, answers: InputResponses) -> str:
         return f"{elicit}{answers}"
 
@@ -223,7 +223,7 @@ def test_the_low_level_has_the_answers_of_all_rounds() -> None:
     assert seen == [([], []), (["one"], ["three"]), (["one", "two"], [])]
 
 
-def test_accepted_is_none_for_four_reasons(page: dict[str, Any]) -> None:
+def test_accepted_returns_none_for_four_reasons(page: dict[str, Any]) -> None:
     def asked() -> Conversation:
         return Conversation(serve(page["find_city"])).call()
 
@@ -244,7 +244,7 @@ def test_accepted_is_none_for_four_reasons(page: dict[str, Any]) -> None:
     assert talk.text == "This conversation has used its 16 rounds. Start again."
 
 
-def test_a_typed_state_is_found_again(page: dict[str, Any]) -> None:
+def test_the_next_round_gets_the_typed_state_back(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["find_city"])).call().answer().accept(city={"city": "Rome"})
     assert talk.text == "Rome, after asking 2 times."
 

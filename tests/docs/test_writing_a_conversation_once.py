@@ -80,7 +80,9 @@ class PowerCut(KeyboardInterrupt):
     """The end of a worker, and of all that it would have done."""
 
 
-def test_a_worker_that_dies_leaves_a_lease(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+def test_the_lease_of_a_dead_worker_delays_a_repeated_request(
+    page: dict[str, Any], monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
     table, keys = MemoryTable(), list[str]()
 
     def transfer(number: str, key: str) -> str:
@@ -103,7 +105,9 @@ def test_a_worker_that_dies_leaves_a_lease(page: dict[str, Any], monkeypatch: py
     assert len(set(keys)) == 1
 
 
-def test_a_round_that_raises_is_not_recorded(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_raises_an_exception_is_not_recorded(
+    page: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcomes: list[Exception | str] = [OSError(), ToolError("The bank is closed."), "paid"]
 
     def transfer(number: str, key: str) -> str:
@@ -121,7 +125,7 @@ def test_a_round_that_raises_is_not_recorded(page: dict[str, Any], monkeypatch: 
     assert outcomes == ["paid"]
 
 
-def test_a_test_decides_what_the_table_does(page: dict[str, Any]) -> None:
+def test_a_test_can_make_the_table_fail(page: dict[str, Any]) -> None:
     faults: list[Fault] = []
     table = MemoryTable(weather=lambda _operation: faults.pop(0) if faults else None)
     with deployed(table):

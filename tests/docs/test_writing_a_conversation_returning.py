@@ -30,12 +30,12 @@ def returned(value: object, annotation: object = object) -> dict[str, Any]:
     return tool(returning).call({}, None)
 
 
-def test_text_is_text_and_none_is_nothing() -> None:
+def test_a_string_is_a_text_block_and_none_gives_no_content() -> None:
     assert returned("hi", str)["content"] == [text("hi")]
     assert returned(None, None)["content"] == []
 
 
-def test_content_alone_or_in_a_list_is_content() -> None:
+def test_a_content_object_alone_or_in_a_list_becomes_content() -> None:
     image = Image(b"\0", "image/png")
     assert returned(image, Image)["content"] == [PICTURE]
     assert returned(["a", image, None, {"b": 1}], list)["content"] == [text("a"), PICTURE, text('{"b":1}')]
@@ -66,14 +66,14 @@ def test_a_complete_result_is_returned_unchanged() -> None:
     }
 
 
-def test_values_of_the_official_sdk_keep_their_meaning() -> None:
+def test_content_and_results_of_the_official_sdk_are_sent_as_such() -> None:
     image = sdk.ImageContent(type="image", data="AA==", mime_type="image/png")
     assert returned(["a", image])["content"] == [text("a"), PICTURE]
     assert returned(sdk.CallToolResult(content=[image], is_error=True))["isError"] is True
 
 
 @pytest.mark.parametrize("value", [b"x", iter([1]), object(), {"a": Image(b"", "image/png")}, float("nan"), Text])
-def test_nothing_becomes_text_that_is_no_result(value: object) -> None:
+def test_a_value_outside_json_is_refused_instead_of_converted_to_text(value: object) -> None:
     with pytest.raises(DeveloperError, match="JSON cannot carry what the function returned"):
         returned(value)
 

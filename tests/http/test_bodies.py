@@ -227,7 +227,7 @@ def costly_value(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("function", [any_value, numbers, raw], ids=["any value", "numbers", "raw"])
-def test_a_tool_takes_little_more_than_reading_its_arguments_does(
+def test_a_call_of_a_tool_needs_little_more_memory_than_reading_its_arguments(
     function: Handler[..., Any], costly_value: str
 ) -> None:
     handler = serve(function)
@@ -236,7 +236,7 @@ def test_a_tool_takes_little_more_than_reading_its_arguments_does(
 
 
 @pytest.mark.parametrize("function", [parcel, parcels], ids=["a parcel", "parcels"])
-def test_a_tool_with_a_model_takes_little_more_than_reading_its_arguments_twice(
+def test_a_call_of_a_tool_with_a_model_needs_little_more_memory_than_reading_its_arguments_twice(
     function: Handler[..., Any], costly_value: str
 ) -> None:
     handler = serve(function)
@@ -244,7 +244,7 @@ def test_a_tool_with_a_model_takes_little_more_than_reading_its_arguments_twice(
     check_memory(handler, call_with(costly_value), validation_budget)
 
 
-def test_a_question_about_any_arguments_costs_as_little_and_so_does_its_answer(costly_value: str) -> None:
+def test_a_question_and_its_answer_need_bounded_memory_for_any_arguments(costly_value: str) -> None:
     handler = serve(ask, codec=wire.Boxes())
     handler(call_with("1"), wire.Context())
     first = check_memory(handler, call_with(costly_value))
@@ -253,7 +253,7 @@ def test_a_question_about_any_arguments_costs_as_little_and_so_does_its_answer(c
 
 
 @pytest.mark.parametrize("function", [ask, ask_once], ids=["ask", "ask once"])
-def test_any_answer_costs_as_little(function: Any, costly_value: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+def test_any_answer_needs_bounded_memory(function: Any, costly_value: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     monkeypatch.setattr(tables, "make_call", lambda: MemoryTable(TABLE))
     handler = serve(function, codec=wire.Boxes())
     first = state(handler(call_with("1", arguments={}), wire.Context(f"local_{NAME}")))
@@ -263,7 +263,7 @@ def test_any_answer_costs_as_little(function: Any, costly_value: str, monkeypatc
 
 
 @pytest.mark.parametrize("member", ["params", "requestState", "inputResponses"])
-def test_members_beside_the_arguments_cost_as_little(member: str, costly_value: str) -> None:
+def test_other_members_of_params_need_bounded_memory(member: str, costly_value: str) -> None:
     handler = serve(ask, codec=wire.Boxes())
     handler(call_with("1"), wire.Context())
     params: dict[str, Any] = {"arguments": {}, member: PLACEHOLDER}
@@ -271,13 +271,13 @@ def test_members_beside_the_arguments_cost_as_little(member: str, costly_value: 
 
 
 @pytest.mark.parametrize("member", ["progressToken", "com.example/key"])
-def test_members_of_meta_cost_as_little(member: str, costly_value: str) -> None:
+def test_members_of_meta_need_bounded_memory(member: str, costly_value: str) -> None:
     handler = serve(ask, codec=wire.Boxes())
     handler(call_with("1"), wire.Context())
     check_memory(handler, call_with(costly_value, arguments={}, meta={member: PLACEHOLDER}))
 
 
-def test_a_costly_name_costs_as_little(costly_value: str) -> None:
+def test_a_large_tool_name_needs_bounded_memory(costly_value: str) -> None:
     handler = serve(ask, codec=wire.Boxes())
     handler(call_with("1"), wire.Context())
     event = call_with(costly_value, arguments={}, name=PLACEHOLDER)
@@ -288,7 +288,7 @@ def test_a_costly_name_costs_as_little(costly_value: str) -> None:
 @pytest.mark.parametrize(
     "body", ['{"jsonrpc":"2.0","id":%s,"method":"tools/list"}', "%s", '{"jsonrpc":"2.0","id":1,"words":%s}']
 )
-def test_a_body_that_is_no_request_costs_as_little(body: str, costly_value: str) -> None:
+def test_a_body_that_is_no_request_needs_bounded_memory(body: str, costly_value: str) -> None:
     handler = serve(any_value)
     handler(call_with("1"), wire.Context())
     check_memory(handler, {**call_with("1"), "body": body % costly_value})
@@ -301,7 +301,9 @@ def test_a_body_that_is_no_request_costs_as_little(body: str, costly_value: str)
         ("tools/call", {"name": NAME, "arguments": {"value": PLACEHOLDER}}),
     ],
 )
-def test_a_client_of_2025_costs_as_little(method: str, params: dict[str, Any], costly_value: str) -> None:
+def test_a_request_of_a_2025_client_needs_bounded_memory(
+    method: str, params: dict[str, Any], costly_value: str
+) -> None:
     handler = serve(any_value)
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     event = wire.event(body, headers={"content-type": "application/json", "mcp-protocol-version": "2025-06-18"})
@@ -320,7 +322,7 @@ class EmptyLambda:
         pass
 
 
-def test_the_front_door_takes_little_more_than_the_text_of_the_event(
+def test_the_front_door_needs_little_more_memory_than_the_text_of_the_event(
     costly_value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(forwarding, "lambda_client", EmptyLambda)
@@ -414,7 +416,7 @@ def test_the_items_of_a_mixed_list_are_compared_in_one_pass() -> None:
         pytest.param([[], "x", []], id="an empty list"),
     ],
 )
-def test_an_item_that_comes_twice_is_found(items: list[Any]) -> None:
+def test_a_repeated_item_of_a_list_is_found(items: list[Any]) -> None:
     assert "does not fit 'uniqueItems'" in serve(single)(call_with(json.dumps(items)), wire.Context())["body"]
 
 
@@ -457,7 +459,7 @@ def test_a_progress_token_of_8192_characters_is_accepted_and_no_longer_one() -> 
     assert call_any_value(refused)["error"]["code"] == -32602
 
 
-def test_a_handler_that_calls_itself_for_ever_writes_a_short_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_endless_recursion_of_a_handler_writes_a_short_log_line(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     def endless(level: int = 0) -> int:
         return endless.function(level + 1)
@@ -473,7 +475,7 @@ def test_a_handler_that_calls_itself_for_ever_writes_a_short_line(caplog: pytest
 
 
 @pytest.mark.parametrize("depth", [13, 14, 15, 16, 40])
-def test_frames_that_are_left_out_are_counted(depth: int) -> None:
+def test_the_log_line_counts_the_frames_that_it_omits(depth: int) -> None:
     def fail(level: int) -> None:
         if level > 1:
             fail(level - 1)

@@ -77,11 +77,11 @@ class TestResultsTooLargeForOneResponse:
 
     CALLS = [tool_call(1, "return_much"), tool_call(2, "return_much")]  # noqa: RUF012 - a constant
 
-    def test_in_json_results_become_errors_until_the_rest_fits(self, client: Client) -> None:
+    def test_a_json_batch_replaces_results_by_errors_until_it_fits(self, client: Client) -> None:
         (event,) = client.read(client.http("POST", self.CALLS, accept="application/json"))
         assert ["error" in response for response in event.data] == [True, False]
 
-    def test_in_a_stream_results_become_errors_until_the_rest_fits(self, client: Client) -> None:
+    def test_a_streamed_batch_replaces_results_by_errors_until_it_fits(self, client: Client) -> None:
         messages = [event.data for event in client.read(client.http("POST", self.CALLS))]
         assert ["error" in message for message in messages if "id" in message] == [True, False]
 

@@ -188,12 +188,12 @@ def die_after_the_answer(placement: str) -> tuple[Deployment, Client]:
     return deployment, client
 
 
-def test_a_death_behind_the_front_door_is_an_error_at_once() -> None:
+def test_a_killed_function_behind_the_front_door_is_an_immediate_error() -> None:
     _, client = die_after_the_answer("behind the front door")
     assert error_message(client.resume()) == TIMEOUT_MESSAGE
 
 
-def test_a_death_of_a_function_without_a_front_door_is_an_error_after_its_timeout() -> None:
+def test_a_killed_function_without_a_front_door_is_an_error_after_its_timeout() -> None:
     deployment, client = die_after_the_answer("direct")
     assert read_retry(client.resume()) == 500
     deployment.clock.advance(60)
