@@ -146,7 +146,7 @@ GOOD = {
         (ScriptedResponse(200, b'{"statusCode":', {}, missing=1000), 200, SILENT),
     ],
 )
-def test_a_failure_is_an_error_of_this_request_with_a_status_to_act_on(  # noqa: PLR0913, PLR0917 - what goes in, and out
+def test_each_failure_of_an_invocation_has_its_http_status(  # noqa: PLR0913, PLR0917 - what goes in, and out
     invoke: ScriptedServer,
     door: Door,
     told: ScriptedResponse | None,
@@ -173,7 +173,7 @@ def test_a_refused_connection_is_a_call_that_was_not_run(
 
 
 @pytest.mark.parametrize("late", ["the request is old", "the function has no time left"])
-def test_a_function_that_stays_silent_is_given_up_before_the_gateway_gives_up(
+def test_the_front_door_stops_waiting_before_the_timeout_of_api_gateway(
     invoke: ScriptedServer, door: Door, late: str
 ) -> None:
     invoke.script.append(returned(GOOD))
@@ -186,24 +186,24 @@ def test_a_function_that_stays_silent_is_given_up_before_the_gateway_gives_up(
     assert len(invoke.asked) == 2  # the call before, and this one once
 
 
-def test_a_call_that_ends_in_time_has_its_result_and_its_error() -> None:
+def test_a_call_that_ends_in_time_returns_its_result_or_raises_its_error() -> None:
     assert call_with_timeout(29, lambda: "result") == "result"
     with pytest.raises(ZeroDivisionError):
         call_with_timeout(29, lambda: 1 // 0)
 
 
-def test_even_a_late_call_has_a_moment() -> None:
+def test_a_call_without_remaining_time_can_still_return_its_result() -> None:
     assert call_with_timeout(-1000, lambda: "result") == "result"
 
 
-def test_nobody_waits_for_a_call_that_does_not_end() -> None:
+def test_a_call_that_does_not_end_raises_outcome_unknown() -> None:
     ends = threading.Event()
     with pytest.raises(OutcomeUnknown):
         call_with_timeout(0, ends.wait)
     ends.set()
 
 
-def test_the_event_goes_on_unchanged_with_the_moment_it_came(invoke: ScriptedServer, door: Door) -> None:
+def test_the_front_door_forwards_the_event_with_the_time_of_its_arrival(invoke: ScriptedServer, door: Door) -> None:
     invoke.script.append(returned(GOOD))
     moment = {"timeEpoch": int(time.time() * 1000) - 5000, "requestId": "JKJaXmPLvHcESHA="}
     event = wire.event(wire.message("tools/call", CALL, meta={"com.example/ż": "żółw"}), context=moment)
@@ -212,7 +212,7 @@ def test_the_event_goes_on_unchanged_with_the_moment_it_came(invoke: ScriptedSer
     assert (path, json.loads(body)) == ("/2015-03-31/functions/shop_add/invocations", event)
 
 
-def test_a_connection_is_kept_from_call_to_call(invoke: ScriptedServer, door: Door) -> None:
+def test_the_front_door_reuses_its_connection(invoke: ScriptedServer, door: Door) -> None:
     invoke.script += [returned(GOOD)] * 3
     for _ in range(3):
         door.seconds += IDLE_SECONDS
@@ -220,7 +220,7 @@ def test_a_connection_is_kept_from_call_to_call(invoke: ScriptedServer, door: Do
     assert (len(invoke.connections), len(door.made)) == (1, 1)
 
 
-def test_a_connection_that_idled_for_long_is_not_trusted(invoke: ScriptedServer, door: Door) -> None:
+def test_the_front_door_does_not_reuse_a_connection_after_a_long_pause(invoke: ScriptedServer, door: Door) -> None:
     invoke.script += [returned(GOOD)] * 2
     for _ in range(2):
         door.seconds += IDLE_SECONDS + 1
@@ -237,7 +237,7 @@ def test_a_connection_that_idled_for_long_is_not_trusted(invoke: ScriptedServer,
         {"name": "../add", "arguments": {"a": 1}},
     ],
 )
-def test_what_the_catalog_does_not_name_is_never_asked_for(
+def test_a_name_outside_the_catalog_causes_no_invocation(
     invoke: ScriptedServer, door: Door, params: dict[str, Any]
 ) -> None:
     response = door.send(wire.event(wire.message("tools/call", params)))
@@ -245,7 +245,7 @@ def test_what_the_catalog_does_not_name_is_never_asked_for(
     assert (invoke.asked, door.made) == ([], [])
 
 
-def test_a_call_is_forwarded_while_another_is_given_up(invoke: ScriptedServer, door: Door) -> None:
+def test_the_front_door_forwards_a_call_while_another_times_out(invoke: ScriptedServer, door: Door) -> None:
     waiting: list[dict[str, Any]] = []
     invoke.may_answer.clear()
     thread = threading.Thread(target=lambda: waiting.append(door.send(remaining_ms=1300)))

@@ -72,7 +72,7 @@ def info_of(result: Mapping[str, Any]) -> dict[str, Any]:
 # The description of the server
 
 
-def test_a_function_says_who_it_is_in_each_result() -> None:
+def test_each_result_has_the_server_info_of_its_function() -> None:
     function = serve(add, server_info=INFO)
     for result in (
         ask(function, "server/discover"),
@@ -83,12 +83,12 @@ def test_a_function_says_who_it_is_in_each_result() -> None:
         assert {name: info[name] for name in INFO} == INFO
 
 
-def test_the_models_of_the_sdk_say_it_too() -> None:
+def test_server_info_may_be_a_model_of_the_sdk() -> None:
     info: Any = mcp_types.Icon(src=ICON["src"])
     assert info_of(ask(serve(add, server_info={"icons": [info]}), "tools/list"))["icons"] == [{"src": ICON["src"]}]
 
 
-def test_the_endpoint_says_who_it_is_and_its_functions_how_to_use_them(tmp_path: Path) -> None:
+def test_the_endpoint_has_its_own_server_info_and_the_instructions_of_its_functions(tmp_path: Path) -> None:
     offered = catalog.merge(
         [
             catalog.build(serve(add, instructions="Add with care.").handlers, "add"),
@@ -103,12 +103,12 @@ def test_the_endpoint_says_who_it_is_and_its_functions_how_to_use_them(tmp_path:
     assert info_of(discovered)["title"] == "Little Shop"
 
 
-def test_a_tool_that_asks_has_its_form_also_if_its_function_says_how_to_use_it() -> None:
+def test_a_function_with_instructions_keeps_the_form_of_a_tool_that_asks() -> None:
     plain, described = serve(order), serve(order, instructions="Order one by one.")
     assert catalog.build(described.handlers)["asks"] == catalog.build(plain.handlers)["asks"] == ["order"]
 
 
-def test_two_functions_of_the_endpoint_do_not_quarrel_about_its_name() -> None:
+def test_the_server_info_of_functions_does_not_change_that_of_the_endpoint() -> None:
     offered = catalog.merge(
         [
             catalog.build(serve(add, server_info={"title": "Sums"}).handlers, "add"),
@@ -118,7 +118,7 @@ def test_two_functions_of_the_endpoint_do_not_quarrel_about_its_name() -> None:
     assert catalog.server_info(offered, {"name": "shop"}) == {"name": "shop"}
 
 
-def test_the_decorated_handler_itself_stays_as_it_is() -> None:
+def test_serve_does_not_change_the_decorated_handler() -> None:
     serve(add, instructions="Add with care.", around=recorded, errors=(LookupError,))
     assert (add.server_description, add.around, add.errors) == ({}, None, frozenset())
 
@@ -133,7 +133,7 @@ def test_the_decorated_handler_itself_stays_as_it_is() -> None:
         ({"around": "hook"}, "around is a function that takes a Call"),
     ],
 )
-def test_a_wrong_option_is_refused_before_the_first_event(options: dict[str, Any], problem: str) -> None:
+def test_an_invalid_option_of_serve_is_refused_before_the_first_event(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(TypeError, match=problem):
         serve(add, **options)
 
@@ -157,7 +157,7 @@ def _empty() -> None:
     SEEN.clear()
 
 
-def test_the_hook_runs_around_each_round_and_knows_what_is_called() -> None:
+def test_the_hook_runs_around_each_round_and_gets_the_call() -> None:
     talk = Conversation(serve(add, order, around=recorded), principal="ann")
     assert talk.call("add", a=1, b=2).text == "3"
     assert talk.call("order", article="tea").accept(number={"number": 2}).text == "2 of tea"
@@ -207,12 +207,12 @@ def test_the_hook_cannot_change_the_arguments() -> None:
     assert Conversation(serve(add, around=meddling)).call(a=1, b=1).text == "2"
 
 
-def test_the_hook_sees_no_call_whose_arguments_do_not_fit() -> None:
+def test_the_hook_does_not_run_for_invalid_arguments() -> None:
     assert Conversation(serve(add, around=recorded)).call(a="one", b=1).result["isError"] is True
     assert SEEN == []
 
 
-def test_the_hook_sees_a_question_in_finally_alone() -> None:
+def test_a_question_runs_finally_of_the_hook_but_not_except_exception() -> None:
     seen = []
 
     @contextmanager

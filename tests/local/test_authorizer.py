@@ -65,12 +65,12 @@ def test_claims_reach_the_function_as_text() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER   ", ""])
-def test_a_token_may_have_its_scheme_or_not(scheme: str) -> None:
+def test_the_authorizer_accepts_a_token_with_or_without_its_scheme(scheme: str) -> None:
     assert authorize(scheme + ISSUER.token(subject="ann"))["jwt"]["claims"]["sub"] == "ann"
 
 
 @pytest.mark.parametrize("header", [None, "", "  "])
-def test_without_a_token_the_challenge_is_bare(header: str | None) -> None:
+def test_a_request_without_a_token_gets_a_challenge_without_an_error(header: str | None) -> None:
     response = refused(header)
     assert (response.status, json.loads(response.body)) == (401, {"message": "Unauthorized"})
     assert challenge(response) == "Bearer"
@@ -108,7 +108,7 @@ def test_the_client_counts_as_the_audience_of_a_token_without_one(changed: dict[
         ({"iss": None}, "invalid issuer"),
     ],
 )
-def test_a_token_of_another_time_or_issuer_is_refused(changed: dict[str, Any], description: str) -> None:
+def test_an_expired_token_and_a_token_of_another_issuer_are_refused(changed: dict[str, Any], description: str) -> None:
     response = refused(bearer(**changed))
     assert response.status == 401
     assert challenge(response) == f'Bearer scope="" error="invalid_token" error_description="{description}"'

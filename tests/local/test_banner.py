@@ -68,12 +68,12 @@ def test_curl_gets_a_request_that_works(tmp_path: Path) -> None:
             assert "book_trip" in {told["name"] for told in json.load(response)["result"]["tools"]}
 
 
-def test_the_url_comes_first_and_everything_fits_on_a_screen() -> None:
+def test_the_banner_begins_with_the_url_and_fits_on_a_screen() -> None:
     first, *rest = SAID.splitlines()
     assert first == f"mcp-functions serves {URL}"
     assert len(rest) < LINES_BEFORE_THE_TOKEN
     assert max(map(len, rest)) <= 120
 
 
-def test_a_client_of_2025_is_not_sent_away() -> None:
+def test_the_banner_names_clients_of_2025() -> None:
     assert "of MCP 2026-07-28 or of 2025" in SAID

@@ -74,7 +74,7 @@ def text(own: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", ["asking", "task", "single_use"])
-def test_make_test_names_the_command_and_the_command_writes_what_is_missing(
+def test_block_write_resolves_every_complaint_of_the_checks(
     kind: str, own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = text(own)
@@ -96,16 +96,14 @@ def test_make_test_names_the_command_and_the_command_writes_what_is_missing(
     assert text(own) == before
 
 
-def test_only_the_lines_of_the_function_change(own: Path) -> None:
+def test_block_write_changes_only_the_lines_of_its_function(own: Path) -> None:
     before = text(own)
     become(own, "asking")
     assert run(["block", "--write", NAME]) == 0
     assert text(own) == before.replace(PLAIN, ASKING)
 
 
-def test_a_function_that_needs_nothing_new_leaves_the_file_as_it_is(
-    own: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_block_write_does_not_change_a_complete_block(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = text(own)
     assert run(["block", "--write", NAME]) == 0
     assert capsys.readouterr().out == "template.yaml has what functions/track_parcel needs\n"
@@ -133,7 +131,7 @@ def test_a_function_that_needs_nothing_new_leaves_the_file_as_it_is(
         ),
     ],
 )
-def test_policies_and_tags_of_the_author_and_their_comments_stay(
+def test_block_write_keeps_policies_tags_and_comments_of_the_author(
     policies: str, asking: str, keeping: str, own: Path
 ) -> None:
     tags = "      Tags:\n        team: parcels # who pays\n"
@@ -150,7 +148,7 @@ def test_policies_and_tags_of_the_author_and_their_comments_stay(
     assert text(own) == before
 
 
-def test_a_comment_beside_what_goes_away_stays_on_its_own_line(own: Path) -> None:
+def test_block_write_keeps_the_comment_of_a_line_that_it_removes(own: Path) -> None:
     with_remarks = "      Tags:\n        mcp-function: track_parcel # ours\n      Policies: !Ref MaySeal # the key\n"
     replace(own, PLAIN, PLAIN.replace("      Events", f"{with_remarks}      Events"))
     assert run(["block", "--write", NAME]) == 0
@@ -202,21 +200,21 @@ def test_a_function_that_imports_shared_code_gets_its_layer_once(own: Path) -> N
     assert text(own).count("- !Ref CommonLayer") == 1
 
 
-def test_a_function_that_is_not_deployed_is_told_with_its_command(own: Path) -> None:
+def test_a_function_without_a_block_is_reported_with_the_command_that_adds_it(own: Path) -> None:
     replace(own, f"functions/{NAME}/", "functions/mcp/")
     (complaint,) = imports.missing_on_lambda(own / "functions")
     told = "has no block in template.yaml, so it is not deployed: mcp-functions block --write"
     assert complaint == f"functions/{NAME} {told} {NAME}"
 
 
-def test_a_module_that_hides_one_of_pythons_is_told_with_its_place(own: Path) -> None:
+def test_a_module_that_shadows_a_module_of_python_is_reported_with_its_path(own: Path) -> None:
     (own / f"functions/{NAME}/random.py").write_text("X = 1\n", encoding="utf-8")
     (complaint,) = imports.missing_on_lambda(own / "functions")
     hides = "hides Python's own module random from every package: give it another name"
     assert complaint == f"functions/{NAME}/random.py {hides}"
 
 
-def test_a_folder_without_a_block_gets_one(own: Path) -> None:
+def test_block_write_adds_a_block_for_a_folder_without_one(own: Path) -> None:
     before = text(own)
     (own / "functions/by_hand").mkdir()
     app = samples.copied("asking", "by_hand").files["functions/by_hand/app.py"]
@@ -234,7 +232,7 @@ def test_a_folder_without_a_block_gets_one(own: Path) -> None:
         (["mcp"], "functions/mcp offers no tool, prompt or resource: init and auth write its block"),
     ],
 )
-def test_a_function_that_is_not_there_is_one_line(
+def test_block_reports_an_unknown_function_in_one_line(
     words: list[str], why: str, own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = text(own)
@@ -243,7 +241,7 @@ def test_a_function_that_is_not_there_is_one_line(
     assert text(own) == before
 
 
-def test_a_block_in_another_hand_is_not_changed(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_block_write_does_not_change_a_block_in_another_notation(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     replace(own, PLAIN, PLAIN.replace("      Events", "      Policies: [{Statement: []}]\n      Events"))
     before = text(own)
     become(own, "asking")
@@ -254,7 +252,7 @@ def test_a_block_in_another_hand_is_not_changed(own: Path, capsys: pytest.Captur
     assert text(own) == before
 
 
-def test_a_block_goes_after_the_last_line_of_a_file_that_ends_without_a_line_break() -> None:
+def test_block_write_appends_to_a_file_without_a_final_line_break() -> None:
     text = "Resources:\n  Add:\n    Type: AWS::Serverless::Function\n    DependsOn: Table"
     block = "  New:\n    Type: AWS::Serverless::Function\n"
     editor = TemplateEditor(text)
@@ -262,7 +260,7 @@ def test_a_block_goes_after_the_last_line_of_a_file_that_ends_without_a_line_bre
     assert editor.text == f"{text}\n{block}"
 
 
-def test_an_edit_of_a_text_that_an_earlier_edit_broke_raises_nothing() -> None:
+def test_an_edit_after_an_edit_that_broke_the_yaml_raises_no_exception() -> None:
     editor = TemplateEditor("Resources:\n  Add:\n    Properties:\n      CodeUri: functions/add/")
     editor.set_tag("Add", "add", needed=True)  # it follows the last line, which has no line break
     broken = editor.text
@@ -270,7 +268,7 @@ def test_an_edit_of_a_text_that_an_earlier_edit_broke_raises_nothing() -> None:
     assert editor.text.startswith(broken)
 
 
-def test_block_prints_what_the_function_needs_now_or_what_another_kind_would_need(
+def test_block_prints_the_block_of_a_function_or_of_a_kind_of_function(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["block", NAME]) == 0

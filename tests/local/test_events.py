@@ -84,7 +84,7 @@ def test_a_post_becomes_exactly_this_event() -> None:
     }
 
 
-def test_an_empty_value_has_no_key() -> None:
+def test_an_event_omits_keys_without_a_value() -> None:
     absent = {"body", "cookies", "queryStringParameters", "pathParameters", "stageVariables"}
     assert not absent & written().keys()
     assert written()["isBase64Encoded"] is False
@@ -122,11 +122,11 @@ def test_every_other_body_is_base64(headers: tuple[tuple[str, str], ...]) -> Non
     assert (made["body"], made["isBase64Encoded"]) == ("e30=", True)
 
 
-def test_text_that_is_no_text_is_base64() -> None:
+def test_a_text_body_that_is_not_utf_8_is_base64() -> None:
     assert written(*JSON, body=b"\xff")["isBase64Encoded"] is True
 
 
-def test_a_proxy_in_front_stays_visible_and_cannot_lie_about_the_port() -> None:
+def test_an_event_keeps_x_forwarded_for_of_a_proxy_but_not_its_port_and_protocol() -> None:
     headers = written(("X-Forwarded-For", "10.1.2.3"), ("X-Forwarded-Port", "1"), ("X-Forwarded-Proto", "gopher"))[
         "headers"
     ]
@@ -138,14 +138,14 @@ def test_a_clients_trace_is_passed_on() -> None:
     assert written(("X-Amzn-Trace-Id", "Root=1-a-b"))["headers"]["x-amzn-trace-id"] == "Root=1-a-b"
 
 
-def test_every_moment_has_ids_of_its_own() -> None:
+def test_two_requests_of_the_same_time_have_different_ids() -> None:
     one, two = Moment.at(1795203843.5), Moment.at(1795203843.5)
     assert one.request_id != two.request_id
     assert re.fullmatch(r"Root=1-6b00a303-[0-9a-f]{24}", one.trace_id)
 
 
 @given(st.binary(), st.sampled_from(["application/json", "text/plain", "application/octet-stream", ""]))
-def test_no_byte_of_a_body_is_lost(body: bytes, content_type: str) -> None:
+def test_the_body_of_an_event_has_every_byte_of_the_request(body: bytes, content_type: str) -> None:
     made = json.loads(json.dumps(written(("Content-Type", content_type), body=body)))
     text = made["body"]
     assert (base64.b64decode(text) if made["isBase64Encoded"] else text.encode()) == body
@@ -156,7 +156,7 @@ def answered(result: object) -> tuple[int, dict[str, str], bytes]:
     return made.status, dict(made.headers), made.body
 
 
-def test_a_result_becomes_http() -> None:
+def test_a_result_of_a_function_becomes_an_http_response() -> None:
     status, headers, body = answered({"statusCode": 202, "headers": {"X-One": "1", "n": 2}, "body": "né"})
     assert (status, body) == (202, "né".encode())
     assert headers == {
@@ -201,6 +201,6 @@ def test_a_result_that_is_no_response_is_an_internal_error(result: object) -> No
     assert response(json.dumps(result).encode(), MOMENT) == INTERNAL_ERROR
 
 
-def test_a_function_cannot_frame_the_response_itself() -> None:
+def test_the_harness_ignores_content_length_and_transfer_encoding_of_a_function() -> None:
     headers = answered({"statusCode": 200, "headers": {"Content-Length": "1", "Transfer-Encoding": "chunked"}})[1]
     assert not {"content-length", "transfer-encoding"} & headers.keys()

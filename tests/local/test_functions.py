@@ -64,7 +64,7 @@ def test_a_dotted_import_binds_its_first_name(project: Callable[[dict[str, str]]
         assert functions.by_folder["a"].handler({}, None) == 2
 
 
-def test_types_of_a_function_resolve(project: Callable[[dict[str, str]], Path]) -> None:
+def test_the_type_hints_of_a_loaded_function_can_be_resolved(project: Callable[[dict[str, str]], Path]) -> None:
     app = (
         "from __future__ import annotations\nfrom typing import get_type_hints\nfrom pydantic import BaseModel\n"
         "class Form(BaseModel):\n    inner: Inner\nclass Inner(BaseModel):\n    x: int\n"
@@ -75,7 +75,7 @@ def test_types_of_a_function_resolve(project: Callable[[dict[str, str]], Path]) 
         assert (sorted(hints), value) == (["context", "event"], 1)
 
 
-def test_nothing_stays_behind(project: Callable[[dict[str, str]], Path]) -> None:
+def test_closing_functions_removes_their_modules_and_import_paths(project: Callable[[dict[str, str]], Path]) -> None:
     modules, path, finders = set(sys.modules), list(sys.path), list(sys.meta_path)
     directory = project({"a/app.py": "import forms\n" + HELLO, "a/forms.py": ""})
     Functions(directory).close()
@@ -89,7 +89,7 @@ def test_loading_again_reads_changed_files(project: Callable[[dict[str, str]], P
             assert functions.by_folder["a"].handler({}, None) == int(value)
 
 
-def test_a_missing_directory_is_named() -> None:
+def test_the_error_for_a_missing_directory_names_it() -> None:
     assert (
         refusal(Path("nowhere"))
         == "there is no folder nowhere: start in the folder of functions/, or name it with --functions"
@@ -114,7 +114,7 @@ def test_the_error_for_a_directory_without_functions_explains_functions(
         ("raise SystemExit(3)\n", "SystemExit: 3"),
     ],
 )
-def test_a_function_that_does_not_load_is_named_with_its_error(
+def test_the_error_for_a_function_that_does_not_load_names_it(
     project: Callable[[dict[str, str]], Path], app: str, said: str
 ) -> None:
     finders = list(sys.meta_path)

@@ -91,14 +91,14 @@ def ask(harness: Harness, connect: Callable[[str], HTTPConnection]) -> Callable[
     return send
 
 
-def test_a_folder_answers_under_its_own_route(ask: Callable[..., tuple[int, Any]]) -> None:
+def test_each_function_has_its_own_route(ask: Callable[..., tuple[int, Any]]) -> None:
     status, event = ask("/mcp/echo?x=1", b"{}", content_type="application/json")
     assert status == 200
     assert (event["routeKey"], event["rawPath"], event["rawQueryString"]) == ("ANY /mcp/echo", "/mcp/echo", "x=1")
     assert (event["body"], event["requestContext"]["http"]["method"]) == ("{}", "POST")
 
 
-def test_times_are_now_and_in_milliseconds(ask: Callable[..., tuple[int, Any]]) -> None:
+def test_the_time_of_an_event_is_the_current_time_in_milliseconds(ask: Callable[..., tuple[int, Any]]) -> None:
     one, two = ask("/mcp/echo")[1]["requestContext"], ask("/mcp/echo")[1]["requestContext"]
     assert 1_700_000_000_000 < one["timeEpoch"] <= two["timeEpoch"]
     assert one["requestId"] != two["requestId"]
@@ -120,7 +120,7 @@ def test_the_front_door_reaches_other_functions_through_lambda(
     assert (inner.status, inner.event_bytes, inner.result_bytes) == (200, outer.event_bytes, outer.result_bytes)
 
 
-def test_the_context_is_lambdas(ask: Callable[..., tuple[int, Any]], harness: Harness) -> None:
+def test_the_context_object_has_the_members_of_lambda(ask: Callable[..., tuple[int, Any]], harness: Harness) -> None:
     told = ask("/mcp/tells")[1]
     assert told["function_name"] == "local_tells"
     assert told["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local_tells"
@@ -176,7 +176,7 @@ def test_a_body_over_the_gateways_limit_is_too_large(ask: Callable[..., tuple[in
     assert ask("/mcp/echo", b"a" * (10 * 1024 * 1024 + 1)) == (413, {"message": "Request Entity Too Large"})
 
 
-def test_requests_run_side_by_side(tmp_path: Path, connect: Callable[[str], HTTPConnection]) -> None:
+def test_the_harness_runs_requests_concurrently(tmp_path: Path, connect: Callable[[str], HTTPConnection]) -> None:
     app = "import threading\nmeet = threading.Barrier(2, timeout=10)\nhandler = lambda *_: meet.wait() >= 0\n"
     with Harness(write_functions(tmp_path / "functions", {"meets/app.py": app}), state_dir=tmp_path / "s") as running:
         both = [connect(running.url), connect(running.url)]
@@ -185,7 +185,7 @@ def test_requests_run_side_by_side(tmp_path: Path, connect: Callable[[str], HTTP
         assert [connection.getresponse().read() for connection in both] == [b"true", b"true"]
 
 
-def test_the_environment_is_the_deployments_while_it_runs_and_the_users_after(
+def test_the_harness_restores_the_environment_variables_when_it_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_PROFILE", "production")
@@ -221,7 +221,7 @@ def test_the_environment_is_the_deployments_while_it_runs_and_the_users_after(
     assert dict(os.environ) == before
 
 
-def test_nothing_runs_and_nothing_listens_after_it(tmp_path: Path) -> None:
+def test_no_thread_and_no_port_remain_after_the_harness_stopped(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     with Harness(write_functions(tmp_path / "functions", {"a/app.py": CONTEXT}), state_dir=tmp_path / "s") as running:
         port = int(running.url.rpartition(":")[2].partition("/")[0])
@@ -238,7 +238,7 @@ def test_a_harness_that_runs_again_loads_its_functions_again(tmp_path: Path) -> 
         assert harness.functions["a"] is not first
 
 
-def test_a_start_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failed_start_of_the_harness_leaves_no_thread_and_no_variable(tmp_path: Path) -> None:
     threads, environment = set(threading.enumerate()), dict(os.environ)
     directory = write_functions(tmp_path / "functions", {"a/app.py": "raise ValueError\n"})
     with pytest.raises(Problem, match="does not load"), Harness(directory, state_dir=tmp_path / "s"):
@@ -257,7 +257,7 @@ def test_an_observer_is_called_for_every_invocation(tmp_path: Path, connect: Cal
     assert [invocation.folder for invocation in told] == ["a"]
 
 
-def test_clients_of_2025_that_come_at_once_to_a_server_that_has_just_started_share_its_keys(
+def test_concurrent_first_requests_of_2025_clients_share_one_data_key(
     tmp_path: Path, connect: Callable[[str], HTTPConnection]
 ) -> None:
     """Call more functions than a caller may spend failed KMS calls. With separate keys, some would have to wait."""

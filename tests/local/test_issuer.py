@@ -124,7 +124,7 @@ def test_the_official_client_reads_the_metadata(path: str, issuer: Issuer) -> No
     assert found.authorization_response_iss_parameter_supported
 
 
-def test_its_keys_verify_its_tokens_and_no_others(issuer: Issuer) -> None:
+def test_the_keys_of_the_issuer_verify_its_tokens_but_no_changed_ones(issuer: Issuer) -> None:
     jwks = read(ask(issuer, "GET", "/jwks"))
     assert jwks["keys"][0].keys() == {"kty", "use", "alg", "kid", "n", "e"}
     verify(issuer.token(), jwks)
@@ -133,14 +133,14 @@ def test_its_keys_verify_its_tokens_and_no_others(issuer: Issuer) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/jwks"), ("GET", "/token"), ("PUT", "/register")])
-def test_there_is_nothing_else(method: str, path: str, issuer: Issuer) -> None:
+def test_the_issuer_has_no_other_endpoints(method: str, path: str, issuer: Issuer) -> None:
     assert ask(issuer, method, path).status == 404
 
 
 # --- the way to a token -------------------------------------------------------------------------------------------
 
 
-def test_everybody_is_signed_in_at_once(issuer: Issuer, clock: Clock) -> None:
+def test_the_issuer_signs_in_every_user_without_a_page(issuer: Issuer, clock: Clock) -> None:
     client = registered(issuer)
     back = landed(authorize(issuer, client, scope="work:read work:write", resource=RESOURCE, login_hint="ann"))
     assert (back["state"], back["iss"], sorted(back)) == ("s", URL, ["code", "iss", "state"])
@@ -161,7 +161,7 @@ def test_everybody_is_signed_in_at_once(issuer: Issuer, clock: Clock) -> None:
     assert (got.expires_in, got.scope) == (3600, "work:read work:write")
 
 
-def test_somebody_without_a_name_is_the_local_user(issuer: Issuer) -> None:
+def test_a_user_without_a_name_has_the_subject_local_user(issuer: Issuer) -> None:
     said = claims(signed_in(issuer, registered(issuer))["access_token"])
     assert (said["sub"], said["aud"]) == ("local-user", RESOURCE)
     assert "scope" not in said
@@ -181,7 +181,7 @@ def test_the_official_client_reads_a_registration(issuer: Issuer) -> None:
         *("http://127.0.0.1/#a", "javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "/back"),
     ],
 )
-def test_no_code_leaves_this_machine(uri: str, issuer: Issuer) -> None:
+def test_the_issuer_refuses_a_redirect_uri_of_another_machine(uri: str, issuer: Issuer) -> None:
     response = ask(issuer, "POST", "/register", json.dumps({"redirect_uris": [BACK, uri]}).encode())
     assert (response.status, read(response)["error"]) == (400, "invalid_redirect_uri")
 
@@ -193,7 +193,7 @@ def test_a_malformed_registration_is_refused(body: bytes, issuer: Issuer) -> Non
 
 
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:4242/back", "http://127.0.0.1/back"])
-def test_a_native_client_may_come_back_to_another_port(uri: str, issuer: Issuer) -> None:
+def test_a_native_client_may_use_another_loopback_port(uri: str, issuer: Issuer) -> None:
     assert landed(authorize(issuer, registered(issuer), redirect_uri=uri))["code"]
 
 
@@ -265,7 +265,7 @@ def test_a_code_is_valid_once_and_for_a_minute(issuer: Issuer, clock: Clock) -> 
     assert redeem(issuer, client, late).status == 400
 
 
-def test_a_token_for_another_resource_must_be_asked_for_from_the_start(issuer: Issuer) -> None:
+def test_a_token_request_cannot_change_the_resource_of_its_authorization(issuer: Issuer) -> None:
     client = registered(issuer)
     code = landed(authorize(issuer, client, resource="https://other.example/mcp"))["code"]
     assert read(redeem(issuer, client, code, resource=RESOURCE))["error"] == "invalid_target"
@@ -327,7 +327,7 @@ def test_repeated_registrations_do_not_fill_the_memory(issuer: Issuer) -> None:
 # ---- As an OpenID Connect provider, behind the sign-in front
 
 
-def test_a_provider_may_ask_who_signs_in(clock: Clock) -> None:
+def test_the_issuer_can_ask_for_the_name_of_the_user(clock: Clock) -> None:
     issuer = Issuer(URL, RESOURCE, now=clock, behaviour=Behaviour({"front": (BACK,)}, asks_for_user=True))
     page = authorize(issuer, "front", state='"><script>')
     assert page.status == 200

@@ -65,7 +65,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_a_function_is_one_line_with_its_place_and_its_remedy(
+def test_a_mistake_in_a_function_is_reported_in_one_line_with_its_place_and_fix(
     mistake: str, project: Callable[[dict[str, str]], Path]
 ) -> None:
     app, said = MISTAKES[mistake]
@@ -80,7 +80,7 @@ def test_a_mistake_in_a_function_is_one_line_with_its_place_and_its_remedy(
     "said",
     ['Could not connect to the endpoint URL: "https://x"', "The security token included in the request is invalid."],
 )
-def test_a_service_of_aws_that_is_not_here_is_told_with_a_remedy(said: str) -> None:
+def test_a_call_of_an_aws_service_without_a_local_one_is_reported_with_a_fix(said: str) -> None:
     told = failures.whole_traceback(RuntimeError(said)).splitlines()[-1]
     assert told.startswith("To mend it: no AWS answers here: a test replaces this call")
 
@@ -103,7 +103,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return tmp_path
 
 
-def test_a_block_that_was_copied_in_part_is_one_complaint_with_its_line(made: Path) -> None:
+def test_a_partly_copied_block_is_reported_once_with_its_line(made: Path) -> None:
     path = made / template.FILE
     text = path.read_text(encoding="utf-8")
     block = text[
@@ -117,7 +117,7 @@ def test_a_block_that_was_copied_in_part_is_one_complaint_with_its_line(made: Pa
     )
 
 
-def test_a_partial_copy_of_a_block_does_not_hide_the_whole_one(made: Path) -> None:
+def test_a_partly_copied_block_does_not_hide_the_complete_one(made: Path) -> None:
     project = checks.read(made)
     copy = {"Type": "AWS::Serverless::Function", "Properties": {"CodeUri": "functions/book_flight/"}}
     project.template["Resources"]["Copy"] = copy
@@ -125,7 +125,7 @@ def test_a_partial_copy_of_a_block_does_not_hide_the_whole_one(made: Path) -> No
     assert project.partial["book_flight"].logical_id == "Copy"
 
 
-def test_broken_yaml_is_told_with_its_line(made: Path) -> None:
+def test_invalid_yaml_is_reported_with_its_line(made: Path) -> None:
     path = made / template.FILE
     path.write_text(f"A: b\nC: d: e\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     with pytest.raises(Problem, match=r"template\.yaml is no template: line 2: mapping values are not allowed here"):

@@ -34,7 +34,7 @@ def seen_by(folder: str) -> tuple[str | None, ...]:
 
 
 @pytest.mark.usefixtures("variables")
-def test_functions_that_run_at_once_see_their_own_variables_and_no_others() -> None:
+def test_concurrent_functions_see_only_their_own_variables() -> None:
     at_once = Barrier(2)
 
     def look(folder: str) -> tuple[str | None, ...]:
@@ -83,7 +83,7 @@ def test_a_thread_and_a_child_process_of_an_author_see_the_variables_of_all_func
     assert subprocess.run(command, text=True, capture_output=True, check=True).stdout == "a's\n"  # noqa: S603
 
 
-def test_the_process_has_its_variables_again_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_gets_its_variables_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERYONES", "shell")
     before = dict(os.environ)
     with separated() as own:

@@ -26,7 +26,7 @@ def headings(page: str) -> list[str]:
     return [line for line in lines if line.startswith(("Round", "Three days"))]
 
 
-def test_the_typescript_client_finishes_what_the_python_client_began(demo_functions: Path) -> None:
+def test_the_typescript_client_completes_a_conversation_of_the_python_client(demo_functions: Path) -> None:
     found = node.needed()
     for there in (clients.SCRIPT, clients.PACKAGES):
         (demo_functions.parent / there.parent).mkdir(exist_ok=True, parents=True)
@@ -90,19 +90,23 @@ def surprise(demo_functions: Path, old: str, new: str, capsys: pytest.CaptureFix
     return said.removeprefix("mcp-functions: the demo went wrong: ").strip()
 
 
-def test_a_tool_that_does_not_wait_for_days_is_a_surprise(
+def test_the_demo_of_a_pause_reports_a_tool_that_does_not_wait_for_days(
     demo_functions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = surprise(demo_functions, "timedelta(days=7)", "timedelta(days=2)", capsys)
     assert said == "the official Python client failed: -32602 Invalid or expired requestState"
 
 
-def test_a_tool_that_cannot_be_upgraded_is_a_surprise(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_of_a_pause_reports_a_tool_that_cannot_be_upgraded(
+    demo_functions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     said = surprise(demo_functions, "duplicate link created.", "a link too.", capsys)
     assert said == "update_work_item/app.py cannot be upgraded: 'link created.' must be in it once"
 
 
-def test_a_stale_catalog_is_one_line_with_its_fix(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stale_catalog_is_reported_in_one_line_with_its_fix(
+    demo_functions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (demo_functions / "mcp" / "catalog.json").unlink()
     assert main(["demo", "--pause"]) == 2
     said = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"

@@ -106,11 +106,11 @@ def fix(path: Path, before: str, after: str) -> None:
 # ---- init
 
 
-def test_a_project_is_these_files(written: Path) -> None:
+def test_init_writes_these_files(written: Path) -> None:
     assert sorted(contents(written)) == FILES.split()
 
 
-def test_a_new_project_agrees_with_itself(written: Path) -> None:
+def test_a_new_project_passes_its_checks(written: Path) -> None:
     project = checks.read(written)
     assert checks.complaints(project) == []
     assert project.catalog == catalog.generate(written / "functions")
@@ -148,7 +148,7 @@ def test_the_output_names_every_next_step(tmp_path: Path, capsys: pytest.Capture
         assert f"\n{target}:" in makefile
 
 
-def test_a_folder_that_is_there_is_welcome_as_long_as_nothing_is_overwritten(
+def test_init_accepts_an_existing_folder_if_it_overwrites_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / ".git").mkdir()
@@ -163,7 +163,7 @@ def test_a_folder_that_is_there_is_welcome_as_long_as_nothing_is_overwritten(
     assert contents(tmp_path) == {"LICENSE": "mine", "template.yaml": "mine too"}
 
 
-def test_without_a_name_the_project_is_written_here(
+def test_init_without_a_name_writes_to_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -174,13 +174,15 @@ def test_without_a_name_the_project_is_written_here(
     assert sorted(contents(tmp_path)) == FILES.split()
 
 
-def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_does_not_follow_a_broken_symbolic_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "Makefile").symlink_to(tmp_path / "elsewhere")
     assert "Makefile is there already" in refused(capsys, "init", str(tmp_path))
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_file_where_the_folder_should_be_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_reports_a_file_in_place_of_the_folder_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_text("")
     for directory in (tmp_path / "file", tmp_path / "file" / "in it"):
         assert refused(capsys, "init", str(directory)).startswith(f"{directory} cannot be written: ")
@@ -229,7 +231,7 @@ def came_from(monkeypatch: pytest.MonkeyPatch) -> CameFrom:
     return from_
 
 
-def test_the_wheel_that_it_was_installed_from_comes_along(came_from: CameFrom, tmp_path: Path) -> None:
+def test_init_copies_the_wheel_of_the_toolkit_into_the_project(came_from: CameFrom, tmp_path: Path) -> None:
     wheel = tmp_path / "with space" / "mcp_functions-1.2.3-py3-none-any.whl"
     wheel.parent.mkdir()
     wheel.write_bytes(b"wheel")
@@ -257,13 +259,15 @@ def test_a_toolkit_that_was_not_installed_from_a_wheel_has_to_be_built(
 
 
 @pytest.mark.parametrize("told", [None, "", "{}", "[]", "{", '{"url": "https://example.org/mcp_functions.whl"}'])
-def test_a_toolkit_from_an_index_is_there_for_everybody(told: str | None, came_from: CameFrom, tmp_path: Path) -> None:
+def test_a_project_of_a_toolkit_from_an_index_needs_no_wheel(
+    told: str | None, came_from: CameFrom, tmp_path: Path
+) -> None:
     came_from(told)
     init(tmp_path / "own")
     assert [path.name for path in (tmp_path / "own/layers/dependencies/wheels").iterdir()] == ["README"]
 
 
-def test_a_toolkit_that_is_not_installed_is_one_line(
+def test_init_reports_a_toolkit_that_is_not_installed_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(toolkit, "NAME", "no-such-package")
@@ -302,7 +306,7 @@ def made(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("single_use", "tools", "track_parcel"),
     ],
 )
-def test_a_new_function_is_everywhere_it_has_to_be(
+def test_new_adds_a_function_to_every_file_that_lists_functions(
     kind: str, listed: str, key: str, own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(own)
@@ -364,7 +368,7 @@ def test_a_subscriber_is_notified_of_failed_workers(own: Path) -> None:
         assert worker["Policies"] == project.functions[Path(worker["CodeUri"]).name][1]["Policies"]
 
 
-def test_functions_of_all_kinds_pass_their_tests_which_write_their_events(own: Path) -> None:
+def test_new_functions_of_every_kind_pass_their_tests_and_write_their_events(own: Path) -> None:
     for kind in samples.KINDS:
         new(own, kind, f"my_{kind}")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -381,7 +385,7 @@ def test_the_generated_files_are_linted_and_formatted(own: Path) -> None:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_a_users_changes_to_the_template_are_kept(own: Path) -> None:
+def test_new_keeps_changes_of_the_author_to_the_template(own: Path) -> None:
     path = own / "template.yaml"
     fix(path, "      Timeout: 29\n", "      Timeout: 29 # seconds, I say\n")
     fix(
@@ -399,7 +403,7 @@ def test_a_users_changes_to_the_template_are_kept(own: Path) -> None:
     assert after.index(block[0]) < after.index("  # My own table.")
 
 
-def test_functions_follow_each_other_in_the_order_in_which_they_came(own: Path) -> None:
+def test_new_adds_functions_to_the_end_of_the_template(own: Path) -> None:
     for name in ("zebra", "ant"):
         new(own, "resource", name)
     ids = list(template.read(own / "template.yaml")["Resources"])
@@ -407,7 +411,7 @@ def test_functions_follow_each_other_in_the_order_in_which_they_came(own: Path) 
 
 
 @pytest.mark.parametrize("name", ["a", "track_parcel", "v2", "get_2_things", "x" * 33])
-def test_a_name_that_is_one_is_a_folder_a_function_and_a_lambda(name: str) -> None:
+def test_a_valid_name_can_name_a_folder_a_python_function_and_a_lambda(name: str) -> None:
     spelling.check(name)
     assert name.isidentifier()
     assert NAME.fullmatch(name)
@@ -441,7 +445,7 @@ def test_a_name_that_is_one_is_a_folder_a_function_and_a_lambda(name: str) -> No
         ("may_seal", "template.yaml has a MaySeal already"),
     ],
 )
-def test_a_name_that_cannot_be_is_one_line_and_nothing_is_written(
+def test_new_reports_an_invalid_name_in_one_line_and_writes_nothing(
     name: str, why: str, own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(own)
@@ -464,7 +468,7 @@ def test_no_file_is_overwritten(there: str, own: Path, capsys: pytest.CaptureFix
     assert contents(own) == before
 
 
-def test_outside_of_a_project_there_is_nothing_to_add_to(
+def test_new_outside_a_project_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -472,14 +476,16 @@ def test_outside_of_a_project_there_is_nothing_to_add_to(
     assert said == "there is no template.yaml: start in the folder of template.yaml and functions/"
 
 
-def test_a_project_without_an_endpoint_has_no_place_for_another_function(
+def test_new_refuses_a_second_function_in_a_project_without_an_endpoint(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.rmtree(own / "functions/mcp")
     assert "there is no functions/mcp/app.py" in refused(capsys, "new", "tool", "x")
 
 
-def test_a_function_that_does_not_load_is_put_right_first(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_refuses_a_project_with_a_function_that_does_not_load(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (own / "functions/book_flight/app.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
     before = contents(own)
     said = "functions/book_flight/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'"
@@ -495,7 +501,7 @@ def test_a_function_that_does_not_load_is_put_right_first(own: Path, capsys: pyt
         ("\n  ", "\n    ", "functions/x has no block in template.yaml"),
     ],
 )
-def test_a_template_in_another_hand_is_changed_right_or_not_at_all(
+def test_new_changes_a_template_in_another_notation_correctly_or_not_at_all(
     usual: str, instead: str, by_hand: str | None, own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (own / "template.yaml").read_text(encoding="utf-8").replace(usual, instead)
@@ -586,7 +592,7 @@ def test_checks_ignore_other_resources_of_a_project(own: Path) -> None:
     assert checks.complaints(checks.read(own)) == []
 
 
-def test_several_handlers_in_one_lambda_need_no_endpoint_before_them(own: Path) -> None:
+def test_several_handlers_in_one_lambda_need_no_endpoint_function(own: Path) -> None:
     shutil.rmtree(own / "functions/mcp")
     shutil.move(own / "functions/book_flight", own / "functions/mcp")
     path = own / "template.yaml"
@@ -597,7 +603,7 @@ def test_several_handlers_in_one_lambda_need_no_endpoint_before_them(own: Path) 
     assert checks.complaints(checks.read(own)) == []
 
 
-def test_an_open_route_is_named(own: Path) -> None:
+def test_the_checks_name_an_open_route(own: Path) -> None:
     fix(
         own / "template.yaml",
         "Path: /mcp/book_flight\n",
@@ -608,7 +614,7 @@ def test_an_open_route_is_named(own: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Resources: 3\n", "Resources: {\n", "- a\n", "\x00"])
-def test_an_invalid_template_is_one_line(text: str, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_template_is_reported_in_one_line(text: str, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (own / "template.yaml").write_text(text, encoding="utf-8")
     assert refused(capsys, "new", "tool", "x").startswith("template.yaml is no template: ")
 
@@ -616,7 +622,7 @@ def test_an_invalid_template_is_one_line(text: str, own: Path, capsys: pytest.Ca
 # ---- A new project agrees with this repository
 
 
-def test_every_block_of_our_template_is_the_block_that_new_writes() -> None:
+def test_new_writes_the_blocks_of_the_template_of_this_repository() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     project = checks.read(ROOT)
     for folder, (logical_id, _) in project.functions.items():
@@ -657,7 +663,7 @@ def section(text: str, first: str, following: str) -> str:
     return text[start : text.index(following, start)]
 
 
-def test_the_template_of_a_project_is_ours_with_one_function_and_one_layer() -> None:
+def test_the_template_of_a_project_is_that_of_this_repository_with_one_function_and_one_layer() -> None:
     own = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
     assert own == derived(), "template.yaml has changed: python tests/local/test_scaffold.py"
 
@@ -667,7 +673,7 @@ def test_the_layer_of_a_project_has_the_same_content_as_this_repositorys() -> No
     assert (files.HERE / "layer.txt").read_text(encoding="utf-8") == ours
 
 
-def test_the_layer_of_a_project_is_compiled_as_ours_is() -> None:
+def test_the_layer_of_a_project_is_compiled_like_that_of_this_repository() -> None:
     ours = (ROOT / "layers/Makefile").read_text(encoding="utf-8")
     own = (files.HERE / "project/layers/dependencies/Makefile.in").read_text(encoding="utf-8")
     before = ours[: ours.index(".PHONY: build-DependenciesLayer")]
@@ -676,7 +682,7 @@ def test_the_layer_of_a_project_is_compiled_as_ours_is() -> None:
 
 
 @pytest.mark.parametrize("name", ["samconfig.toml", "functions/mcp/app.py"])
-def test_other_files_of_a_project_are_ours(name: str, written: Path) -> None:
+def test_other_files_of_a_project_equal_those_of_this_repository(name: str, written: Path) -> None:
     ours = (ROOT / name).read_text(encoding="utf-8").replace('"mcp-functions', '"my-server')
     own = (written / name).read_text(encoding="utf-8")
     assert own.splitlines()[1:] == ours.splitlines()[1:]

@@ -128,7 +128,9 @@ def test_the_harness_has_a_bucket_for_a_function_that_names_one(
         assert "its answer was not kept" in text(ask(running, state, {}))
 
 
-def test_a_worker_killed_over_a_payment_leaves_a_lease_and_the_key(directory: Path, tmp_path: Path) -> None:
+def test_a_worker_killed_during_a_payment_leaves_a_lease_and_the_same_idempotency_key(
+    directory: Path, tmp_path: Path
+) -> None:
     modes.needed()
     with Harness(directory, state_dir=tmp_path / "state", runtime=True) as running:
         state = ask(running)[1]["result"]["requestState"]

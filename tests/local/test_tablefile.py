@@ -117,7 +117,7 @@ def test_expired_items_are_removed_and_the_file_shrinks(tmp_path: Path) -> None:
     assert (tmp_path / FILE).stat().st_size < 100_000
 
 
-def test_a_harness_that_is_killed_while_it_writes_leaves_every_item_whole(tmp_path: Path) -> None:
+def test_a_harness_killed_during_a_write_damages_no_item(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITES, str(tmp_path)]
     for confirmed in (1, 60, 130):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writing:  # noqa: S603 - our own text
@@ -153,7 +153,7 @@ def test_two_harnesses_may_write_at_once(tmp_path: Path) -> None:
         file.close()
 
 
-def test_a_write_that_cannot_be_kept_is_not_confirmed(tmp_path: Path) -> None:
+def test_a_write_that_cannot_reach_the_file_is_an_error(tmp_path: Path) -> None:
     file, table = opened(tmp_path)
     api = DynamoDbApi(table)
     file.close()
@@ -162,7 +162,7 @@ def test_a_write_that_cannot_be_kept_is_not_confirmed(tmp_path: Path) -> None:
     assert api.answer(HttpRequest("POST", "/", headers, body)).status == 500
 
 
-def test_of_two_requests_at_once_the_file_keeps_the_same_as_the_table(
+def test_the_file_equals_the_table_after_two_concurrent_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, table = opened(tmp_path)

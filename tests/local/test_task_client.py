@@ -51,7 +51,7 @@ def called(name: str) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
     }
 
 
-def test_a_client_that_knows_tasks_sees_a_call_to_its_end(url: str) -> None:
+def test_a_client_with_tasks_completes_a_call(url: str) -> None:
     told = list[str]()
     client = TaskClient(url, told=lambda task: told.append(task["status"]), sleep=lambda _seconds: None)
     result = client.run("greet", {}, called("Ann"))
@@ -69,7 +69,7 @@ def test_a_crashed_task_has_a_result_and_an_unanswered_question_is_an_error(url:
         client.cancel("greet.0123456789abcdef012345")
 
 
-def test_a_task_that_is_not_wanted_any_more_is_cancelled(url: str) -> None:
+def test_the_task_client_can_cancel_a_task(url: str) -> None:
     client = TaskClient(url, sleep=lambda _seconds: None)
     asking = client.call("greet", {})
     answers = {"first": {"action": "accept", "content": {"name": "Ann"}}}
@@ -79,7 +79,7 @@ def test_a_task_that_is_not_wanted_any_more_is_cancelled(url: str) -> None:
         client.follow(task, called("Ann"))
 
 
-def test_a_client_that_declares_less_is_answered_in_rounds(url: str) -> None:
+def test_a_client_without_the_tasks_extension_gets_rounds(url: str) -> None:
     told = list[object]()
     client = TaskClient(url, capabilities={"elicitation": {}}, told=told.append)
     assert client.run("greet", {}, called("Ann"))["content"][0]["text"] == "Hello Ann-first Ann-last"

@@ -115,7 +115,7 @@ def send(
 # ---- The line
 
 
-def test_a_request_is_one_line(lines: Lines) -> None:
+def test_each_request_writes_one_log_line(lines: Lines) -> None:
     response = send(serve(add), "tools/call", {"name": "add", "arguments": {"a": 40}}, context={"requestId": "JKJa="})
     (line,) = lines()
     own = ALWAYS | {"method", "handler", "round", "correlation_id", "request_id"}
@@ -129,7 +129,7 @@ def test_a_request_is_one_line(lines: Lines) -> None:
 
 
 @pytest.mark.parametrize("encoded", [False, True])
-def test_bytes_are_counted_and_not_characters(lines: Lines, *, encoded: bool) -> None:
+def test_the_size_of_a_body_is_counted_in_bytes(lines: Lines, *, encoded: bool) -> None:
     body = json.dumps(wire.message("tools/call", {"name": "add", "arguments": {"a": "ż"}}), ensure_ascii=False)
     event = wire.event(body, headers=wire.headers(json.loads(body)), base64=encoded)
     serve(add)(event, wire.Context())
@@ -137,7 +137,7 @@ def test_bytes_are_counted_and_not_characters(lines: Lines, *, encoded: bool) ->
     assert 0 <= line["request_bytes"] - len(body.encode()) <= (2 if encoded else 0)
 
 
-def test_a_conversation_can_be_followed_through_its_lines(lines: Lines) -> None:
+def test_the_log_lines_of_a_conversation_have_the_same_flow(lines: Lines) -> None:
     Conversation(serve(book)).call(city="Lisbon").accept(seat={"seat": "window"})
     first, second = lines()
     assert (first["outcome"], first["round"]) == ("input_required", 1)
@@ -148,7 +148,7 @@ def test_a_conversation_can_be_followed_through_its_lines(lines: Lines) -> None:
     assert (first["cold_start"], second["cold_start"]) == (True, False)
 
 
-def test_the_flow_of_a_line_is_a_digest_of_the_audits_flow(lines: Lines) -> None:
+def test_the_flow_of_a_log_line_is_a_digest_of_the_flow_in_the_audit(lines: Lines) -> None:
     told: list[Any] = []
     Conversation(serve(book, audit=told.append)).call(city="Lisbon")
     (line,) = lines()
@@ -205,7 +205,7 @@ def test_an_invented_name_is_logged_as_unknown(lines: Lines, method: str, params
     assert "hunter2" not in str(line)
 
 
-def test_an_older_client_is_seen_by_the_method_that_it_begins_with(lines: Lines) -> None:
+def test_the_log_shows_an_older_client_by_its_first_method(lines: Lines) -> None:
     send(serve(add), "initialize", headers={"mcp-protocol-version": None})
     (line,) = lines()
     assert (line["method"], line["outcome"]) == ("initialize", "refused")
@@ -239,7 +239,7 @@ def test_a_malformed_id_is_left_out(lines: Lines, name: object) -> None:
         ),
     ],
 )
-def test_a_response_of_the_http_layer_is_a_line_too(
+def test_a_response_of_the_http_layer_writes_a_log_line(
     lines: Lines, options: dict[str, Any], said: str, method: str | None
 ) -> None:
     with deployed(MCP_ALLOWED_ORIGINS="http://x.example"):
@@ -250,7 +250,7 @@ def test_a_response_of_the_http_layer_is_a_line_too(
 
 
 @pytest.mark.parametrize(("path", "told"), [("oauth-protected-resource", "metadata"), ("hunter2", None)])
-def test_metadata_is_a_line_too(lines: Lines, path: str, told: str | None) -> None:
+def test_a_request_for_metadata_writes_a_log_line(lines: Lines, path: str, told: str | None) -> None:
     event = wire.event("", http_method="GET")
     where = {
         "MCP_JWT_ISSUER": "https://i.example",
@@ -264,7 +264,7 @@ def test_metadata_is_a_line_too(lines: Lines, path: str, told: str | None) -> No
     assert "hunter2" not in str(line)
 
 
-def test_a_notification_is_a_line_too(lines: Lines) -> None:
+def test_a_notification_writes_a_log_line(lines: Lines) -> None:
     body = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "hunter2"}})
     serve(add)(wire.event(body), wire.Context())
     (line,) = lines()
@@ -322,13 +322,13 @@ def test_a_refusal_of_kms_is_logged_and_counted(lines: Lines, failure: Exception
     assert "hunter2" not in str(line)
 
 
-def test_kms_is_counted_in_the_request_that_waited_for_it(lines: Lines) -> None:
+def test_a_kms_call_is_counted_for_the_request_that_waited_for_it(lines: Lines) -> None:
     Conversation(serve(book)).call(city="Lisbon").accept(seat={"seat": "window"})
     assert [line["kms_calls"] for line in lines()] == [1, 0]
     assert lines()[0]["kms_ms"] > 0
 
 
-def test_a_failure_of_kms_that_an_older_key_bridges_is_counted_all_the_same(lines: Lines) -> None:
+def test_a_failed_kms_call_is_counted_although_an_older_key_is_used(lines: Lines) -> None:
     vault, clock = SealFactory(OSError()), [1_785_000_000.0]
     vault.failure = None
     function = serve(book, wrapping=[vault], now=lambda: clock[0])
@@ -387,7 +387,7 @@ def test_without_a_client_trace_the_line_has_the_trace_of_x_ray(lines: Lines, mo
     assert [line["trace_id"] for line in lines()] == [root, TRACE]
 
 
-def test_the_traceparent_of_http_counts_only_without_a_valid_one_in_meta(lines: Lines) -> None:
+def test_the_traceparent_header_is_used_only_without_a_valid_one_in_meta(lines: Lines) -> None:
     other = "0af7651916cd43dd8448eb211c80319c"
     for meta in ({}, {"traceparent": "hunter2"}, {"traceparent": f"00-{other}-b7ad6b7169203331-01"}):
         message = wire.message("tools/list", meta=meta)
@@ -405,7 +405,7 @@ def conventional(line: dict[str, Any]) -> dict[str, str]:
 CALLED = {"mcp.method.name": "tools/call", "mcp.protocol.version": "2026-07-28", "gen_ai.tool.name": "add"}
 
 
-def test_a_line_has_the_names_of_opentelemetry(lines: Lines) -> None:
+def test_a_log_line_has_the_attribute_names_of_opentelemetry(lines: Lines) -> None:
     function = serve(add, brief)
     send(function, "tools/call", {"name": "add", "arguments": {"a": 1}})
     send(function, "tools/call", {"name": "add", "arguments": {"a": "no number"}})
@@ -452,7 +452,7 @@ def door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - too
     return LambdaFunction(lambda _name, _now: Endpoint(found, front.answer)), invoke
 
 
-def test_a_call_is_a_line_at_the_endpoint_and_one_at_the_function_under_the_same_ids(lines: Lines) -> None:
+def test_the_endpoint_and_the_function_log_a_call_under_the_same_ids(lines: Lines) -> None:
     endpoint, invoke = door(add, note)
     params, meta = {"name": "add", "arguments": {"a": 1}}, {"traceparent": TRACEPARENT, "tracestate": "a=b"}
     send(endpoint, "tools/call", params, meta=meta, context={"requestId": "JKJa="})
@@ -532,7 +532,9 @@ sys.stderr.write(json.dumps({"status": statuses, "loaded": sorted(loaded), "late
 
 
 @pytest.mark.parametrize(("level", "told"), [("INFO", 2), ("WARNING", 0)])
-def test_lambdas_formatter_writes_the_lines_without_another_import(tmp_path: Path, level: str, told: int) -> None:
+def test_the_formatter_of_lambda_writes_the_log_lines_without_another_import(
+    tmp_path: Path, level: str, told: int
+) -> None:
     (tmp_path / "app.py").write_text(SHOP, encoding="utf-8")
     event = wire.event(wire.message("tools/call", {"name": "add", "arguments": {"a": 1}}))
     ran = subprocess.run(  # noqa: S603 - ourselves
@@ -562,7 +564,7 @@ class Output:
         return [json.loads(line) for line in self._to.getvalue().splitlines()]
 
 
-def test_an_authors_logger_writes_the_line_with_its_fields_as_keys(lines: Lines) -> None:
+def test_a_powertools_logger_writes_the_log_line_with_its_fields_as_keys(lines: Lines) -> None:
     out = Output()
     send(
         serve(add, logger=out.logger),
@@ -577,7 +579,7 @@ def test_an_authors_logger_writes_the_line_with_its_fields_as_keys(lines: Lines)
     assert (theirs["message"], theirs["handler"], theirs["correlation_id"]) == ("answered: complete", "add", "J=")
 
 
-def test_a_crash_is_an_error_of_the_authors_logger_too() -> None:
+def test_a_crash_is_an_error_in_the_logger_of_the_author() -> None:
     out = Output()
     send(serve(broken, logger=out.logger), "tools/call", {"name": "broken", "arguments": {"a": 7}})
     (line,) = out.lines
@@ -585,7 +587,7 @@ def test_a_crash_is_an_error_of_the_authors_logger_too() -> None:
     assert "exception" not in line
 
 
-def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_standard_logger_writes_the_log_line(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "shop"):
         send(serve(add, logger=logging.getLogger("shop")), "tools/list")
     told = [(record.name, hasattr(record, "outcome")) for record in caplog.records]
@@ -595,7 +597,7 @@ def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixtur
     ]  # the line that warns of AuthMode none belongs to no request
 
 
-def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> None:
+def test_the_logger_of_the_author_writes_the_log_line_of_the_endpoint(tmp_path: Path) -> None:
     out = Output()
     (tmp_path / "catalog.json").write_text(json.dumps(catalog.build([add], "add")), encoding="utf-8")
     with deployed():
@@ -603,7 +605,7 @@ def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> N
     assert [(line["method"], line["outcome"]) for line in out.lines] == [("tools/list", "complete")]
 
 
-def test_an_authors_lines_have_the_correlation_id_only_during_the_request() -> None:
+def test_log_lines_of_the_author_have_the_correlation_id_only_during_a_request() -> None:
     out = Output()
     out.logger.append_keys(order=7)
 
@@ -646,7 +648,7 @@ def test_a_logger_that_raises_does_not_fail_the_request() -> None:
     assert send(function, "tools/call", {"name": "add", "arguments": {"a": 1}}, context=context)["statusCode"] == 200
 
 
-def test_a_conversation_gets_the_exception_whichever_logger_writes_the_line() -> None:
+def test_a_conversation_has_the_exception_for_every_kind_of_logger() -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     talk = Conversation(serve(book, wrapping=wrapping, logger=Output().logger)).call(city="Lisbon")
     with pytest.raises(AssertionError, match="kms:AccessDeniedException"):
@@ -686,11 +688,11 @@ def calling(name: str, **arguments: object) -> Callable[[LambdaFunction], object
     return lambda function: send(function, "tools/call", {"name": name, "arguments": arguments})
 
 
-def test_a_request_that_went_well_counts_as_nothing_but_a_cold_start(counts: Counts) -> None:
+def test_a_successful_request_is_counted_only_as_a_cold_start(counts: Counts) -> None:
     assert counts(add, requests=calling("add", a=1)) == {"ColdStarts": 1}
 
 
-def test_only_the_first_of_three_is_a_cold_start(counts: Counts) -> None:
+def test_only_the_first_of_three_requests_is_counted_as_a_cold_start(counts: Counts) -> None:
     assert counts(add, requests=lambda function: [send(function, "tools/list") for _ in range(3)]) == {"ColdStarts": 1}
 
 
@@ -703,15 +705,17 @@ def test_only_the_first_of_three_is_a_cold_start(counts: Counts) -> None:
         lambda function: send(function, "hunter2/call"),
     ],
 )
-def test_a_clients_error_counts_only_as_refused(counts: Counts, request_: Callable[[LambdaFunction], object]) -> None:
+def test_a_client_error_is_counted_only_as_refused(
+    counts: Counts, request_: Callable[[LambdaFunction], object]
+) -> None:
     assert counts(add, requests=request_) == {"Refused": 1, "ColdStarts": 1}
 
 
-def test_a_crash_counts_as_one_and_as_failed(counts: Counts) -> None:
+def test_a_crash_is_counted_as_crashed_and_as_failed(counts: Counts) -> None:
     assert counts(broken, requests=calling("broken", a=1)) == {"Crashed": 1, "Failed": 1, "ColdStarts": 1}
 
 
-def test_a_denial_of_kms_counts_as_a_misconfiguration(counts: Counts) -> None:
+def test_denied_access_to_kms_is_counted_as_a_misconfiguration(counts: Counts) -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
     assert told == {"Misconfigured": 1, "Outages": 1, "Failed": 1, "ColdStarts": 1}
@@ -720,13 +724,13 @@ def test_a_denial_of_kms_counts_as_a_misconfiguration(counts: Counts) -> None:
 @pytest.mark.parametrize(
     "reason", ["kms:ThrottlingException", "table:InternalServerError", "blobs:503"], ids=["kms", "table", "blobs"]
 )
-def test_an_outage_is_counted_by_request(counts: Counts, reason: str) -> None:
+def test_an_outage_is_counted_for_each_request(counts: Counts, reason: str) -> None:
     wrapping = [SealFactory(TemporarilyUnavailable(reason))]
     told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
     assert told == {"Outages": 1, "Failed": 1, "ColdStarts": 1}
 
 
-def test_an_authors_own_lines_are_not_counted() -> None:
+def test_log_lines_of_the_author_are_not_counted() -> None:
     out = Output()
 
     @out.logger.inject_lambda_context
@@ -777,6 +781,6 @@ def test_errors_of_the_server_trigger_an_alarm(counts: Counts) -> None:
     assert filters.paging() & told.keys() == {"Misconfigured", "Outages"}
 
 
-def test_a_term_that_is_not_understood_is_an_error_also_where_another_term_decides() -> None:
+def test_the_filter_reader_refuses_an_unknown_term_even_if_another_term_decides() -> None:
     with pytest.raises(AssertionError, match="not in the subset"):
         filters.matches("{ $.count > 5 && $.handler LIKE a }", {"count": 1})

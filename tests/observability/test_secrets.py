@@ -210,7 +210,7 @@ def leaking() -> Iterator[Callable[[], list[str]]]:
 
 
 @pytest.mark.parametrize("mark", [SECRET, UNSPEAKABLE, "hunter2"])
-def test_a_secret_in_a_line_would_be_found(leaking: Callable[[], list[str]], mark: str) -> None:
+def test_the_search_finds_a_secret_in_a_log_line(leaking: Callable[[], list[str]], mark: str) -> None:
     apart = logging.getLogger("mcp_functions.x")
     apart.disabled = True  # or pytest would show it, and that would be found too
     apart.handle(apart.makeRecord(apart.name, logging.WARNING, __file__, 1, "failed: %s", (mark,), None))
@@ -219,7 +219,7 @@ def test_a_secret_in_a_line_would_be_found(leaking: Callable[[], list[str]], mar
     assert [leak.partition(":")[0] for leak in leaking()] == ["a field of a log record of mcp_functions"]
 
 
-def test_a_secret_in_the_notes_would_be_found_though_no_level_lets_the_line_through(
+def test_the_search_finds_a_secret_in_a_record_below_the_log_level(
     leaking: Callable[[], list[str]], caplog: pytest.LogCaptureFixture
 ) -> None:
     def wire_nothing(_name: str, _now: object) -> Endpoint:
@@ -230,7 +230,7 @@ def test_a_secret_in_the_notes_would_be_found_though_no_level_lets_the_line_thro
     assert [leak.partition(":")[0] for leak in leaking()] == ["the line of a request"]
 
 
-def test_an_unspeakable_secret_would_be_found_in_a_response(leaking: Callable[[], list[str]]) -> None:
+def test_the_search_finds_a_planted_secret_in_a_response(leaking: Callable[[], list[str]]) -> None:
     @tool
     def tell() -> str:
         return UNSPEAKABLE
@@ -239,7 +239,7 @@ def test_an_unspeakable_secret_would_be_found_in_a_response(leaking: Callable[[]
     assert [leak.partition(":")[0] for leak in leaking()] == ["a response"]
 
 
-def test_a_test_that_lets_a_secret_out_fails(leaking: Callable[[], list[str]]) -> None:
+def test_a_test_that_leaks_a_secret_fails(leaking: Callable[[], list[str]]) -> None:
     report = pytest.TestReport(
         "x", ("x", 1, "x"), {}, "passed", None, "call", [("Captured stdout call", f"… {SECRET}")]
     )
@@ -546,7 +546,7 @@ def test_the_template_turns_powertools_recording_off(
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_an_event_is_logged_only_if_powertools_is_configured_so(
+def test_powertools_logs_an_event_only_if_it_is_configured_to(
     as_deployed: dict[str, str],  # noqa: ARG001 - its variables
     *,
     asked: bool,
@@ -559,7 +559,9 @@ def test_an_event_is_logged_only_if_powertools_is_configured_so(
 
 
 @pytest.mark.parametrize("captured", [True, False])
-def test_a_trace_holds_a_response_unless_that_is_off(monkeypatch: pytest.MonkeyPatch, *, captured: bool) -> None:
+def test_a_trace_has_the_response_unless_that_is_switched_off(
+    monkeypatch: pytest.MonkeyPatch, *, captured: bool
+) -> None:
     trace = powertools.traced(monkeypatch)
     if not captured:
         monkeypatch.setenv("POWERTOOLS_TRACER_CAPTURE_RESPONSE", "false")

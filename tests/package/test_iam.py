@@ -124,7 +124,7 @@ def statements(written: Policy) -> list[dict[str, Any]]:
 # ---- What each must
 
 
-def test_there_are_functions_that_ask_and_functions_that_do_not() -> None:
+def test_the_samples_have_functions_that_ask_and_functions_that_do_not() -> None:
     assert set(ASKING) > {FRONT_DOOR}
     assert set(FOLDERS) - set(ASKING)
 
@@ -147,14 +147,14 @@ def test_the_endpoint_may_invoke_the_functions_of_its_stack_and_do_nothing_else_
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_role_is_for_lambda_alone(folder: str, deployed: Deployed) -> None:
+def test_only_lambda_can_assume_a_role(folder: str, deployed: Deployed) -> None:
     who = ["lambda.amazonaws.com", "apigateway.amazonaws.com", ADMIN, STRANGER, *deployed.roles.values()]
     questions = [Question(principal, "sts:AssumeRole", deployed.roles[folder]) for principal in who]
     assert [question.principal for question in deployed.account.allows_any(*questions)] == ["lambda.amazonaws.com"]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_role_names_no_action_but_these(folder: str, deployed: Deployed) -> None:
+def test_a_role_allows_only_the_expected_actions(folder: str, deployed: Deployed) -> None:
     named = {
         action
         for written in deployed.account.policies[deployed.roles[folder]]
@@ -205,7 +205,7 @@ def test_no_other_role_can_open_a_functions_states(folder: str, deployed: Deploy
 
 
 @pytest.mark.parametrize("operator", ["StringEquals", "ForAllValues:StringEquals"])
-def test_without_its_conditions_a_role_could_do_more(operator: str, deployed: Deployed) -> None:
+def test_a_policy_without_its_condition_would_allow_an_attack(operator: str, deployed: Deployed) -> None:
     attacks = {"StringEquals": context("ticket"), "ForAllValues:StringEquals": context("briefing", more="of it")}
     wider = deepcopy(deployed.account.policies[deployed.roles["briefing"]])
     for statement in (one for written in wider for one in statements(written) if "Condition" in one):
@@ -269,7 +269,7 @@ def test_the_endpoint_may_invoke_nothing_of_another_stack(other: str, deployed: 
 @pytest.mark.parametrize(
     "tags", [{}, {"aws:PrincipalTag/mcp-function": "ticket"}, {"aws:PrincipalTag/other": "briefing"}]
 )
-def test_a_role_opens_nothing_without_the_tag_of_its_function(tags: dict[str, str], deployed: Deployed) -> None:
+def test_a_role_without_the_tag_of_its_function_opens_no_state(tags: dict[str, str], deployed: Deployed) -> None:
     role = deployed.roles["briefing"]
     account = replace(deployed.account, tags={**deployed.account.tags, role: tags})
     asked = [deployed.kms("briefing", action, **context("briefing")) for action in SEALS]
@@ -277,7 +277,7 @@ def test_a_role_opens_nothing_without_the_tag_of_its_function(tags: dict[str, st
     assert account.allows_any(*asked) == []
 
 
-def test_a_role_that_is_tagged_as_another_opens_the_others_states_so_tagging_is_guarded(deployed: Deployed) -> None:
+def test_only_an_administrator_can_change_the_tag_that_lets_a_role_open_states(deployed: Deployed) -> None:
     role = deployed.roles["briefing"]
     tagged = replace(
         deployed.account, tags={**deployed.account.tags, role: {"aws:PrincipalTag/mcp-function": "ticket"}}
@@ -397,7 +397,7 @@ def test_no_function_may_change_a_role_a_policy_or_a_layer(stack: Stack, deploye
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_no_session_of_a_role_brings_a_tag_of_its_own(folder: str, deployed: Deployed) -> None:
+def test_a_session_of_a_role_cannot_set_session_tags(folder: str, deployed: Deployed) -> None:
     """A tag of a session counts before that of the role."""
     role = deployed.roles[folder]
     who = ["lambda.amazonaws.com", ADMIN, *deployed.roles.values()]
@@ -422,14 +422,16 @@ def logging_callers(stack: Stack, deployed: Deployed) -> Account:
 
 
 @pytest.mark.parametrize("folder", [*FOLDERS, *WORKERS])
-def test_every_function_may_name_callers_and_do_nothing_else_with_that_key(
+def test_every_function_may_compute_caller_names_and_do_nothing_else_with_the_hmac_key(
     folder: str, deployed: Deployed, logging_callers: Account
 ) -> None:
     ((*found,),) = logging_callers.allows(naming(deployed.roles[folder], "kms:*"))
     assert found == ["kms:GenerateMac"]
 
 
-def test_nobody_of_another_stack_or_account_may_name_callers(deployed: Deployed, logging_callers: Account) -> None:
+def test_no_principal_of_another_stack_or_account_may_compute_caller_names(
+    deployed: Deployed, logging_callers: Account
+) -> None:
     role = deployed.roles["add"]
     elsewhere = {**logging_callers.tags, role: {"aws:PrincipalTag/mcp-server": "another"}}
     stranger = {STRANGER: {"aws:PrincipalTag/mcp-server": NAME}}
@@ -439,7 +441,7 @@ def test_nobody_of_another_stack_or_account_may_name_callers(deployed: Deployed,
     assert logging_callers.allows_any(asked[0]) == [asked[0]]
 
 
-def test_without_the_parameter_there_is_no_key_for_names(stack: Stack) -> None:
+def test_the_stack_has_no_hmac_key_without_the_parameter_log_callers(stack: Stack) -> None:
     assert "CallerKey" not in dict(stack.resources())
 
 

@@ -216,27 +216,27 @@ def blamed(told: dict[str, Any], name: str) -> str:
     return " <- ".join(chain)
 
 
-def test_the_path_leads_to_an_answer(kind: str, told: dict[str, Any]) -> None:
+def test_each_kind_of_cold_start_responds_as_expected(kind: str, told: dict[str, Any]) -> None:
     assert ANSWERS[kind] in told["answers"][-1]["body"]
 
 
-def test_a_path_loads_only_the_modules_that_it_needs(kind: str, told: dict[str, Any]) -> None:
+def test_a_cold_start_imports_only_expected_libraries(kind: str, told: dict[str, Any]) -> None:
     crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in FORBIDDEN[kind])]
     assert not crept, [blamed(told, name) for name in crept]
 
 
-def test_a_path_loads_exactly_these_modules_of_the_package(kind: str, told: dict[str, Any]) -> None:
+def test_a_cold_start_imports_exactly_these_modules_of_the_package(kind: str, told: dict[str, Any]) -> None:
     own = {name.removeprefix("mcp_functions.") for name in told["loaded"] if name.startswith("mcp_functions.")}
     crept = sorted(own - OWN[kind])
     assert not crept, [blamed(told, f"mcp_functions.{name}") for name in crept]
     assert own == OWN[kind]
 
 
-def test_all_modules_together_stay_within_bounds(kind: str, told: dict[str, Any]) -> None:
+def test_the_number_of_imported_modules_is_limited(kind: str, told: dict[str, Any]) -> None:
     assert len(told["loaded"]) <= MOST[kind], [blamed(told, name) for name in told["loaded"]]
 
 
-def test_the_modules_of_the_first_event_are_loaded_at_init(kind: str, told: dict[str, Any]) -> None:
+def test_the_modules_of_the_first_event_are_imported_at_init(kind: str, told: dict[str, Any]) -> None:
     homes = {"mcp_functions", "cryptography", "ssl", "http"}
     late = [name for name in told["late"] if name.partition(".")[0] in homes]
     assert not late, [blamed(told, name) for name in late]
@@ -259,7 +259,7 @@ def test_json_is_parsed_once_and_serialised_once(kind: str, told: dict[str, Any]
 
 
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
-def test_a_round_passes_over_json_a_fixed_number_of_times(told: dict[str, Any]) -> None:
+def test_a_round_parses_and_serialises_json_a_fixed_number_of_times(told: dict[str, Any]) -> None:
     asked, answered = (tuple(work) for work in told["works"])
     # Serialised: the question for its fingerprint, what the round leaves, and the response.
     assert asked == (1, 3)
@@ -276,7 +276,7 @@ def test_a_warm_answer_opens_no_file(kind: str, told: dict[str, Any]) -> None:
     assert told["opened"] == [], kind
 
 
-def test_a_conversation_in_one_container_asks_kms_once(aws: Aws) -> None:
+def test_a_conversation_in_one_container_calls_kms_once(aws: Aws) -> None:
     took.cache_clear()
     aws.asked.clear()
     told = took("asking", f"http://{aws.host}")

@@ -156,7 +156,7 @@ def test_the_demo_asks_the_user_at_the_terminal(machine: Machine, own: Path) -> 
     assert said.endswith("\nBooked: Lisbon, aisle seat.\n")
 
 
-def test_functions_added_by_hand_and_by_new_are_reachable(machine: Machine, own: Path) -> None:
+def test_functions_added_manually_or_by_new_can_be_called(machine: Machine, own: Path) -> None:
     (own / "functions/by_hand").mkdir()
     app = (own / "functions/book_flight/app.py").read_text(encoding="utf-8").replace("book_flight", "by_hand")
     (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
@@ -201,7 +201,7 @@ def upgraded(written: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactor
     return project
 
 
-def test_make_sets_its_environment_up_with_the_toolkit_that_is_pinned(machine: Machine, upgraded: Path) -> None:
+def test_make_installs_the_pinned_toolkit(machine: Machine, upgraded: Path) -> None:
     # the toolkit itself, pytest, and what the layer pins, none of it compiled: the rest takes a minute
     no_more = {"PIP_NO_DEPS": "1", "PIP_NO_COMPILE": "1"}
     machine.run(upgraded, "make", ".venv/.dev", f"PYTHON={sys.executable}", variables=no_more)

@@ -52,7 +52,7 @@ def project() -> Project:
 
 
 @pytest.mark.parametrize("claim", checks.CHECKS, ids=lambda claim: claim.__name__)
-def test_the_project_as_it_is_earns_no_complaint(claim: Callable[[Project], Iterator[str]], project: Project) -> None:
+def test_the_project_passes_every_check(claim: Callable[[Project], Iterator[str]], project: Project) -> None:
     complaints = list(claim(project))
     assert not complaints, "\n".join(complaints)
 
@@ -205,7 +205,9 @@ SLIPS: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(("where", "instead", "complaint"), SLIPS, ids=[f"{slip[0]}: {slip[2]}" for slip in SLIPS])
-def test_a_slip_in_the_template_is_named(where: str, instead: object, complaint: str, project: Project) -> None:
+def test_the_checks_report_a_mistake_in_the_template(
+    where: str, instead: object, complaint: str, project: Project
+) -> None:
     slipped = replace(project, template=_slip(project.template, where, instead))
     complaints = checks.complaints(slipped)
     assert any(complaint in line for line in complaints), complaints
@@ -232,13 +234,13 @@ OWN_POWERS: list[tuple[str, object]] = [
 
 
 @pytest.mark.parametrize(("name", "value"), OWN_POWERS, ids=str)
-def test_a_function_may_have_powers_of_its_own(name: str, value: object, project: Project) -> None:
+def test_the_checks_accept_additional_properties_of_a_function(name: str, value: object, project: Project) -> None:
     changed = deepcopy(project.template)
     changed["Resources"]["Add"]["Properties"][name] = value
     assert checks.complaints(replace(project, template=changed)) == []
 
 
-def test_a_policy_of_the_template_is_held_to_the_same_rules(project: Project) -> None:
+def test_the_checks_apply_to_managed_policies_of_the_template(project: Project) -> None:
     changed = deepcopy(project.template)
     (policy,) = _own("kms:Decrypt", KEY)
     changed["Resources"]["Broad"] = {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": policy}}
@@ -247,7 +249,7 @@ def test_a_policy_of_the_template_is_held_to_the_same_rules(project: Project) ->
     assert complaint.startswith("Add may use kms on RequestStateKey, beyond its own name")
 
 
-def test_a_function_that_keeps_something_needs_the_table(project: Project) -> None:
+def test_the_checks_require_the_table_for_a_function_that_stores_items(project: Project) -> None:
     changed = deepcopy(project.template)
     changed["Parameters"]["WithTable"]["Default"] = "false"
     expected = ["functions/audit_year keeps something: the parameter WithTable must be true"]
@@ -284,7 +286,7 @@ KEYS, SEALING = "Globals.Environment.Variables.MCP_KMS_KEYS", "MaySeal.PolicyDoc
 
 
 @pytest.mark.parametrize("keys", ROTATIONS, ids=str)
-def test_two_keys_are_right_while_one_is_rotated(keys: object, project: Project) -> None:
+def test_the_checks_accept_two_keys_during_a_rotation(keys: object, project: Project) -> None:
     both = {**MAY_SEAL, "Resource": [KEY, OLD_KEY]}
     rotating = replace(project, template=_slip(_slip(project.template, KEYS, keys), SEALING, [both]))
     assert checks.complaints(rotating) == []
@@ -298,7 +300,7 @@ NEW_KEY = {"Fn::GetAtt": "NewKey.Arn"}
     [(NEW_KEY, []), (KEY, ["functions ask: Globals needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"])],
     ids=str,
 )
-def test_a_key_that_took_the_place_of_the_first_is_right_where_the_policy_opens_it(
+def test_the_checks_accept_a_replaced_key_only_if_the_policy_allows_it(
     allowed: object, complaints: list[str], project: Project
 ) -> None:
     template = _slip(_slip(project.template, KEYS, NEW_KEY), SEALING, [{**MAY_SEAL, "Resource": allowed}])
@@ -306,7 +308,7 @@ def test_a_key_that_took_the_place_of_the_first_is_right_where_the_policy_opens_
 
 
 @pytest.mark.parametrize("more", ["*", "arn:aws:kms:eu-west-1:123456789012:key/*", OLD_KEY.replace("key/", "alias/")])
-def test_a_key_that_is_all_keys_is_named(more: str, project: Project) -> None:
+def test_the_checks_report_a_policy_for_more_keys_than_the_configured_ones(more: str, project: Project) -> None:
     loose = {**MAY_SEAL, "Resource": [KEY, more]}
     slipped = replace(project, template=_slip(project.template, SEALING, [loose]))
     assert checks.complaints(slipped) == [f"MaySeal opens more than your own keys: {more}"]
@@ -324,18 +326,18 @@ POWERS = [
 
 
 @pytest.mark.parametrize("policies", POWERS, ids=str)
-def test_powers_of_a_functions_own_are_its_own_affair(policies: list[Any], project: Project) -> None:
+def test_the_checks_accept_additional_policies_of_a_function(policies: list[Any], project: Project) -> None:
     assert checks.complaints(replace(project, template=_slip(project.template, "Add.Policies", policies))) == []
 
 
-def test_a_function_that_the_catalog_forgot_is_named(project: Project) -> None:
+def test_the_checks_report_a_function_missing_in_the_catalog(project: Project) -> None:
     grown = replace(project, folders=project.folders | {"forgotten"})
     assert list(checks.routes.every_folder_is_listed(grown)) == [
         "functions/forgotten offers nothing in functions/mcp/catalog.json: run make catalog"
     ]
 
 
-def test_the_front_is_deployed_with_oauth_alone(project: Project) -> None:
+def test_only_the_mode_oauth_deploys_the_sign_in_front(project: Project) -> None:
     """Its folder is there in every mode, and offers nothing that a catalog could list."""
     assert SIGN_IN in project.folders - project.functions.keys() - project.offering
     text = set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth")
@@ -360,7 +362,7 @@ SLIPS_OF_SIGN_IN: list[tuple[str, object, str]] = [
 @pytest.mark.parametrize(
     ("where", "instead", "complaint"), SLIPS_OF_SIGN_IN, ids=[f"{slip[0]}: {slip[2]}" for slip in SLIPS_OF_SIGN_IN]
 )
-def test_a_slip_in_the_template_with_a_front_is_named(
+def test_the_checks_report_a_mistake_in_the_template_with_a_sign_in_front(
     where: str, instead: object, complaint: str, project: Project
 ) -> None:
     text = set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth")
@@ -389,7 +391,7 @@ def test_the_api_is_closed_by_default(project: Project) -> None:
     assert project.variable("MCP_AUTH_MODE") == "iam"
 
 
-def test_the_key_rotates_and_outlives_the_stack(project: Project) -> None:
+def test_the_key_rotates_and_has_the_deletion_policy_retain(project: Project) -> None:
     key = project.template["Resources"]["RequestStateKey"]
     assert key["Properties"]["EnableKeyRotation"] is True
     assert key["Properties"]["PendingWindowInDays"] == LONGEST_WINDOW
@@ -397,7 +399,7 @@ def test_the_key_rotates_and_outlives_the_stack(project: Project) -> None:
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
-def test_the_template_is_plain() -> None:
+def test_the_template_has_short_lines_no_anchors_and_no_flow_mappings() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     assert [line for line in text.splitlines() if len(line) > LONGEST_LINE] == []
     events = list(yaml.parse(text))
@@ -422,7 +424,7 @@ def test_every_parameter_is_in_a_group_of_the_console(project: Project) -> None:
     assert [name for group in groups for name in group["Parameters"]] == list(project.template["Parameters"])
 
 
-def test_each_variable_of_an_invocation_has_a_default_that_a_new_account_can_bear(project: Project) -> None:
+def test_every_parameter_has_a_default_and_the_costly_ones_are_off(project: Project) -> None:
     parameters = project.template["Parameters"]
     assert {name for name, one in parameters.items() if "Default" not in one or "Description" not in one} == set()
     nothing = {"AlarmTopic": "", "BlobBucket": "", "LogCallers": "off", "MonthlyBudget": 0}
@@ -509,7 +511,7 @@ def test_a_deployment_refuses_a_stopped_caller_that_is_no_name_of_the_log(projec
     assert not re.fullmatch(pattern, name)
 
 
-def test_concurrency_belongs_to_a_function_and_not_to_all(project: Project) -> None:
+def test_globals_reserve_no_concurrency(project: Project) -> None:
     assert "ReservedConcurrentExecutions" not in project.template["Globals"]["Function"]
 
 
@@ -540,7 +542,7 @@ def test_the_dashboard_is_json(project: Project) -> None:
     assert len(json.loads(body)["widgets"]) == 3
 
 
-def test_every_log_ends(project: Project) -> None:
+def test_every_log_group_has_a_retention_time(project: Project) -> None:
     logs = project.of_type("AWS::Logs::LogGroup")
     assert {one["RetentionInDays"]["Ref"] for one in logs.values()} == {"LogDays"}
     assert project.template["Globals"]["Function"]["LoggingConfig"]["LogGroup"] == {"Ref": "FunctionLogs"}

@@ -144,7 +144,7 @@ def accepted(result: dict[str, Any], **answers: Any) -> dict[str, Any]:  # noqa:
 
 
 @pytest.mark.parametrize(("before", "after"), [("earlier", "this"), ("this", "earlier")], ids=["upgrade", "rollback"])
-def test_conversations_go_on_in_another_version_of_the_toolkit(
+def test_conversations_continue_in_another_version_of_the_toolkit(
     before: str, after: str, versions: dict[str, Path], project: Path
 ) -> None:
     city, amount = {"arguments": {"city": "Rome"}}, {"arguments": {"amount": 7}}

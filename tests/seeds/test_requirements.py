@@ -80,13 +80,13 @@ def test_every_test_that_is_named_exists(document: str) -> None:
             assert function in _tests(ROOT / path), f"{name} is not there (any more): what proves this now?"
 
 
-def test_a_difference_from_a_proposal_quotes_what_won() -> None:
+def test_a_difference_from_a_proposal_quotes_the_released_specification() -> None:
     for document, entry in ENTRIES:
         if "differs" in entry and document != "python-sdk":
             assert re.search(r'"[^"]{20,}" \((basic/|changelog|extension )|"[^"]{60,}"', entry["differs"]), entry
 
 
-def test_what_is_left_to_clients_is_said_of_clients() -> None:
+def test_a_requirement_for_clients_mentions_clients() -> None:
     for _document, entry in ENTRIES:
         if "client" in entry and "tests" not in entry:
             assert re.search(r"client|resultType", entry["sentence"], re.IGNORECASE), entry

@@ -529,7 +529,7 @@ def test_a_custom_seal_is_bound_to_its_item_too(doubled: Backend) -> None:
         ("Scan", {}, "ValidationException"),
     ],
 )
-def test_the_double_refuses_what_aws_refuses(operation: str, change: dict[str, Any], code: str) -> None:
+def test_the_test_table_refuses_what_dynamodb_refuses(operation: str, change: dict[str, Any], code: str) -> None:
     asked = {"TableName": TABLE, "Item": {"key": {"S": "k"}}, "Key": {"key": {"S": "k"}}}
     of = {"PutItem": {"TableName", "Item"}, "GetItem": {"TableName", "Key"}, "Scan": {"TableName"}}[operation]
     values = {"ExpressionAttributeValues": {":v": {"N": "1"}}} if "ConditionExpression" in change else {}
@@ -539,7 +539,7 @@ def test_the_double_refuses_what_aws_refuses(operation: str, change: dict[str, A
     assert refused.value.code.startswith(code)
 
 
-def test_the_double_deletes_expired_items_only_when_a_test_says_so(doubled: Backend, double: MemoryTable) -> None:
+def test_the_test_table_deletes_expired_items_only_on_request(doubled: Backend, double: MemoryTable) -> None:
     doubled.open().create(KEY, {}, expires=doubled.soon(60))
     double.expire(doubled.clock() + 60)
     assert double.items
@@ -580,7 +580,7 @@ def test_a_table_that_does_not_answer_is_an_outage(monkeypatch: pytest.MonkeyPat
     assert refused.value.reason == "table:EndpointConnectionError"
 
 
-def test_moto_answers_as_the_double_does() -> None:
+def test_the_store_works_with_the_table_of_moto() -> None:
     with deployed(Moto(local.table(TABLE))):
         item = _wired().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
         assert _wired().get(KEY) == item

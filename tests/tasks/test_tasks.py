@@ -20,7 +20,7 @@ SECRET = "secret of the author"  # noqa: S105 - what must stay in the function
 # ---- A call becomes a task
 
 
-def test_a_task_works_asks_is_answered_and_ends_with_what_the_call_would_have_returned(
+def test_a_task_asks_a_question_and_completes_with_the_result_of_the_call(
     deployment: Deployment, alice: Client
 ) -> None:
     task = alice.start_task("publish", title="Lisbon")
@@ -343,9 +343,7 @@ def test_only_a_protocol_error_makes_a_task_failed(deployment: Deployment, alice
     assert polled["statusMessage"] == message
 
 
-def test_a_task_whose_question_the_calling_client_cannot_show_ends_in_words(
-    deployment: Deployment, alice: Client
-) -> None:
+def test_a_task_whose_question_the_client_cannot_show_ends_with_a_text(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("sampled")
     deployment.run_workers()
     polled = alice.get(task)

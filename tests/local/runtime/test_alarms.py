@@ -140,7 +140,7 @@ def written(stack: Stack, before: int = 0) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["lacks_a_module", "is_no_python"])
-def test_a_function_that_cannot_start_counts_as_broken(
+def test_a_function_that_cannot_start_is_counted_as_broken_crashed_and_failed(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
     assert send(stack, name)["error"]["code"] == -32603
@@ -151,7 +151,7 @@ def test_a_function_that_cannot_start_counts_as_broken(
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["exits", "hangs"])
-def test_a_function_that_ends_or_times_out_counts_as_a_crash_of_that_function(
+def test_a_function_that_exits_or_times_out_is_counted_as_a_crash(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
     assert counted(stack, lambda each: send(each, name)) == {"Crashed", "Failed"}
@@ -160,13 +160,13 @@ def test_a_function_that_ends_or_times_out_counts_as_a_crash_of_that_function(
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
-def test_an_exception_of_a_tool_counts_as_one_crash(stack: Stack, send: Callable[..., dict[str, Any]]) -> None:
+def test_an_exception_of_a_tool_is_counted_as_one_crash(stack: Stack, send: Callable[..., dict[str, Any]]) -> None:
     before = len(stack.lines)
     send(stack, "raises")
     assert filters.counted(written(stack, before))["Crashed"] == 1
 
 
-def test_an_error_of_a_function_that_a_client_of_2025_gets_is_no_refusal(stack: Stack) -> None:
+def test_an_error_of_a_function_is_not_counted_as_refused_for_a_client_of_2025(stack: Stack) -> None:
     assert counted(stack, lambda each: call_earlier(each, "fails")) == {"Failed"}
 
 
@@ -207,10 +207,10 @@ REFUSED: dict[str, Callable[[Stack], object]] = {
 
 
 @pytest.mark.parametrize("request_", ANSWERED.values(), ids=ANSWERED)
-def test_a_request_that_is_answered_counts_as_nothing(stack: Stack, request_: Callable[[Stack], object]) -> None:
+def test_a_successful_request_is_counted_by_no_error_metric(stack: Stack, request_: Callable[[Stack], object]) -> None:
     assert counted(stack, request_) == set()
 
 
 @pytest.mark.parametrize("request_", REFUSED.values(), ids=REFUSED)
-def test_a_request_that_is_refused_counts_as_refused_alone(stack: Stack, request_: Callable[[Stack], object]) -> None:
+def test_a_refused_request_is_counted_only_as_refused(stack: Stack, request_: Callable[[Stack], object]) -> None:
     assert counted(stack, request_) == {"Refused"}

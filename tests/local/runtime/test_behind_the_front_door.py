@@ -147,7 +147,7 @@ def post(url: str, sent: dict[str, Any], headers: dict[str, str]) -> tuple[int, 
         ),
     ],
 )
-def test_a_function_that_fails_is_an_error_of_the_request(
+def test_a_failing_function_is_an_error_of_its_request(
     stack: Stack, name: str, status: int, said: dict[str, Any]
 ) -> None:
     before = len(stack.harness.invocations)
@@ -158,7 +158,7 @@ def test_a_function_that_fails_is_an_error_of_the_request(
     assert asked == (["mcp"] if name == "missing" else [name, "mcp"])  # once
 
 
-def test_a_function_that_is_throttled_may_be_asked_again(stack: Stack, tmp_path: Path) -> None:
+def test_a_call_of_a_throttled_function_may_be_repeated(stack: Stack, tmp_path: Path) -> None:
     running = Answer(lambda: call(stack.harness.url, "is_one", where=str(tmp_path)))
     pid = begun(tmp_path)
     status, message, headers = call(stack.harness.url, "is_one", where=str(tmp_path))
@@ -198,21 +198,21 @@ def forwarded(stack: Stack, name: str, age_ms: int) -> tuple[int, dict[str, Any]
     return epoch, json.loads(stack.value("mcp", event)["body"])["result"]
 
 
-def test_the_moment_of_the_request_goes_through_the_front_door_unchanged(stack: Stack) -> None:
+def test_the_front_door_passes_on_the_time_of_the_request_unchanged(stack: Stack) -> None:
     epoch, result = forwarded(stack, "echo", 5000)
     told = json.loads(result["content"][0]["text"])
     assert told["epoch"] == epoch
     assert told["left"] > 25_000  # Lambda's own count is from the function's start: it alone would promise too much
 
 
-def test_the_deadline_counts_from_the_request_and_not_from_the_functions_start(stack: Stack) -> None:
+def test_the_deadline_is_computed_from_the_time_of_the_request(stack: Stack) -> None:
     # each part says that it takes 20 seconds; the function may run for 28, the gateway waits for 30
     assert forwarded(stack, "works", 0)[1]["resultType"] == "complete"
     _, shed = forwarded(stack, "works", 15_000)
     assert (shed["resultType"], shed["inputRequests"]) == ("input_required", {})
 
 
-def test_many_clients_at_once_are_all_answered_by_a_few_processes(stack: Stack) -> None:
+def test_a_few_processes_serve_many_concurrent_clients(stack: Stack) -> None:
     before = len(stack.harness.invocations)
     answers = [Answer(lambda: [call(stack.harness.url, "echo")[0] for _ in range(2)]) for _ in range(CLIENTS)]
     assert [answer.get() for answer in answers] == [[200, 200]] * CLIENTS

@@ -50,7 +50,7 @@ Globals:
 """
 
 
-def test_the_context_is_lambdas(deploy: Deploy) -> None:
+def test_the_context_object_has_the_members_of_lambda(deploy: Deploy) -> None:
     stack = deploy({"tells": CONTEXT}, {"tells": "{Timeout: 5, MemorySize: 192}"})
     told = stack.value("tells")
     assert told["function_name"] == "local_tells"
@@ -61,7 +61,7 @@ def test_the_context_is_lambdas(deploy: Deploy) -> None:
     assert 0 < told["left"] <= 5000
 
 
-def test_variables_are_the_templates_and_the_harness_decides_what_a_deployment_decides(deploy: Deploy) -> None:
+def test_a_function_gets_the_variables_of_the_template_and_the_settings_of_the_harness(deploy: Deploy) -> None:
     own = "{Environment: {Variables: {OF_ONE: !Sub '${AWS::StackName}/${AWS::Region}', OF_ALL: mine}}}"
     stack = deploy({"one": ENVIRON, "other": ENVIRON}, {"one": own}, GLOBALS)
     one, other = stack.value("one"), stack.value("other")
@@ -72,7 +72,7 @@ def test_variables_are_the_templates_and_the_harness_decides_what_a_deployment_d
     assert "MCP_STAGE" not in one  # the template does not set it, so it is not there, as on Lambda
 
 
-def test_a_function_has_a_key_if_the_template_gives_it_one(deploy: Deploy) -> None:
+def test_a_function_has_a_kms_key_only_if_the_template_gives_it_one(deploy: Deploy) -> None:
     key = "{Environment: {Variables: {MCP_KMS_KEYS: !GetAtt Key.Arn}}}"
     keyed = "  Key: {Type: AWS::KMS::Key}\n"
     stack = deploy({"asks": ENVIRON, "adds": ENVIRON}, {"asks": key}, resources=keyed)
@@ -80,7 +80,7 @@ def test_a_function_has_a_key_if_the_template_gives_it_one(deploy: Deploy) -> No
     assert "MCP_KMS_KEYS" not in stack.value("adds")
 
 
-def test_without_a_template_the_harness_decides_everything(deploy: Deploy, tmp_path: Path) -> None:
+def test_without_a_template_the_harness_sets_every_variable(deploy: Deploy, tmp_path: Path) -> None:
     stack = deploy({"tells": ENVIRON}, template=False)
     assert not (tmp_path / "template.yaml").exists()
     told = stack.value("tells")
@@ -109,7 +109,7 @@ def test_no_variable_of_the_shell_reaches_a_function(deploy: Deploy, monkeypatch
     assert told["AWS_ENDPOINT_URL_KMS"].startswith("http://127.0.0.1:")
 
 
-def test_a_variable_that_the_template_sets_may_have_another_value_in_the_shell(
+def test_a_variable_of_the_shell_overrides_a_variable_of_the_template(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TABLE", "mine")
@@ -119,7 +119,7 @@ def test_a_variable_that_the_template_sets_may_have_another_value_in_the_shell(
     assert (told["TABLE"], told["MCP_STACK"]) == ("mine", "local")
 
 
-def test_the_variables_of_lambda_are_there(deploy: Deploy) -> None:
+def test_a_function_gets_the_environment_variables_of_lambda(deploy: Deploy) -> None:
     told = deploy({"tells": ENVIRON}, {"tells": "{LoggingConfig: {LogFormat: JSON}}"}).value("tells")
     assert told["AWS_EXECUTION_ENV"] == f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}"
     assert (told["AWS_LAMBDA_FUNCTION_NAME"], told["_HANDLER"]) == ("local_tells", "app.handler")
@@ -148,7 +148,7 @@ def test_a_response_that_is_not_json_is_an_internal_server_error_over_http(
     assert (answer.status, json.loads(answer.read())) == (500, {"message": "Internal Server Error"})
 
 
-def test_functions_are_described_without_a_process(deploy: Deploy) -> None:
+def test_the_harness_lists_functions_without_starting_a_process(deploy: Deploy) -> None:
     stack = deploy({"tells": PID})
     assert [function.handlers for function in stack.harness.functions.values()] == [()]
     assert stack.harness.invocations == []
@@ -162,7 +162,7 @@ def test_functions_start_although_one_of_them_does_not_load(deploy: Deploy) -> N
 
 
 @pytest.mark.usefixtures("functions")
-def test_a_missing_runtime_is_one_line_with_its_fix(
+def test_a_missing_runtime_is_reported_in_one_line_with_its_fix(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "awslambdaric", None)

@@ -120,14 +120,14 @@ def test_lambdas_own_defaults_are_three_seconds_and_128_mb(tmp_path: Path) -> No
     assert (found.reserved, found.log_format, found.variables) == (None, "Text", {})
 
 
-def test_a_block_goes_over_globals(tmp_path: Path) -> None:
+def test_a_value_of_a_function_overrides_globals(tmp_path: Path) -> None:
     globals_ = "Globals: {Function: {Timeout: 28, MemorySize: 512, Handler: main.run}}\n"
     found = read(tmp_path, globals_ + block("CodeUri: ./a, Timeout: 5")).configuration(tmp_path / "a")
     assert found
     assert (found.handler, found.timeout, found.memory) == ("main.run", 5, 512)
 
 
-def test_a_folder_with_two_functions_belongs_to_the_one_with_its_name(tmp_path: Path) -> None:
+def test_a_folder_of_two_functions_uses_the_block_with_its_name(tmp_path: Path) -> None:
     two = block(
         "CodeUri: a, Timeout: 1",
         "  G:\n    Type: AWS::Serverless::Function\n"
@@ -145,7 +145,7 @@ def test_a_function_that_is_not_deployed_has_no_configuration(tmp_path: Path) ->
     assert read(tmp_path, absent).configuration(tmp_path / "b") is None
 
 
-def test_a_variable_that_cannot_be_known_here_is_named_with_its_fix(tmp_path: Path) -> None:
+def test_a_variable_without_a_local_value_is_reported_with_its_fix(tmp_path: Path) -> None:
     stream = block("CodeUri: a, Environment: {Variables: {STREAM: !GetAtt Table.StreamArn}}")
     with pytest.raises(Problem) as refused:
         read(tmp_path, stream).configuration(tmp_path / "a")
@@ -156,7 +156,7 @@ def test_a_variable_that_cannot_be_known_here_is_named_with_its_fix(tmp_path: Pa
     assert found.variables == {"STREAM": "mine"}
 
 
-def test_an_unknown_cloudformation_function_is_one_line(tmp_path: Path) -> None:
+def test_an_unknown_cloudformation_function_is_reported_in_one_line(tmp_path: Path) -> None:
     wrong = block("CodeUri: a, Environment: {Variables: {X: !If [OnlyOne]}}", "Conditions: {OnlyOne: !Equals [a, a]}\n")
     with pytest.raises(Problem, match=r"X has no value here \(it is not what CloudFormation takes there\)"):
         read(tmp_path, wrong).configuration(tmp_path / "a")
@@ -166,13 +166,13 @@ def test_an_unknown_cloudformation_function_is_one_line(tmp_path: Path) -> None:
     ("written", "said"),
     [("{", "template.yaml is no template: line 1: "), ("[]", "template.yaml is no template: it has no Resources")],
 )
-def test_an_invalid_template_is_one_line(tmp_path: Path, written: str, said: str) -> None:
+def test_an_invalid_template_is_reported_in_one_line(tmp_path: Path, written: str, said: str) -> None:
     with pytest.raises(Problem, match=said) as refused:
         read(tmp_path, written)
     assert "\n" not in str(refused.value)
 
 
-def test_a_template_stands_beside_the_functions(tmp_path: Path) -> None:
+def test_the_template_is_found_beside_the_folder_of_functions(tmp_path: Path) -> None:
     (tmp_path / "functions").mkdir()
     assert template.find(tmp_path / "functions") is None
     (tmp_path / "template.yaml").write_text("Resources: {}\n", encoding="utf-8")

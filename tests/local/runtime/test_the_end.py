@@ -81,7 +81,7 @@ def _has_ended(pid: int) -> bool:
 
 
 @BOTH
-def test_no_process_remains_when_the_harness_has_ended(tmp_path: Path, *, stay: bool) -> None:
+def test_no_process_remains_after_the_harness_ended(tmp_path: Path, *, stay: bool) -> None:
     before = set(threading.enumerate())
     directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
@@ -118,7 +118,7 @@ def _parent(entry: Path) -> int | None:
         return None  # it ended meanwhile
 
 
-def test_a_functions_child_process_does_not_outlive_it(tmp_path: Path) -> None:
+def test_a_child_process_of_a_function_ends_with_it(tmp_path: Path) -> None:
     directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
         asked = Asked(running.url, tmp_path, stay=True)
@@ -140,7 +140,7 @@ def test_a_warden_kills_remaining_processes_after_its_harness_died() -> None:
     released.wait()
 
 
-def test_a_warden_that_was_killed_is_not_missed(tmp_path: Path) -> None:
+def test_the_harness_ends_its_processes_although_its_warden_was_killed(tmp_path: Path) -> None:
     directory = write_project(tmp_path, {"tells": PID})
     before = set(_children(os.getpid()))
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
@@ -154,7 +154,7 @@ def test_a_warden_that_was_killed_is_not_missed(tmp_path: Path) -> None:
     are_gone([pid])
 
 
-def test_a_process_that_cannot_start_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_process_that_cannot_start_leaves_no_thread_and_no_open_file(tmp_path: Path) -> None:
     threads = set(threading.enumerate())
     descriptors = set(Path("/proc/self/fd").iterdir())
     with contextlib.closing(Watchdog()) as watchdog, pytest.raises(FileNotFoundError):
