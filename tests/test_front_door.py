@@ -332,10 +332,10 @@ def test_the_front_door_invokes_with_a_timeout_and_without_retries(monkeypatch: 
 
 @pytest.mark.parametrize(("method", "params", "name"), CALLS)
 def test_a_stopped_function_is_not_invoked(aws: Lambda, method: str, params: dict[str, Any], name: str) -> None:
-    stopped = make_settings(stack="shop", auth_mode="none", stopped_functions=frozenset({name.removeprefix("shop_")}))
+    settings = make_settings(stack="shop", auth_mode="none", stopped_functions=frozenset({name.removeprefix("shop_")}))
     event = wire.event(wire.message(method, params))
-    answer = send(aws, event, stopped)
+    answer = send(aws, event, settings)
     assert (answer["statusCode"], answer["headers"]["retry-after"]) == (503, "300")
     assert "has stopped this function" in answer["body"]
     assert aws.invoked == []
-    assert send(aws, wire.event(wire.message("tools/list")), stopped)["statusCode"] == 200
+    assert send(aws, wire.event(wire.message("tools/list")), settings)["statusCode"] == 200

@@ -13,19 +13,19 @@ from tests.support.settings import make_settings
 
 
 def test_only_mcp_stack_is_required() -> None:
-    found = Settings({"MCP_STACK": "shop"})
-    assert vars(found) == vars(make_settings(stack="shop"))
+    settings = Settings({"MCP_STACK": "shop"})
+    assert vars(settings) == vars(make_settings(stack="shop"))
 
 
 def test_the_default_settings_require_iam_and_allow_no_origin() -> None:
-    found = Settings({"MCP_STACK": "shop"})
-    assert found.auth_mode == "iam"
-    assert found.allowed_origins == frozenset()
-    assert found.kms_keys == ()
+    settings = Settings({"MCP_STACK": "shop"})
+    assert settings.auth_mode == "iam"
+    assert settings.allowed_origins == frozenset()
+    assert settings.kms_keys == ()
 
 
 def test_every_variable_is_read() -> None:
-    found = Settings(
+    settings = Settings(
         {
             "MCP_STACK": "shop",
             "MCP_KMS_KEYS": "arn:a, arn:b,",
@@ -69,7 +69,7 @@ def test_every_variable_is_read() -> None:
         question_seconds=30,
         questions_since="2025-06-18",
     )
-    assert vars(found) == vars(expected)
+    assert vars(settings) == vars(expected)
 
 
 @pytest.mark.parametrize("environ", [{}, {"MCP_STACK": ""}])
@@ -183,11 +183,11 @@ def test_the_client_does_not_see_a_misconfiguration() -> None:
 
 
 def test_the_server_names_itself_with_name_and_version() -> None:
-    found = Settings({"MCP_STACK": "shop", "MCP_SERVER_VERSION": "2"})
-    assert found.server_info == {"name": "shop", "version": "2"}
+    settings = Settings({"MCP_STACK": "shop", "MCP_SERVER_VERSION": "2"})
+    assert settings.server_info == {"name": "shop", "version": "2"}
 
 
 @pytest.mark.parametrize(("mode", "scope"), [("iam", "private"), ("jwt", "private"), ("none", "public")])
 def test_lists_have_a_public_cache_scope_only_without_sign_in(mode: str, scope: str) -> None:
-    found = Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
-    assert found.cache == {"ttlMs": 5, "cacheScope": scope}
+    settings = Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
+    assert settings.cache == {"ttlMs": 5, "cacheScope": scope}

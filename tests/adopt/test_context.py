@@ -122,8 +122,8 @@ def test_a_tool_that_fastmcp_shows_to_some_callers_is_listed_but_refuses_the_oth
     assert [handler.key for handler in handlers if handler.kind == "tool"] == ["erase", "*"]
     handler = serve(*handlers)
     assert Conversation(handler, principal="ada", scopes=["write"]).call("erase").text == "erased"
-    refused = Conversation(handler, principal="bob", scopes=["read"]).call("erase")
-    assert "erased" not in str(refused.body)
+    conversation = Conversation(handler, principal="bob", scopes=["read"]).call("erase")
+    assert "erased" not in str(conversation.body)
 
 
 def test_the_session_state_of_fastmcp_ends_with_the_call() -> None:

@@ -63,9 +63,9 @@ def test_a_tool_of_fastmcp_that_asks_is_refused_with_the_same_error() -> None:
     async def transfer(ctx: FastContext) -> str:
         return (await ctx.elicit("Move it?", bool)).action
 
-    refused = Conversation(serve(*adopt(server))).call()
-    assert refused.result["isError"]
-    assert "adopt(server, replay=['transfer'])" in refused.text
+    conversation = Conversation(serve(*adopt(server))).call()
+    assert conversation.result["isError"]
+    assert "adopt(server, replay=['transfer'])" in conversation.text
     assert Conversation(serve(*adopt(server, replay=["transfer"]))).call().decline().text == "decline"
 
 

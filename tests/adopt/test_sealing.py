@@ -141,11 +141,11 @@ def test_another_person_tool_or_service_cannot_use_a_state(make: Callable[[], ob
     server = sealed(make, **({"service": other["service"]} if "service" in other else {}))
     CALLER["name"] = other.get("caller", "ada")
     try:
-        with pytest.raises(MCPError) as refused:
+        with pytest.raises(MCPError) as error:
             call(server, other.get("name", "book"), requestState=token, inputResponses=ANSWER)
     finally:
         CALLER["name"] = "ada"
-    assert (refused.value.code, refused.value.error.message) == (-32602, "Invalid or expired requestState")
+    assert (error.value.code, error.value.error.message) == (-32602, "Invalid or expired requestState")
 
 
 @each_library
@@ -235,9 +235,9 @@ def test_an_outage_of_kms_loses_no_conversation() -> None:
     watched = Watched()
     server = sealed(official, keys=[watched])
     watched.is_down = True
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         call(server, requestState=token, inputResponses=ANSWER)
-    assert (refused.value.error.message, refused.value.error.data) == ("Temporarily unavailable", {"retryable": True})
+    assert (error.value.error.message, error.value.error.data) == ("Temporarily unavailable", {"retryable": True})
     watched.is_down = False
     assert call(server, requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
 
@@ -280,9 +280,9 @@ def test_a_question_that_cannot_be_sealed_may_be_asked_again(make: Callable[[], 
     watched = Watched()
     server = sealed(make, keys=[watched])
     watched.is_down = True
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         call(server)
-    assert (refused.value.error.message, refused.value.error.data) == ("Temporarily unavailable", {"retryable": True})
+    assert (error.value.error.message, error.value.error.data) == ("Temporarily unavailable", {"retryable": True})
     watched.is_down = False
     assert call(server)["requestState"].startswith("ks1.")
 
@@ -294,9 +294,9 @@ def test_a_forged_state_and_a_state_of_another_call_get_the_same_error(make: Cal
     of_function = Envelope(Keyring([KmsKey(os.environ["MCP_KMS_KEYS"])], Scope("calendar", "", ""))).seal(b"{}")
     forged = (token[:-2] + ("AA" if token[-2:] != "AA" else "BB"), "", "ks1.", "v1.AAAA", of_function, other_arguments)
     for state in forged:
-        with pytest.raises(MCPError) as refused:
+        with pytest.raises(MCPError) as error:
             call(sealed(make), requestState=state, inputResponses=ANSWER)
-        assert (refused.value.code, refused.value.error.message) == (-32602, "Invalid or expired requestState"), state
+        assert (error.value.code, error.value.error.message) == (-32602, "Invalid or expired requestState"), state
     assert call(sealed(make), requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
 
 

@@ -104,8 +104,8 @@ def test_a_companion_tool_ignores_everything_but_its_arguments(more: dict[str, A
     state = pending["_meta"]["mcp-functions/form"]["state"]
     beside = {name: state if value == "STATE" else value for name, value in more.items()}
     sent = {"name": "book-form", "arguments": {"state": state}, **beside}
-    again = request(function, "tools/call", sent)["result"]
-    assert list(again["_meta"]["mcp-functions/form"]["questions"]) == ["seat"]
+    result = request(function, "tools/call", sent)["result"]
+    assert list(result["_meta"]["mcp-functions/form"]["questions"]) == ["seat"]
     (alone,) = (request(function, "tools/call", {"name": "book-form", "arguments": {}, **beside}),)
     assert alone["error"]["message"] == "state must be a string"
 

@@ -336,8 +336,8 @@ def test_a_client_that_declares_apps_in_a_later_request_is_not_asked_in_a_form()
     state = re.search(r"ks1\.[\w-]+", asked["result"]["content"][0]["text"])
     assert state
     sent = {"name": "book-answer", "arguments": {"state": state[0], "answers": {"seat": {}}}}
-    again = request(function, "tools/call", sent, capabilities=APPS)["result"]
-    assert again["content"][0]["text"].startswith("Not finished: this client declares no way to ask its user.")
+    result = request(function, "tools/call", sent, capabilities=APPS)["result"]
+    assert result["content"][0]["text"].startswith("Not finished: this client declares no way to ask its user.")
 
 
 # ---- Samples

@@ -160,9 +160,9 @@ def test_the_attacker_finds_nothing_in_the_samples(tmp_path: Path, capsys: pytes
     words += ["--arguments", '{"location": "Lisbon"}', "--json", str(tmp_path / "report.json")]
     with Harness(ROOT / "functions", state_dir=tmp_path) as harness:
         assert cli.main([harness.url, *words]) == 0
-    said = capsys.readouterr().out
-    assert "Nothing but update_work_item, get_weather is called." in said
-    assert "0 holes" in said
+    output = capsys.readouterr().out
+    assert "Nothing but update_work_item, get_weather is called." in output
+    assert "0 holes" in output
     written = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert written["holes"] == 0
     assert {finding["name"] for finding in written["findings"]} <= {"state-replayed", "state-rewound"}
@@ -174,8 +174,8 @@ def test_a_finding_shows_how_to_reproduce_it(tmp_path: Path, capsys: pytest.Capt
             cli.main([url, "--header", "Authorization: Bearer very-secret", "--json", str(tmp_path / "report.json")])
             == 1
         )
-        said = capsys.readouterr().out
-        lines = said.splitlines()
+        output = capsys.readouterr().out
+        lines = output.splitlines()
         at = next(number for number, line in enumerate(lines) if line.startswith("HOLE"))
         assert "state-for-other-arguments  (SHOULD; basic/patterns/mrtr" in lines[at]
         assert "an identifier for the originating request" in lines[at + 1]
@@ -187,20 +187,20 @@ def test_a_finding_shows_how_to_reproduce_it(tmp_path: Path, capsys: pytest.Capt
         answered = json.loads(again.getresponse().read())
         again.close()
     assert "result" in answered or "error" in answered
-    assert "very-secret" not in said + (tmp_path / "report.json").read_text(encoding="utf-8")
-    assert "1 holes in 2 findings." in said
+    assert "very-secret" not in output + (tmp_path / "report.json").read_text(encoding="utf-8")
+    assert "1 holes in 2 findings." in output
 
 
 def test_the_attacker_can_run_a_single_check(capsys: pytest.CaptureFixture[str]) -> None:
     with running("cold-answers", "text-plain") as url:
         assert cli.main([url, "--only", "text-plain"]) == 0
-    said = capsys.readouterr().out
-    assert "INFORMATION  text-plain" in said
-    assert "cold-answers" not in said
+    output = capsys.readouterr().out
+    assert "INFORMATION  text-plain" in output
+    assert "cold-answers" not in output
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["https://mcp.example.com/mcp"], "mcp.example.com is not this machine"),
         (["https://mcp.example.com/mcp", "--yes-this-is-mine", "example.com"], "mcp.example.com is not this machine"),
@@ -216,11 +216,11 @@ def test_the_attacker_can_run_a_single_check(capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_the_attacker_reports_an_invalid_command_line_in_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(words) == 2
     written = capsys.readouterr()
-    assert said in written.err
+    assert message in written.err
     assert (written.err.count("\n"), written.out) == (1, "")
 
 

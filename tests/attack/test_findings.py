@@ -139,8 +139,8 @@ class ForeignKey:
         self.id = os.environ["MCP_KMS_KEYS"].rpartition("/")[2]
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
-        made = self._client.generate_data_key(KeyId=self._arn, KeySpec="AES_256", EncryptionContext=context)
-        return made["Plaintext"], made["CiphertextBlob"]
+        data_key = self._client.generate_data_key(KeyId=self._arn, KeySpec="AES_256", EncryptionContext=context)
+        return data_key["Plaintext"], data_key["CiphertextBlob"]
 
     def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
         opened = self._client.decrypt(CiphertextBlob=wrapped, EncryptionContext=context)

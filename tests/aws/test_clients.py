@@ -524,7 +524,7 @@ def test_a_function_is_invoked_with_the_unchanged_event(either: str, service: Sc
 
 
 @pytest.mark.parametrize(
-    "told",
+    "response",
     [
         None,
         error(429, "TooManyRequestsException", header=True),
@@ -534,12 +534,12 @@ def test_a_function_is_invoked_with_the_unchanged_event(either: str, service: Sc
     ids=str,
 )
 def test_the_client_never_retries_the_invocation_of_a_function(
-    either: str, service: ScriptedServer, told: ScriptedResponse | None
+    either: str, service: ScriptedServer, response: ScriptedResponse | None
 ) -> None:
     assert either
-    service.script += [told, ScriptedResponse()]
-    found = outcome(lambda_client(), "invoke", FunctionName="shop_add", Payload=b"{}")
-    assert found[0] in {"ConnectionClosedError", "TooManyRequestsException", "ServiceException", "502"}
+    service.script += [response, ScriptedResponse()]
+    result = outcome(lambda_client(), "invoke", FunctionName="shop_add", Payload=b"{}")
+    assert result[0] in {"ConnectionClosedError", "TooManyRequestsException", "ServiceException", "502"}
     assert len(service.asked) == 1
 
 

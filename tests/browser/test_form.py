@@ -116,8 +116,8 @@ def test_the_model_gets_the_outcome_after_the_user_answers_two_questions(host: H
     host.wait("seen.messages.length")
     assert [call["name"] for call in host.seen("calls")] == ["book-form", "book-form"]
     (update,) = host.seen("contexts")
-    said = "The user has answered the form of book. The outcome: Booked a window seat to Lisbon."
-    assert update["content"] == [{"type": "text", "text": said}]
+    expected_message = "The user has answered the form of book. The outcome: Booked a window seat to Lisbon."
+    assert update["content"] == [{"type": "text", "text": expected_message}]
     (message,) = host.seen("messages")
     assert message["content"] == [{"type": "text", "text": "I have answered the form of book."}]
     assert host.seen("sizes")[-1]["height"] > 0
@@ -125,13 +125,13 @@ def test_the_model_gets_the_outcome_after_the_user_answers_two_questions(host: H
     assert "book-form" not in host.seen("forModel")
 
 
-@pytest.mark.parametrize("heard", ["updateModelContext", "message"])
-def test_a_host_with_one_method_for_model_context_gets_the_outcome_by_that_method(host: Host, heard: str) -> None:
-    host.run("rate", capabilities={**QUIET, heard: {"text": {}, "structuredContent": {}}})
+@pytest.mark.parametrize("method", ["updateModelContext", "message"])
+def test_a_host_with_one_method_for_model_context_gets_the_outcome_by_that_method(host: Host, method: str) -> None:
+    host.run("rate", capabilities={**QUIET, method: {"text": {}, "structuredContent": {}}})
     host.shows("How many stars?")
     host.inside("document.querySelector('input').value = '5'")
     host.press_button("Send")
-    way = "contexts" if heard == "updateModelContext" else "messages"
+    way = "contexts" if method == "updateModelContext" else "messages"
     host.wait(f"seen.{way}.length")
     (told,) = host.seen(way)
     assert told["content"][0]["text"].startswith("The user has answered the form of rate. The outcome: ")

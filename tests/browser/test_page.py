@@ -76,10 +76,10 @@ class User:
 
     def press(self, text: str) -> None:
         """Press the last button, or open the last details, with a text."""
-        found = (
+        button = (
             f"[...document.querySelectorAll('button, summary')].filter((one) => one.textContent === {json.dumps(text)})"
         )
-        self.run(f"{found}.at(-1).click()")
+        self.run(f"{button}.at(-1).click()")
 
     def fill(self, **fields: object) -> None:
         """Fill in controls by the text of their label, with _ for a space."""
@@ -172,9 +172,9 @@ def test_the_function_receives_a_value_of_every_type_from_the_page(user: User) -
     )
     user.press("Answer")
     user.rounds(2)
-    got = json.loads(user.outcome.removeprefix("Result\n\n"))
-    assert got["arguments"] == ["hi", 7, True, "S", {"a": [1, None]}]
-    answer = got["answer"]
+    document = json.loads(user.outcome.removeprefix("Result\n\n"))
+    assert document["arguments"] == ["hi", 7, True, "S", {"a": [1, None]}]
+    answer = document["answer"]
     moment = user.run("return new Date('2026-07-28T12:30:00').toISOString()")
     assert answer.pop("moment").replace("Z", "") == moment.replace(".000Z", "")
     assert answer == {
@@ -211,14 +211,14 @@ def test_the_page_reports_invalid_json_in_a_form(user: User) -> None:
     user.until("document.querySelector('.call .problem').textContent.startsWith('JSON: ')")
 
 
-@pytest.mark.parametrize(("button", "said"), [("Decline", "declined"), ("Cancel", "dismissed")])
-def test_the_user_can_decline_or_cancel_a_question(user: User, button: str, said: str) -> None:
+@pytest.mark.parametrize(("button", "message"), [("Decline", "declined"), ("Cancel", "dismissed")])
+def test_the_user_can_decline_or_cancel_a_question(user: User, button: str, message: str) -> None:
     user.begin("work", city="Rome")
     user.until(ASKED)
     user.press(button)
     user.rounds(2)
     assert "The tool failed" in user.outcome
-    assert said in user.outcome
+    assert message in user.outcome
 
 
 def test_the_user_can_decline_one_of_two_questions(user: User) -> None:
@@ -358,8 +358,8 @@ def test_a_copied_call_is_quoted_for_the_shell_and_for_python(user: User, projec
     command = user.copied("Copy the last round as curl")
     assert all(character.isprintable() or character == "\n" for character in command)
     shell = shutil.which("bash") or "/bin/sh"
-    said = json.loads(ran(tmp_path, shell, "-c", command))["result"]["content"][0]["text"]
-    assert said.startswith(f"{text}|")
+    printed_text = json.loads(ran(tmp_path, shell, "-c", command))["result"]["content"][0]["text"]
+    assert printed_text.startswith(f"{text}|")
     test = user.copied("Copy the conversation as a test")
     assert all(character.isprintable() or character == "\n" for character in test)
     (tmp_path / "test_copied.py").write_text(test, encoding="utf-8")

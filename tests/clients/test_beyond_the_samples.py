@@ -95,9 +95,9 @@ def test_three_rounds_end_with_both_answers(url: str) -> None:
 
 
 def test_a_client_without_a_model_learns_that_it_lacks_one(url: str) -> None:
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         talk(Client(url), lambda client: client.call_tool("test_missing_capability"))
-    assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
+    assert (error.value.code, error.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
 
 
 @pytest.mark.parametrize("region", ["eu-central-1", "Zürich", " around ", "=?base64?SGVsbG8=?="])

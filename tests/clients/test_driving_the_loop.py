@@ -81,9 +81,9 @@ def test_a_client_that_changes_the_state_gets_the_error_of_the_specification(har
             "update_work_item", RESOLVE, input_responses=answers, request_state=changed, allow_input_required=True
         )
 
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         Person().use(harness.url, legs)
-    assert (refused.value.code, refused.value.message) == (-32602, "Invalid or expired requestState")
+    assert (error.value.code, error.value.message) == (-32602, "Invalid or expired requestState")
 
 
 def _begun(folder: Path) -> Path:
@@ -96,5 +96,5 @@ def _leg(url: str, conversation: Path, **contents: dict[str, Any]) -> dict[str, 
     answers = {key: {"action": "accept", "content": content} for key, content in contents.items()}
     command = [sys.executable, str(Path(__file__).with_name("one_leg.py")), url, str(conversation), json.dumps(answers)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - our own script
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document

@@ -104,9 +104,9 @@ def test_the_pages_table_of_clients_lists_the_tested_clients() -> None:
 
 
 def test_the_compatibility_page_counts_the_scenarios_that_the_suite_must_pass() -> None:
-    said = re.findall(r"(\d+) of (\d+)(?: scenarios)? of\s(20\d\d-\d\d-\d\d)", PAGE)
+    matches = re.findall(r"(\d+) of (\d+)(?: scenarios)? of\s(20\d\d-\d\d-\d\d)", PAGE)
     earlier = {revision: (known[0] - len(suite.UNADVERTISED), known[0]) for revision, known in suite.EARLIER.items()}
-    assert {revision: (int(passed), int(there)) for passed, there, revision in said} == {
+    assert {revision: (int(passed), int(there)) for passed, there, revision in matches} == {
         suite.REVISION: (suite.SCENARIOS, suite.SCENARIOS),
         **earlier,
     }

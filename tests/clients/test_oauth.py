@@ -131,9 +131,9 @@ def test_a_client_of_one_function_finds_the_metadata_at_the_root(harness: Harnes
 
 
 def test_a_client_under_another_name_of_this_machine_is_not_served(harness: Harness) -> None:
-    with pytest.raises(ExceptionGroup) as raised:
+    with pytest.raises(ExceptionGroup) as error:
         SigningIn(harness.url.replace("127.0.0.1", "localhost")).use(cancel)
-    assert raised.group_contains(OAuthFlowError, match="does not match expected http://localhost")
+    assert error.group_contains(OAuthFlowError, match="does not match expected http://localhost")
 
 
 def test_lists_need_a_token_too(harness: Harness) -> None:
@@ -183,18 +183,18 @@ def test_a_token_that_the_gateway_refuses_in_mid_conversation_is_replaced(harnes
 def test_a_user_cannot_continue_another_users_conversation(harness: Harness) -> None:
     ann, ben = SigningIn(harness.url, "ann"), SigningIn(harness.url, "ben")
     state = begun(ann)
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         ben.use(going_on(state), answer=booking(lambda: None))
-    assert (refused.value.code, refused.value.message) == FROZEN
+    assert (error.value.code, error.value.message) == FROZEN
     assert text(ann.use(going_on(state), answer=booking(lambda: None))) == "Rome, window"
 
 
 def test_a_user_cannot_continue_a_conversation_in_another_client(harness: Harness) -> None:
     desk, phone = SigningIn(harness.url, "ann"), SigningIn(harness.url, "ann")
     state = begun(desk)
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         phone.use(going_on(state), answer=booking(lambda: None))
-    assert (refused.value.code, refused.value.message) == FROZEN
+    assert (error.value.code, error.value.message) == FROZEN
 
 
 def begun(person: SigningIn) -> str:
@@ -220,10 +220,10 @@ def going_on(state: str) -> Callable[[Client], Any]:
 
 def test_a_challenge_that_api_gateway_renamed_is_an_error_to_the_client(harness: Harness, issuer: Issuer) -> None:
     ann = signed_in_with(issuer.token(subject="ann"), SigningIn(harness.url))
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         ann.use(cancel)
-    assert (refused.value.code, refused.value.message) == (-32600, "The access token lacks a scope")
-    assert refused.value.data == {"reason": "insufficient_scope", "scope": "trips:write"}
+    assert (error.value.code, error.value.message) == (-32600, "The access token lacks a scope")
+    assert error.value.data == {"reason": "insufficient_scope", "scope": "trips:write"}
     assert ann.seen == [("POST /mcp tools/call", 403)]
 
 
@@ -247,9 +247,9 @@ def test_the_client_requests_the_empty_scope_of_api_gateways_challenge(harness: 
     ann = SigningIn(harness.url)
     ann.use(cancel)
     ann.swap_token(issuer.token(subject="ann", exp=1))
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         ann.use(cancel)
-    assert refused.value.data == {"reason": "insufficient_scope", "scope": "trips:write"}
+    assert error.value.data == {"reason": "insufficient_scope", "scope": "trips:write"}
     assert ann.storage.tokens
     assert ann.storage.tokens.scope == '""'
 

@@ -66,9 +66,9 @@ def test_every_sample_function_has_a_conversation_in_this_file(harness: Harness)
 
 
 def test_a_client_without_tasks_gets_an_error_that_audit_year_requires_them(at: At) -> None:
-    with pytest.raises(MCPError) as told:
+    with pytest.raises(MCPError) as error:
         Person().call_tool(at("audit_year"), "audit_year", {"year": 2025})
-    assert told.value.error.code == -32021
+    assert error.value.error.code == -32021
 
 
 def test_resolving_as_a_duplicate_takes_three_rounds(at: At) -> None:
@@ -145,10 +145,10 @@ def test_a_prompt_names_the_audience_that_the_user_chose(at: At) -> None:
 
 @stopping
 def test_a_prompt_without_an_audience_is_refused(at: At, answer: ElicitResult, did: str) -> None:
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         Person(answer).get_prompt(at("briefing"), "briefing", {"topic": "floor 3"})
     expected = f"The user {did}: Who is the briefing on floor 3 for?"
-    assert (refused.value.code, refused.value.message) == (-32602, expected)
+    assert (error.value.code, error.value.message) == (-32602, expected)
 
 
 def test_a_user_who_gives_a_reason_reads_the_ticket(at: At) -> None:

@@ -87,8 +87,8 @@ class StateClient(Client):
         last = self.request(method, params).messages[-1]
         for _ in range(turns):
             if "dependent_requests" in last:
-                told = self.responses(last["dependent_requests"], answer)
-                last = self.request(method, params, dependent_responses=told).messages[-1]
+                responses = self.responses(last["dependent_requests"], answer)
+                last = self.request(method, params, dependent_responses=responses).messages[-1]
             elif "method" in last:
                 last = self.post(self.response(last, answer)).messages[-1]
             else:

@@ -58,32 +58,32 @@ def refused(reply: Reply) -> None:
 def test_the_azure_devops_rounds_equal_the_messages_of_sep_1685(over: Over, *, objects: bool) -> None:
     # These may differ: ids and `jsonrpc`, which the document leaves out; `mode` and `_meta`, as in tests/seeds; and the
     # state, which holds more than the document's, sealed, and goes with the first question too.
-    shown = json.loads((EXAMPLES / "sep-1685-update-work-item.json").read_text(encoding="utf-8"))
+    document = json.loads((EXAMPLES / "sep-1685-update-work-item.json").read_text(encoding="utf-8"))
     client = StateClient(over(), objects=objects)
-    last = client.request(shown[0]["method"], shown[0]["params"]).messages[-1]
-    for request, response in zip(shown[1:-1:2], shown[2:-1:2], strict=True):
+    last = client.request(document[0]["method"], document[0]["params"]).messages[-1]
+    for request, response in zip(document[1:-1:2], document[2:-1:2], strict=True):
         assert type(last["state"]) is (dict if objects else str)
         expected = deepcopy(request)
         expected["params"]["mode"] = "form"
         assert last == {"jsonrpc": "2.0", "id": last["id"], **expected, "state": last["state"]}
         sent = {"jsonrpc": "2.0", "id": last["id"], **response, "state": last["state"]}
         last = client.post(sent).messages[-1]
-    assert last["result"]["content"] == shown[-1]["result"]["content"]
+    assert last["result"]["content"] == document[-1]["result"]["content"]
     wire.check(last, "tools/call")
 
 
 @pytest.mark.parametrize("option", [1, 2])
 def test_the_messages_of_both_options_have_the_members_that_sep_1685_shows(over: Over, option: int) -> None:
-    shown = json.loads((EXAMPLES / f"sep-1685-option-{option}.json").read_text(encoding="utf-8"))
+    document = json.loads((EXAMPLES / f"sep-1685-option-{option}.json").read_text(encoding="utf-8"))
     client = StateClient(over(), option, objects=True)
     last = client.request("tools/call", BOTH).messages[-1]
-    asked, told = last["dependent_requests"], shown[0]["dependent_requests"]
-    assert last.keys() == {"jsonrpc", *shown[0]}
+    asked, told = last["dependent_requests"], document[0]["dependent_requests"]
+    assert last.keys() == {"jsonrpc", *document[0]}
     assert asked.keys() == told.keys()
     for one in asked["requests"]:
         assert one.keys() == {"method", *told["requests"][0]}
         assert one["params"].keys() - {"mode"} == told["requests"][0]["params"].keys()
-    given, sent = shown[1]["dependent_responses"], client.responses(asked, fill)
+    given, sent = document[1]["dependent_responses"], client.responses(asked, fill)
     assert sent.keys() == given.keys()
     assert sent["responses"][0].keys() == given["responses"][0].keys()
     last = client.request("tools/call", BOTH, dependent_responses=sent).messages[-1]
@@ -91,14 +91,14 @@ def test_the_messages_of_both_options_have_the_members_that_sep_1685_shows(over:
 
 
 def test_state_is_a_top_level_member_of_the_request_and_of_its_response(over: Over) -> None:
-    shown = json.loads((EXAMPLES / "sep-1685-top-level.json").read_text(encoding="utf-8"))
+    document = json.loads((EXAMPLES / "sep-1685-top-level.json").read_text(encoding="utf-8"))
     client = StateClient(over())
     request = client.request("tools/call", RESOLVE).messages[-1]
     assert (list(request), list(client.response(request, fill))) == (
         ["jsonrpc", "id", "state", "method", "params"],
-        list(shown[1]),
+        list(document[1]),
     )
-    assert request.keys() == shown[0].keys()
+    assert request.keys() == document[0].keys()
 
 
 @pytest.mark.parametrize("objects", [False, True])
@@ -197,9 +197,9 @@ def test_a_round_without_its_state_is_asked_again(over: Over, option: int) -> No
 def test_an_answer_without_its_state_is_ignored(over: Over) -> None:
     client = StateClient(over(), 2)
     asked = client.request("tools/call", BOTH).messages[-1]["dependent_requests"]
-    told = client.responses(asked, fill)
-    del told["responses"][0]["state"]
-    last = client.request("tools/call", BOTH, dependent_responses=told).messages[-1]
+    responses = client.responses(asked, fill)
+    del responses["responses"][0]["state"]
+    last = client.request("tools/call", BOTH, dependent_responses=responses).messages[-1]
     assert [one["params"]["message"] for one in last["dependent_requests"]["requests"]] == ["A?"]
 
 
@@ -209,18 +209,18 @@ def test_an_answer_without_its_state_is_ignored(over: Over) -> None:
 def test_each_response_needs_the_state_of_its_own_request_in_any_order(over: Over) -> None:
     client = StateClient(over(), 2)
     asked = client.request("tools/call", BOTH).messages[-1]["dependent_requests"]
-    told = client.responses(asked, fill)
-    told["responses"].reverse()
-    last = client.request("tools/call", BOTH, dependent_responses=told).messages[-1]
+    responses = client.responses(asked, fill)
+    responses["responses"].reverse()
+    last = client.request("tools/call", BOTH, dependent_responses=responses).messages[-1]
     assert [one["params"]["message"] for one in last["dependent_requests"]["requests"]] == ["C?"]
 
 
 def test_a_question_without_a_response_is_asked_again(over: Over) -> None:
     client = StateClient(over(), 1)
     asked = client.request("tools/call", BOTH).messages[-1]["dependent_requests"]
-    told = client.responses(asked, fill)
-    told["responses"].pop()
-    last = client.request("tools/call", BOTH, dependent_responses=told).messages[-1]
+    responses = client.responses(asked, fill)
+    responses["responses"].pop()
+    last = client.request("tools/call", BOTH, dependent_responses=responses).messages[-1]
     assert [one["params"]["message"] for one in last["dependent_requests"]["requests"]] == ["B?"]
 
 
@@ -291,10 +291,10 @@ def test_a_forged_state_is_refused(over: Over, option: int, forge: Callable[[str
     if option == 0:
         refused(client.post({**client.response(asked, fill), "state": forge(asked["state"])}))
         return
-    told = client.responses(asked["dependent_requests"], fill)
-    held = told if option == 1 else told["responses"][0]
+    responses = client.responses(asked["dependent_requests"], fill)
+    held = responses if option == 1 else responses["responses"][0]
     held["state"] = forge(held["state"])
-    refused(client.request("tools/call", BOTH, dependent_responses=told))
+    refused(client.request("tools/call", BOTH, dependent_responses=responses))
 
 
 def test_a_response_of_another_request_is_refused(over: Over) -> None:
@@ -307,8 +307,8 @@ def test_a_response_of_another_request_is_refused(over: Over) -> None:
 def test_states_of_two_conversations_do_not_mix(over: Over) -> None:
     client = StateClient(over(), 2)
     one, other = (client.request("tools/call", BOTH).messages[-1]["dependent_requests"] for _ in range(2))
-    told = client.responses({"requests": [one["requests"][0], other["requests"][1]]}, fill)
-    refused(client.request("tools/call", BOTH, dependent_responses=told))
+    responses = client.responses({"requests": [one["requests"][0], other["requests"][1]]}, fill)
+    refused(client.request("tools/call", BOTH, dependent_responses=responses))
 
 
 def test_a_state_of_one_option_of_sep_1685_is_refused_in_another(over: Over) -> None:
@@ -345,8 +345,8 @@ def test_another_principals_state_is_refused(over: Over, option: int) -> None:
         refused(bob.post(bob.response(asked, fill)))
         refused(bob.post({key: value for key, value in bob.response(asked, fill).items() if key != "state"}))
     else:
-        told = bob.responses(asked["dependent_requests"], fill)
-        refused(bob.request("tools/call", RESOLVE, dependent_responses=told))
+        responses = bob.responses(asked["dependent_requests"], fill)
+        refused(bob.request("tools/call", RESOLVE, dependent_responses=responses))
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -358,8 +358,8 @@ def test_a_state_expires(over: Over, option: int) -> None:
     if option == 0:
         refused(client.post(client.response(asked, fill)))
     else:
-        told = client.responses(asked["dependent_requests"], fill)
-        refused(client.request("tools/call", BOTH, dependent_responses=told))
+        responses = client.responses(asked["dependent_requests"], fill)
+        refused(client.request("tools/call", BOTH, dependent_responses=responses))
 
 
 def test_another_container_continues_the_conversation(over: Over) -> None:

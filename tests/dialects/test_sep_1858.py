@@ -93,16 +93,16 @@ def test_all_requests_of_a_round_are_answered_with_one_array(over: Over) -> None
 
 
 @pytest.mark.parametrize(
-    ("method", "params", "said"),
+    ("method", "params", "message"),
     [
         ("prompts/get", {"name": "greeting"}, "Say hello to t."),
         ("resources/read", {"uri": "reports://2025"}, "2025, read by w"),
     ],
 )
-def test_prompts_and_resources_have_turns_too(over: Over, method: str, params: dict[str, Any], said: str) -> None:
+def test_prompts_and_resources_have_turns_too(over: Over, method: str, params: dict[str, Any], message: str) -> None:
     last = MultiTurnClient(over()).run(method, params, fill)
     wire.check(last, method)
-    assert said in str(last["result"])
+    assert message in str(last["result"])
 
 
 def test_sep_1858_sends_progress_before_a_sampling_request(over: Over) -> None:

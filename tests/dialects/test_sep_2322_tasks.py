@@ -71,8 +71,8 @@ def _nobody_waits() -> Iterator[None]:
 
 
 def example(name: str) -> list[dict[str, Any]]:
-    shown: list[dict[str, Any]] = json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
-    return shown
+    document: list[dict[str, Any]] = json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+    return document
 
 
 class Replay:

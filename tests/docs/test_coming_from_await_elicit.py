@@ -81,9 +81,9 @@ def test_the_old_tool_works_at_2025_11_25(before: dict[str, Any]) -> None:
 
 
 def test_the_old_tool_fails_at_2026_07_28(before: dict[str, Any]) -> None:
-    with pytest.raises(ExceptionGroup) as failed:
+    with pytest.raises(ExceptionGroup) as error:
         hold(before, "2026-07-28", accepting("room"))
-    cause: BaseException = failed.value
+    cause: BaseException = error.value
     while isinstance(cause, BaseExceptionGroup):
         (cause,) = cause.exceptions
     assert isinstance(cause, MCPError)
@@ -186,8 +186,8 @@ def test_the_new_tool_handles_decline_and_cancel_where_the_old_one_did(
         """Ask, and look."""
         return type(elicit.outcome("sure", "Sure?", Ok)).__name__
 
-    told = Conversation(serve(plain)).call().decline()
-    assert (told.text, told.result["isError"]) == ("The user declined to answer: Sure?", True)
+    conversation = Conversation(serve(plain)).call().decline()
+    assert (conversation.text, conversation.result["isError"]) == ("The user declined to answer: Sure?", True)
     assert Conversation(serve(branching)).call().decline().text == "Declined"
     assert Conversation(serve(branching)).call().accept(sure={"ok": True}).text == "Ok"
 

@@ -24,8 +24,8 @@ def test_every_link_of_the_costs_page_has_a_target() -> None:
 
 def test_the_parameters_of_the_page_have_the_defaults_of_the_template() -> None:
     written = template.read(ROOT / "template.yaml")["Parameters"]
-    shown = re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE.text, re.MULTILINE)
-    defaults = {name: "" if default == "empty" else default.strip("`") for name, default in shown}
+    matches = re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE.text, re.MULTILINE)
+    defaults = {name: "" if default == "empty" else default.strip("`") for name, default in matches}
     assert defaults == {name: str(written[name]["Default"]) for name in defaults}
 
 

@@ -173,7 +173,7 @@ def test_another_import_is_accepted(text: str, changed: Callable[[str, str], lis
 
 
 @pytest.mark.parametrize(
-    ("resource", "properties", "said"),
+    ("resource", "properties", "message"),
     [
         ("ReadRates", {"Layers": []}, "of layers/common/python: add !Ref CommonLayer to Layers of ReadRates"),
         (
@@ -184,11 +184,11 @@ def test_another_import_is_accepted(text: str, changed: Callable[[str, str], lis
     ],
 )
 def test_a_function_without_the_common_layer_is_refused(
-    resource: str, properties: dict[str, Any], said: str, written: Path, changed: Callable[[str, str], list[str]]
+    resource: str, properties: dict[str, Any], message: str, written: Path, changed: Callable[[str, str], list[str]]
 ) -> None:
     other = json.loads((written / "template.yaml").read_text(encoding="utf-8"))
     other["Resources"][resource]["Properties"] |= properties
-    assert any(said in complaint for complaint in changed("template.yaml", json.dumps(other)))
+    assert any(message in complaint for complaint in changed("template.yaml", json.dumps(other)))
 
 
 def test_a_layer_from_elsewhere_may_ship_any_package(written: Path, changed: Callable[[str, str], list[str]]) -> None:

@@ -271,8 +271,8 @@ def test_the_signer_of_a_function_url_is_the_signer_of_the_api() -> None:
         more = {**called, "requestState": asked["requestState"], "inputResponses": answers}
         sent = gateways.http_api(gateways.http_request(wire.message("tools/call", more)))
         context = wire.Context("local_get_weather")
-        told = wire.read(function(gateways.by_iam(sent, "alice"), context), "tools/call")
-        assert "Current weather" in told["result"]["content"][0]["text"]
+        response = wire.read(function(gateways.by_iam(sent, "alice"), context), "tools/call")
+        assert "Current weather" in response["result"]["content"][0]["text"]
         assert function(gateways.by_iam(sent, "bob"), context)["statusCode"] == 400
 
 

@@ -169,8 +169,8 @@ def test_a_conversation_continues_after_its_stack_was_deleted(
     with aws(monkeypatch) as client:
         stacks = client("cloudformation")
         stacks.create_stack(StackName="my-stack", TemplateBody=(RECIPES / "adopt.yaml").read_text(encoding="utf-8"))
-        made = stacks.describe_stack_resources(StackName="my-stack")["StackResources"]
-        names = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in made}
+        resources = stacks.describe_stack_resources(StackName="my-stack")["StackResources"]
+        names = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in resources}
         arn = f"arn:aws:kms:us-east-1:123456789012:key/{names['RequestStateKey']}"
         client("kms").put_key_policy(KeyId=arn, PolicyName="default", Policy=ANYTHING)  # moto cannot read ours
         talk = Conversation(sealed_by(arn, client)).call(workItemId=7, fields={"System.State": "Resolved"})

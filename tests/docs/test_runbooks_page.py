@@ -37,8 +37,8 @@ def section(heading: str) -> str:
 
 def alarms() -> dict[str, str]:
     """Return the heading of the runbook of each alarm."""
-    found = re.findall(r"^\| `(\w+)` \| [^|]+ \| \[([^]]+)\]", section("The alarms"), re.MULTILINE)
-    return dict(found)
+    matches = re.findall(r"^\| `(\w+)` \| [^|]+ \| \[([^]]+)\]", section("The alarms"), re.MULTILINE)
+    return dict(matches)
 
 
 def test_every_alarm_of_the_template_has_a_runbook_with_a_query() -> None:

@@ -143,9 +143,9 @@ def from_kms(said: Exception | dict[str, Any]) -> McpError:
                 raise said
             return said
 
-    with pytest.raises(McpError) as found:
+    with pytest.raises(McpError) as error:
         KmsKey("arn:aws:kms:eu-west-1:123456789012:key/a", Client).generate({})
-    return found.value
+    return error.value
 
 
 DENIALS = [
@@ -163,19 +163,19 @@ OUTAGES = [
 
 
 @pytest.mark.parametrize("http", [None, 200], ids=["today", "2025"])
-@pytest.mark.parametrize("said", DENIALS, ids=repr)
+@pytest.mark.parametrize("exception", DENIALS, ids=repr)
 def test_the_paging_alarm_matches_every_denial_and_nothing_else(
-    said: Exception | dict[str, Any], http: int | None
+    exception: Exception | dict[str, Any], http: int | None
 ) -> None:
-    error = from_kms(said)
+    error = from_kms(exception)
     assert all(sees(PAGING, line) and not sees(OUTAGE, line) for line in logged(error, http=http))
     assert not any(sees(PAGING, line) for line in logged(error, logger="somebody.else"))
 
 
 @pytest.mark.parametrize("http", [None, 200], ids=["today", "2025"])
-@pytest.mark.parametrize("said", OUTAGES, ids=repr)
-def test_the_outage_alarm_matches_every_outage_and_no_denial(said: Exception, http: int | None) -> None:
-    error = from_kms(said)
+@pytest.mark.parametrize("exception", OUTAGES, ids=repr)
+def test_the_outage_alarm_matches_every_outage_and_no_denial(exception: Exception, http: int | None) -> None:
+    error = from_kms(exception)
     assert all(sees(OUTAGE, line) and not sees(PAGING, line) for line in logged(error, http=http))
     assert not any(sees(OUTAGE, line) for line in logged(error, logger="somebody.else"))
 

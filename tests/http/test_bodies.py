@@ -481,9 +481,9 @@ def test_the_log_line_counts_the_frames_that_it_omits(depth: int) -> None:
             fail(level - 1)
         raise ValueError
 
-    with pytest.raises(ValueError, match=r"^$") as raised:
+    with pytest.raises(ValueError, match=r"^$") as error:
         fail(depth)
-    parts = observability.frames(raised.value).split(" < ")
+    parts = observability.frames(error.value).split(" < ")
     omitted = [int(part.removesuffix(" more")) for part in parts if part.endswith(" more")]
     assert len(parts) - len(omitted) + sum(omitted) == depth + 1
     assert len(parts) <= 15

@@ -266,7 +266,7 @@ def assert_security_headers(response: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raised", "status"),
+    ("exception", "status"),
     [
         pytest.param(LookupError(), 200, id="a failure of the function"),
         pytest.param(TemporarilyUnavailable("kms:ThrottlingException"), 503, id="a failure of KMS"),
@@ -275,9 +275,9 @@ def assert_security_headers(response: dict[str, Any]) -> None:
         pytest.param(OutcomeUnknown(), 200, id="an unknown outcome"),
     ],
 )
-def test_every_error_has_the_security_headers(raised: Exception, status: int) -> None:
+def test_every_error_has_the_security_headers(exception: Exception, status: int) -> None:
     def answer(_request: Request) -> Result:
-        raise raised
+        raise exception
 
     endpoint = Endpoint(make_settings(auth_mode="none"), answer)
     response = LambdaFunction(lambda _name, _now: endpoint)(wire.event(CALL), wire.Context("local_all"))

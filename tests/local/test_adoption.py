@@ -126,8 +126,8 @@ def test_the_command_adopt_lists_findings_and_the_tools_that_ask(
     path = tmp_path / "server.py"
     path.write_text(HEAD + ASKING + "    ledger.charge(amount)\n    return await ask(ctx, 'Sure?')\n", encoding="utf-8")
     assert run(["adopt", "--check", f"{path}:server"]) == 1
-    said = capsys.readouterr().out.splitlines()
-    assert said == [
+    output_lines = capsys.readouterr().out.splitlines()
+    assert output_lines == [
         f"{path}:18: pay: ledger.charge: {WRITES}",
         'Refused until you accept that they run again in every round: adopt(server, replay=["pay"])',
     ]

@@ -21,9 +21,9 @@ LINES_BEFORE_THE_TOKEN = 24  # of a terminal: the first of them is the URL
 
 def line(client: str) -> str:
     """Return what is printed for a client, the line under its name included if there is one."""
-    found = re.search(rf"^  {client} +(.*(?:\n {{16,}}\S.*)?)", SAID, re.MULTILINE)
-    assert found, client
-    return found[1]
+    match = re.search(rf"^  {client} +(.*(?:\n {{16,}}\S.*)?)", SAID, re.MULTILINE)
+    assert match, client
+    return match[1]
 
 
 @pytest.mark.parametrize(

@@ -79,18 +79,18 @@ def test_block_write_resolves_every_complaint_of_the_checks(
 ) -> None:
     before = text(own)
     become(own, kind)
-    said = checks.complaints(checks.read(own))
-    assert said
-    assert all(line.endswith(", or run: mcp-functions block --write track_parcel") for line in said)
+    complaints = checks.complaints(checks.read(own))
+    assert complaints
+    assert all(line.endswith(", or run: mcp-functions block --write track_parcel") for line in complaints)
     assert run(["block", "--write", NAME]) == 0
     assert checks.complaints(checks.read(own)) == []
-    shown = capsys.readouterr().out
-    assert shown.startswith("template.yaml:\n  + ")
-    assert "  +         mcp-function: track_parcel\n" in shown
+    output = capsys.readouterr().out
+    assert output.startswith("template.yaml:\n  + ")
+    assert "  +         mcp-function: track_parcel\n" in output
 
     become(own, "tool")
-    said = checks.complaints(checks.read(own))
-    assert "mcp-functions block --write track_parcel" in said[0]
+    complaints = checks.complaints(checks.read(own))
+    assert "mcp-functions block --write track_parcel" in complaints[0]
     assert run(["block", "--write", NAME]) == 0
     assert checks.complaints(checks.read(own)) == []
     assert text(own) == before
@@ -203,8 +203,8 @@ def test_a_function_that_imports_shared_code_gets_its_layer_once(own: Path) -> N
 def test_a_function_without_a_block_is_reported_with_the_command_that_adds_it(own: Path) -> None:
     replace(own, f"functions/{NAME}/", "functions/mcp/")
     (complaint,) = imports.missing_on_lambda(own / "functions")
-    told = "has no block in template.yaml, so it is not deployed: mcp-functions block --write"
-    assert complaint == f"functions/{NAME} {told} {NAME}"
+    message = "has no block in template.yaml, so it is not deployed: mcp-functions block --write"
+    assert complaint == f"functions/{NAME} {message} {NAME}"
 
 
 def test_a_module_that_shadows_a_module_of_python_is_reported_with_its_path(own: Path) -> None:
@@ -246,9 +246,11 @@ def test_block_write_does_not_change_a_block_in_another_notation(own: Path, caps
     before = text(own)
     become(own, "asking")
     assert run(["block", "--write", NAME]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("mcp-functions: template.yaml is not as init wrote it, so nothing was written; by hand: ")
-    assert "functions/track_parcel needs MaySeal: add !Ref MaySeal to Policies of TrackParcel" in said
+    error_output = capsys.readouterr().err
+    assert error_output.startswith(
+        "mcp-functions: template.yaml is not as init wrote it, so nothing was written; by hand: "
+    )
+    assert "functions/track_parcel needs MaySeal: add !Ref MaySeal to Policies of TrackParcel" in error_output
     assert text(own) == before
 
 

@@ -265,7 +265,7 @@ def test_call_reports_an_answer_option_without_a_question(call: Callable[..., Ra
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["bok"], "there is no tool or prompt bok; did you mean book?"),
         (["xyz"], "there is no tool or prompt xyz; there are: book, count, fail, profile, sign, sum_up, plan"),
@@ -284,9 +284,11 @@ def test_call_reports_an_answer_option_without_a_question(call: Callable[..., Ra
         (["book", "--url", "http://127.0.0.1:9/mcp"], "http://127.0.0.1:9/mcp is no MCP endpoint of 2026-07-28"),
     ],
 )
-def test_an_invalid_command_line_is_reported_in_one_line(words: list[str], said: str, call: Callable[..., Ran]) -> None:
+def test_an_invalid_command_line_is_reported_in_one_line(
+    words: list[str], message: str, call: Callable[..., Ran]
+) -> None:
     ran = call(*words)
-    assert said in one_line(Ran(ran.code, ran.out, ran.err.replace("a line of the function\n", "")))
+    assert message in one_line(Ran(ran.code, ran.out, ran.err.replace("a line of the function\n", "")))
 
 
 # ---- Over HTTP

@@ -179,8 +179,8 @@ def test_a_problem_ends_the_process_with_exit_code_2(tmp_path: Path) -> None:
 
 def test_a_port_in_use_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
     with Loopback(max_body=1) as taken:
-        said = one_line(run("serve", "--port", str(taken.port), files={"hello/app.py": HELLO}))
-    assert f"port {taken.port} cannot be used (Address already in use)" in said
+        message = one_line(run("serve", "--port", str(taken.port), files={"hello/app.py": HELLO}))
+    assert f"port {taken.port} cannot be used (Address already in use)" in message
 
 
 def test_a_folder_without_functions_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
@@ -192,31 +192,31 @@ def test_a_missing_directory_is_reported_in_one_line(run: Callable[..., Ran]) ->
 
 
 def test_a_function_that_does_not_load_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
-    said = one_line(run("serve", "--port", "0", files={"bad/app.py": "import nothing_of_this_name\n"}))
-    assert "functions/bad/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'" in said
+    message = one_line(run("serve", "--port", "0", files={"bad/app.py": "import nothing_of_this_name\n"}))
+    assert "functions/bad/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'" in message
 
 
 def test_with_debug_the_traceback_comes_first(run: Callable[..., Ran]) -> None:
     ran = run("serve", "--port", "0", "--debug", files={"bad/app.py": "raise ValueError('why')\n"})
     assert ran.code == 2
     assert ran.err.startswith("Traceback")
-    said = "mcp-functions: functions/bad/app.py does not load: ValueError: why (functions/bad/app.py:1)"
-    assert ran.err.splitlines()[-1] == said
+    message = "mcp-functions: functions/bad/app.py does not load: ValueError: why (functions/bad/app.py:1)"
+    assert ran.err.splitlines()[-1] == message
 
 
 def test_a_damaged_key_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
     Path(".mcp-functions").mkdir()
     Path(".mcp-functions/kms.json").write_text("{")
-    said = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
-    assert f"{Path('.mcp-functions/kms.json')} is damaged: delete it" in said
+    message = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
+    assert f"{Path('.mcp-functions/kms.json')} is damaged: delete it" in message
 
 
 def test_a_missing_moto_is_reported_in_one_line_with_its_fix(
     run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "moto.kms.models", None)
-    said = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
-    assert "is not installed: pip install 'mcp-functions[local]'" in said
+    message = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
+    assert "is not installed: pip install 'mcp-functions[local]'" in message
 
 
 def test_serve_restores_the_signal_handlers(run: Callable[..., Ran]) -> None:
@@ -262,7 +262,7 @@ def test_next_event_puts_the_state_of_a_response_file_into_an_event(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["nowhere.json", "event.json"], "nowhere.json cannot be read: FileNotFoundError"),
         (["final.json", "nowhere.json"], "nowhere.json cannot be read: FileNotFoundError"),
@@ -271,11 +271,11 @@ def test_next_event_puts_the_state_of_a_response_file_into_an_event(
     ],
 )
 def test_a_conversation_that_cannot_be_continued_is_reported_in_one_line(
-    run: Callable[..., Ran], words: list[str], said: str
+    run: Callable[..., Ran], words: list[str], message: str
 ) -> None:
     Path("final.json").write_text('{"body": "{\\"result\\": {}}"}')
     Path("event.json").write_text("{}")
-    assert said in one_line(run("next", *words))
+    assert message in one_line(run("next", *words))
 
 
 # Waits as `serve` does, only more often; the signal comes at any moment of it.

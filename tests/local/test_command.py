@@ -22,9 +22,9 @@ ROOT = Path(__file__).parents[2]
 
 def one_line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert command.run(words) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1), said.err
-    return said.err
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1), captured.err
+    return captured.err
 
 
 @pytest.mark.parametrize(

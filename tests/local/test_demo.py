@@ -61,9 +61,9 @@ def test_the_demo_of_a_task_completes_after_a_lost_worker_and_a_question(demo_fu
 
 def surprise(capsys: pytest.CaptureFixture[str]) -> str:
     assert main(["demo"]) == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    return said
+    error_output = capsys.readouterr().err
+    assert error_output.count("\n") == 1
+    return error_output
 
 
 def test_the_demo_reports_a_tool_that_asks_another_question(
@@ -75,8 +75,8 @@ def test_the_demo_reports_a_tool_that_asks_another_question(
 
 def test_the_demo_reports_a_tool_that_ends_early(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change_tool(demo_functions, 'resolution != "Duplicate"', "resolution")
-    said = "round 2 ended the call: Bug #4522 resolved as Duplicate. State set to Resolved."
-    assert surprise(capsys) == f"mcp-functions: the demo went wrong: {said}\n"
+    message = "round 2 ended the call: Bug #4522 resolved as Duplicate. State set to Resolved."
+    assert surprise(capsys) == f"mcp-functions: the demo went wrong: {message}\n"
 
 
 def test_the_demo_reports_a_tool_with_another_result(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,8 +89,8 @@ def test_a_stale_catalog_is_reported_in_one_line_with_its_fix(
 ) -> None:
     (demo_functions / "mcp" / "catalog.json").unlink()
     assert main(["demo"]) == 2
-    said = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
-    assert capsys.readouterr() == ("", f"mcp-functions: {said}\n")
+    message = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
+    assert capsys.readouterr() == ("", f"mcp-functions: {message}\n")
 
 
 @pytest.mark.usefixtures("demo_functions")

@@ -39,13 +39,15 @@ def program(folder: Path, name: str, script: str) -> None:
 
 def lines(capsys: pytest.CaptureFixture[str], *, code: int) -> dict[str, str]:
     assert run(["doctor"]) == code
-    said = capsys.readouterr().out.splitlines()
-    return {subject: next(line for line in said if f"  {subject}  " in line) for subject in ("layers", "sam local")}
+    output_lines = capsys.readouterr().out.splitlines()
+    return {
+        subject: next(line for line in output_lines if f"  {subject}  " in line) for subject in ("layers", "sam local")
+    }
 
 
 def test_doctor_lists_what_to_install_on_an_empty_machine(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor"]) == 1
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert programs.exists()
     for text in (
         "missing  build, deploy  there is no SAM CLI",
@@ -54,7 +56,7 @@ def test_doctor_lists_what_to_install_on_an_empty_machine(programs: Path, capsys
         "missing  sam local      no container engine answers",
         "missing  credentials    none of AWS",
     ):
-        assert text in said
+        assert text in output
 
 
 def test_doctor_exits_with_0_on_a_complete_machine(

@@ -146,9 +146,9 @@ def test_two_requests_of_the_same_time_have_different_ids() -> None:
 
 @given(st.binary(), st.sampled_from(["application/json", "text/plain", "application/octet-stream", ""]))
 def test_the_body_of_an_event_has_every_byte_of_the_request(body: bytes, content_type: str) -> None:
-    made = json.loads(json.dumps(written(("Content-Type", content_type), body=body)))
-    text = made["body"]
-    assert (base64.b64decode(text) if made["isBase64Encoded"] else text.encode()) == body
+    document = json.loads(json.dumps(written(("Content-Type", content_type), body=body)))
+    text = document["body"]
+    assert (base64.b64decode(text) if document["isBase64Encoded"] else text.encode()) == body
 
 
 def answered(result: object) -> tuple[int, dict[str, str], bytes]:

@@ -18,9 +18,9 @@ HELLO = "def handler(event, context):\n    return 'hello'\n"
 
 
 def refusal(directory: Path) -> str:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(Problem) as error:
         Functions(directory)
-    message = str(refused.value)
+    message = str(error.value)
     assert "\n" not in message
     return message
 
@@ -105,7 +105,7 @@ def test_the_error_for_a_directory_without_functions_explains_functions(
 
 
 @pytest.mark.parametrize(
-    ("app", "said"),
+    ("app", "expected_message"),
     [
         ("import nothing_of_this_name\n", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
         ("def broken(:\n", "SyntaxError: invalid syntax (functions/b/app.py:1)"),
@@ -115,12 +115,12 @@ def test_the_error_for_a_directory_without_functions_explains_functions(
     ],
 )
 def test_the_error_for_a_function_that_does_not_load_names_it(
-    project: Callable[[dict[str, str]], Path], app: str, said: str
+    project: Callable[[dict[str, str]], Path], app: str, expected_message: str
 ) -> None:
     finders = list(sys.meta_path)
-    refused = refusal(project({"a/app.py": HELLO, "b/app.py": app}))
-    assert refused.startswith(f"functions/b/app.py does not load: {said}")
-    assert ("a package belongs in functions/b/requirements.txt" in refused) == ("NotFound" in said)
+    message = refusal(project({"a/app.py": HELLO, "b/app.py": app}))
+    assert message.startswith(f"functions/b/app.py does not load: {expected_message}")
+    assert ("a package belongs in functions/b/requirements.txt" in message) == ("NotFound" in expected_message)
     assert sys.meta_path == finders
 
 

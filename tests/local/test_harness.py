@@ -151,10 +151,10 @@ def test_a_failure_shows_its_text_and_the_authors_frames(
     ask: Callable[..., tuple[int, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask("/mcp/raises")
-    told = capsys.readouterr().err
-    assert told.startswith("raises raised\nTraceback (most recent call last):\n")
-    assert told.endswith(f"ValueError: {QUOTED}\n")
-    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', told) == [("app.py", "3", "handler")]
+    error_output = capsys.readouterr().err
+    assert error_output.startswith("raises raised\nTraceback (most recent call last):\n")
+    assert error_output.endswith(f"ValueError: {QUOTED}\n")
+    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', error_output) == [("app.py", "3", "handler")]
 
 
 def test_only_the_author_sees_the_exception_of_a_tool(
@@ -162,10 +162,10 @@ def test_only_the_author_sees_the_exception_of_a_tool(
 ) -> None:
     message = wire.message("tools/call", {"name": "divides", "arguments": {}})
     status, answer = ask("/mcp/divides", json.dumps(message).encode(), **wire.headers(message))
-    told = capsys.readouterr().err
+    error_output = capsys.readouterr().err
     assert (status, answer["result"]["isError"], QUOTED in str(answer)) == (200, True, False)
-    assert f"ValueError: {QUOTED}\n" in told
-    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', told) == [("app.py", "6", "divides")]
+    assert f"ValueError: {QUOTED}\n" in error_output
+    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', error_output) == [("app.py", "6", "divides")]
 
 
 def test_a_body_over_lambdas_limit_is_too_large(ask: Callable[..., tuple[int, Any]]) -> None:

@@ -408,9 +408,9 @@ def test_open_decrypts_with_an_aws_key_given_its_arn_and_scope(run: Callable[...
 
 def test_open_reports_a_disabled_key_in_one_line_with_its_fix(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401
     aws.disable_key(KeyId=arn_of(aws))
-    said = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
-    assert "kms:DisabledException" in said
-    assert "kms:Decrypt" in said
+    message = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
+    assert "kms:DisabledException" in message
+    assert "kms:Decrypt" in message
 
 
 def test_open_reports_an_unreachable_kms_in_one_line(
@@ -420,8 +420,8 @@ def test_open_reports_an_unreachable_kms_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:9")
-    said = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
-    assert "KMS does not answer (kms:EndpointConnectionError)" in said
+    message = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
+    assert "KMS does not answer (kms:EndpointConnectionError)" in message
 
 
 def test_open_reports_a_key_without_a_scope_in_one_line(run: Callable[..., Ran], token: str) -> None:

@@ -58,10 +58,10 @@ def test_invoke_accepts_every_form_of_a_function_name(client: LambdaClient, name
 
 def test_a_function_that_raises_is_a_function_error(client: LambdaClient) -> None:
     answer = client.invoke(FunctionName="local_raises")
-    told = json.loads(answer["Payload"].read())
+    document = json.loads(answer["Payload"].read())
     assert (answer["StatusCode"], answer["FunctionError"]) == (200, "Unhandled")
-    assert (told["errorType"], told["errorMessage"]) == ("LookupError", "no such thing")
-    assert [line.count("app.py") for line in told["stackTrace"]] == [1]
+    assert (document["errorType"], document["errorMessage"]) == ("LookupError", "no such thing")
+    assert [line.count("app.py") for line in document["stackTrace"]] == [1]
 
 
 @pytest.mark.parametrize("name", ["local_nobody", "echo", "local_", "other-echo"])
@@ -88,9 +88,9 @@ def test_an_asynchronous_invocation_returns_before_the_function_runs(client: Lam
     ],
 )
 def test_an_unknown_function_is_refused(client: LambdaClient, how: dict[str, Any], code: str) -> None:
-    with pytest.raises(ClientError) as refused:
+    with pytest.raises(ClientError) as error:
         client.invoke(FunctionName="local_echo", **how)
-    assert refused.value.response["Error"]["Code"] == code
+    assert error.value.response["Error"]["Code"] == code
 
 
 def test_a_page_cannot_invoke_because_it_cannot_sign(

@@ -118,10 +118,10 @@ def verify(jwt: str, jwks: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("path", ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
 def test_the_official_client_reads_the_metadata(path: str, issuer: Issuer) -> None:
-    found = OAuthMetadata.model_validate_json(ask(issuer, "GET", path).body)
-    assert (str(found.issuer), str(found.token_endpoint)) == (URL, f"{URL}/token")
-    assert found.code_challenge_methods_supported == ["S256"]
-    assert found.authorization_response_iss_parameter_supported
+    metadata = OAuthMetadata.model_validate_json(ask(issuer, "GET", path).body)
+    assert (str(metadata.issuer), str(metadata.token_endpoint)) == (URL, f"{URL}/token")
+    assert metadata.code_challenge_methods_supported == ["S256"]
+    assert metadata.authorization_response_iss_parameter_supported
 
 
 def test_the_keys_of_the_issuer_verify_its_tokens_but_no_changed_ones(issuer: Issuer) -> None:
@@ -170,8 +170,12 @@ def test_a_user_without_a_name_has_the_subject_local_user(issuer: Issuer) -> Non
 def test_the_official_client_reads_a_registration(issuer: Issuer) -> None:
     asked = {"redirect_uris": [BACK], "client_name": "a client", "token_endpoint_auth_method": "client_secret_basic"}
     response = ask(issuer, "POST", "/register", json.dumps(asked).encode())
-    found = OAuthClientInformationFull.model_validate_json(response.body)
-    assert (found.client_name, found.token_endpoint_auth_method, found.client_secret) == ("a client", "none", None)
+    registration = OAuthClientInformationFull.model_validate_json(response.body)
+    assert (registration.client_name, registration.token_endpoint_auth_method, registration.client_secret) == (
+        "a client",
+        "none",
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -284,8 +288,8 @@ def test_a_refresh_token_is_valid_once_and_returns_the_next(issuer: Issuer, cloc
     old, new = claims(first["access_token"]), claims(second["access_token"])
     assert [old[name] for name in kept] == [new[name] for name in kept]
     assert new["exp"] == old["exp"] + 4000
-    again = token(issuer, **asked, refresh_token=first["refresh_token"])
-    assert (again.status, read(again)["error"]) == (400, "invalid_grant")
+    second_response = token(issuer, **asked, refresh_token=first["refresh_token"])
+    assert (second_response.status, read(second_response)["error"]) == (400, "invalid_grant")
     assert token(issuer, **asked, refresh_token=second["refresh_token"]).status == 200
 
 

@@ -45,20 +45,20 @@ class Kms:
         self.server.stop()
 
     def seal(self, context: dict[str, str] | None = None) -> tuple[bytes, bytes]:
-        made = self.client.generate_data_key(
+        data_key = self.client.generate_data_key(
             KeyId=self.api.arn, KeySpec="AES_256", EncryptionContext=context or CONTEXT
         )
-        return made["Plaintext"], made["CiphertextBlob"]
+        return data_key["Plaintext"], data_key["CiphertextBlob"]
 
     def open(self, blob: bytes, context: dict[str, str] | None = None, **more: Any) -> bytes:  # noqa: ANN401
         opened = self.client.decrypt(CiphertextBlob=blob, EncryptionContext=context or CONTEXT, **more)
         return bytes(opened["Plaintext"])
 
     def refuses(self, call: Callable[[], object]) -> str:
-        with pytest.raises(ClientError) as refused:
+        with pytest.raises(ClientError) as error:
             call()
-        assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
-        return str(refused.value.response["Error"]["Code"])
+        assert error.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+        return str(error.value.response["Error"]["Code"])
 
 
 @pytest.fixture(scope="module")

@@ -59,9 +59,9 @@ def test_a_data_key_is_wrapped_and_unwrapped(kms: tuple[str, dict[str, str]]) ->
     url, exports = kms
     context = {"purpose": "mcp-request-state"}
     arn = exports["MCP_KMS_KEYS"]
-    made = client(url).generate_data_key(KeyId=arn, KeySpec="AES_256", EncryptionContext=context)
-    opened = client(url).decrypt(KeyId=arn, CiphertextBlob=made["CiphertextBlob"], EncryptionContext=context)
-    assert opened["Plaintext"] == made["Plaintext"]
+    data_key = client(url).generate_data_key(KeyId=arn, KeySpec="AES_256", EncryptionContext=context)
+    opened = client(url).decrypt(KeyId=arn, CiphertextBlob=data_key["CiphertextBlob"], EncryptionContext=context)
+    assert opened["Plaintext"] == data_key["Plaintext"]
 
 
 def test_the_table_is_served_at_the_same_address(kms: tuple[str, dict[str, str]]) -> None:

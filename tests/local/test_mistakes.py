@@ -70,18 +70,18 @@ def test_a_mistake_in_a_function_is_reported_in_one_line_with_its_place_and_fix(
 ) -> None:
     app, said = MISTAKES[mistake]
     directory = project({"f/app.py": app, "f/helpers.py": "", "g/app.py": "handler = print\n", "g/helpers.py": ""})
-    with pytest.raises(Problem) as told:
+    with pytest.raises(Problem) as error:
         Functions(directory)
-    assert said in str(told.value)
-    assert "\n" not in str(told.value)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     ['Could not connect to the endpoint URL: "https://x"', "The security token included in the request is invalid."],
 )
-def test_a_call_of_an_aws_service_without_a_local_one_is_reported_with_a_fix(said: str) -> None:
-    told = failures.whole_traceback(RuntimeError(said)).splitlines()[-1]
+def test_a_call_of_an_aws_service_without_a_local_one_is_reported_with_a_fix(message: str) -> None:
+    told = failures.whole_traceback(RuntimeError(message)).splitlines()[-1]
     assert told.startswith("To mend it: no AWS answers here: a test replaces this call")
 
 

@@ -33,9 +33,9 @@ def carried(made: str) -> Any:  # noqa: ANN401 - JSON is any value
 
 
 def test_every_state_is_escaped_in_the_body() -> None:
-    made = fill(response(ASKS), event())
-    assert carried(made) == STATE
-    assert json.loads(made) == {**json.loads(event()), "body": json.loads(made)["body"]}
+    filled_event = fill(response(ASKS), event())
+    assert carried(filled_event) == STATE
+    assert json.loads(filled_event) == {**json.loads(event()), "body": json.loads(filled_event)["body"]}
 
 
 def test_next_event_finds_the_state_in_an_event_stream() -> None:
@@ -48,17 +48,17 @@ def test_next_event_reads_and_writes_base64_bodies() -> None:
     sent = base64.b64encode(json.dumps(ASKS).encode()).decode()
     waiting = json.loads(event())
     waiting |= {"isBase64Encoded": True, "body": base64.b64encode(waiting["body"].encode()).decode()}
-    made = json.loads(fill(response(sent, isBase64Encoded=True), json.dumps(waiting)))
-    assert json.loads(base64.b64decode(made["body"])) == {"params": {"requestState": STATE}}
+    document = json.loads(fill(response(sent, isBase64Encoded=True), json.dumps(waiting)))
+    assert json.loads(base64.b64decode(document["body"])) == {"params": {"requestState": STATE}}
 
 
 def test_next_event_updates_the_content_length() -> None:
-    made = json.loads(fill(response(ASKS), event(headers={"Content-Length": "1"})))
-    assert made["headers"] == {"Content-Length": str(len(made["body"]))}
+    document = json.loads(fill(response(ASKS), event(headers={"Content-Length": "1"})))
+    assert document["headers"] == {"Content-Length": str(len(document["body"]))}
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("", "RESPONSE is empty"),
         ("no json", "RESPONSE is not a JSON object"),
@@ -82,10 +82,10 @@ def test_next_event_updates_the_content_length() -> None:
         ),
     ],
 )
-def test_the_error_for_a_response_without_a_state_gives_the_reason(given: str, said: str) -> None:
-    with pytest.raises(Problem) as refused:
+def test_the_error_for_a_response_without_a_state_gives_the_reason(given: str, message: str) -> None:
+    with pytest.raises(Problem) as error:
         fill(given, event())
-    assert str(refused.value) == said
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("given", [event({"params": {}}), '{"version": "2.0"}'])

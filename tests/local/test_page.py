@@ -79,9 +79,9 @@ class Browser:
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
 
     def token(self) -> str:
-        found = re.search(r'name="page-token" content="([\w-]{43})"', self.send("GET", "/")[2])
-        assert found
-        return found[1]
+        match = re.search(r'name="page-token" content="([\w-]{43})"', self.send("GET", "/")[2])
+        assert match
+        return match[1]
 
     def control(self, name: str, body: object = None, **changed: str | None) -> tuple[int, Any]:
         """Send a request for a control route as the page does, but for what is changed; None leaves a header out."""

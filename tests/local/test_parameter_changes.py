@@ -94,8 +94,8 @@ def test_set_refuses_several_parameters_in_one_item(project: Path, capsys: pytes
 def test_set_reports_that_a_stop_replaces_an_earlier_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [command.run(["set", "prod", f"StoppedFunctions={folder}"]) for folder in ("add", "ticket")] == [0, 0]
     assert "StoppedFunctions=ticket" in overrides(project)
-    said = "samconfig.toml has StoppedFunctions=ticket for prod, instead of add"
-    assert capsys.readouterr().out.splitlines()[2] == said
+    message = "samconfig.toml has StoppedFunctions=ticket for prod, instead of add"
+    assert capsys.readouterr().out.splitlines()[2] == message
 
 
 def test_set_writes_a_stop_and_removes_it(project: Path) -> None:

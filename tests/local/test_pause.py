@@ -85,23 +85,23 @@ def test_the_demo_states_why_there_is_no_typescript_client(
 def surprise(demo_functions: Path, old: str, new: str, capsys: pytest.CaptureFixture[str]) -> str:
     change_tool(demo_functions, old, new)
     assert main(["demo", "--pause"]) == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    return said.removeprefix("mcp-functions: the demo went wrong: ").strip()
+    error_output = capsys.readouterr().err
+    assert error_output.count("\n") == 1
+    return error_output.removeprefix("mcp-functions: the demo went wrong: ").strip()
 
 
 def test_the_demo_of_a_pause_reports_a_tool_that_does_not_wait_for_days(
     demo_functions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = surprise(demo_functions, "timedelta(days=7)", "timedelta(days=2)", capsys)
-    assert said == "the official Python client failed: -32602 Invalid or expired requestState"
+    message = surprise(demo_functions, "timedelta(days=7)", "timedelta(days=2)", capsys)
+    assert message == "the official Python client failed: -32602 Invalid or expired requestState"
 
 
 def test_the_demo_of_a_pause_reports_a_tool_that_cannot_be_upgraded(
     demo_functions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = surprise(demo_functions, "duplicate link created.", "a link too.", capsys)
-    assert said == "update_work_item/app.py cannot be upgraded: 'link created.' must be in it once"
+    message = surprise(demo_functions, "duplicate link created.", "a link too.", capsys)
+    assert message == "update_work_item/app.py cannot be upgraded: 'link created.' must be in it once"
 
 
 def test_a_stale_catalog_is_reported_in_one_line_with_its_fix(
@@ -109,5 +109,5 @@ def test_a_stale_catalog_is_reported_in_one_line_with_its_fix(
 ) -> None:
     (demo_functions / "mcp" / "catalog.json").unlink()
     assert main(["demo", "--pause"]) == 2
-    said = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
-    assert capsys.readouterr() == ("", f"mcp-functions: {said}\n")
+    message = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
+    assert capsys.readouterr() == ("", f"mcp-functions: {message}\n")

@@ -92,9 +92,9 @@ def contents(directory: Path) -> dict[str, str]:
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """Run a command that must end with one line and 2, and return the line."""
     code = main(words)
-    said = capsys.readouterr()
-    assert (code, said.out, said.err.count("\n")) == (2, "", 1)
-    return said.err.removeprefix("mcp-functions: ").rstrip("\n")
+    captured = capsys.readouterr()
+    assert (code, captured.out, captured.err.count("\n")) == (2, "", 1)
+    return captured.err.removeprefix("mcp-functions: ").rstrip("\n")
 
 
 def fix(path: Path, before: str, after: str) -> None:
@@ -140,11 +140,11 @@ def test_the_readme_of_a_project_names_only_existing_files(written: Path) -> Non
 
 def test_the_output_names_every_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", str(tmp_path / "new")]) == 0
-    said = capsys.readouterr()
-    assert said.err == ""
-    assert f"{tmp_path / 'new'} is a project of {len(FILES.split())} files" in said.out
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert f"{tmp_path / 'new'} is a project of {len(FILES.split())} files" in captured.out
     makefile = (tmp_path / "new" / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"make (\w+)", said.out):
+    for target in re.findall(r"make (\w+)", captured.out):
         assert f"\n{target}:" in makefile
 
 
@@ -158,8 +158,8 @@ def test_init_accepts_an_existing_folder_if_it_overwrites_no_file(
     before = contents(tmp_path)
     for name in before.keys() - {"LICENSE", "template.yaml"}:
         (tmp_path / name).unlink()
-    said = f"{tmp_path / 'template.yaml'} is there already: nothing was written"
-    assert refused(capsys, "init", str(tmp_path)) == said
+    message = f"{tmp_path / 'template.yaml'} is there already: nothing was written"
+    assert refused(capsys, "init", str(tmp_path)) == message
     assert contents(tmp_path) == {"LICENSE": "mine", "template.yaml": "mine too"}
 
 
@@ -168,9 +168,9 @@ def test_init_without_a_name_writes_to_the_current_folder(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["init"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith(f"{tmp_path.name} is a project of ")
-    assert "  cd " not in said
+    output = capsys.readouterr().out
+    assert output.startswith(f"{tmp_path.name} is a project of ")
+    assert "  cd " not in output
     assert sorted(contents(tmp_path)) == FILES.split()
 
 
@@ -236,10 +236,10 @@ def test_init_copies_the_wheel_of_the_toolkit_into_the_project(came_from: CameFr
     wheel.parent.mkdir()
     wheel.write_bytes(b"wheel")
     came_from(json.dumps({"url": wheel.as_uri(), "archive_info": {}}))
-    said = init(tmp_path / "own")
+    output = init(tmp_path / "own")
     assert (tmp_path / "own/layers/dependencies/wheels" / wheel.name).read_bytes() == b"wheel"
     assert "mcp-functions==1.2.3" in (tmp_path / "own/layers/dependencies/toolkit.txt").read_text()
-    assert "pip wheel" not in said
+    assert "pip wheel" not in output
 
 
 def test_an_error_names_a_missing_wheel(came_from: CameFrom, tmp_path: Path) -> None:
@@ -253,16 +253,16 @@ def test_a_toolkit_that_was_not_installed_from_a_wheel_has_to_be_built(
     name: str, came_from: CameFrom, tmp_path: Path
 ) -> None:
     came_from(json.dumps({"url": (tmp_path / name).as_uri()}))
-    said = init(tmp_path / "own")
+    output = init(tmp_path / "own")
     wheels = tmp_path / "own/layers/dependencies/wheels"
-    assert said.endswith(f"python -m pip wheel --no-deps --wheel-dir {wheels} {tmp_path / name}")
+    assert output.endswith(f"python -m pip wheel --no-deps --wheel-dir {wheels} {tmp_path / name}")
 
 
-@pytest.mark.parametrize("told", [None, "", "{}", "[]", "{", '{"url": "https://example.org/mcp_functions.whl"}'])
+@pytest.mark.parametrize("message", [None, "", "{}", "[]", "{", '{"url": "https://example.org/mcp_functions.whl"}'])
 def test_a_project_of_a_toolkit_from_an_index_needs_no_wheel(
-    told: str | None, came_from: CameFrom, tmp_path: Path
+    message: str | None, came_from: CameFrom, tmp_path: Path
 ) -> None:
-    came_from(told)
+    came_from(message)
     init(tmp_path / "own")
     assert [path.name for path in (tmp_path / "own/layers/dependencies/wheels").iterdir()] == ["README"]
 
@@ -271,8 +271,8 @@ def test_init_reports_a_toolkit_that_is_not_installed_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(toolkit, "NAME", "no-such-package")
-    said = "no-such-package is not installed, so its version is unknown: pip install its wheel first"
-    assert refused(capsys, "init", str(tmp_path / "own")) == said
+    message = "no-such-package is not installed, so its version is unknown: pip install its wheel first"
+    assert refused(capsys, "init", str(tmp_path / "own")) == message
     assert not (tmp_path / "own").exists()
 
 
@@ -311,7 +311,7 @@ def test_new_adds_a_function_to_every_file_that_lists_functions(
 ) -> None:
     before = contents(own)
     assert main(["new", kind, "track_parcel"]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     project = checks.read(own)
     assert checks.complaints(project) == []
     assert project.catalog == catalog.generate(own / "functions")
@@ -321,7 +321,7 @@ def test_new_adds_a_function_to_every_file_that_lists_functions(
     assert ("track_parcel" in project.workers) is (kind == "task")
     added = contents(own).keys() - before.keys()
     assert {"functions/track_parcel/app.py", "tests/functions/test_track_parcel.py"} < added
-    assert all(name in said for name in added)
+    assert all(name in output for name in added)
     changed = {name for name in before if contents(own)[name] != before[name]}
     assert changed == {"template.yaml", "functions/mcp/catalog.json"}
 
@@ -336,9 +336,9 @@ def test_update_events_writes_what_the_tests_record_and_removes_what_is_stale(
     (events / "1-call.json").write_text("{}", encoding="utf-8")
     (events / "by-hand.json").write_text("{}", encoding="utf-8")
     assert main(["events", "book_flight"]) == 0
-    said = capsys.readouterr().out.splitlines()
+    output_lines = capsys.readouterr().out.splitlines()
     folder = Path("events/book_flight")
-    assert said == [
+    assert output_lines == [
         f"wrote {folder / '1-call.json'}",
         f"wrote {folder / '2-seat.json'}",
         f"removed {folder / '2-consent.json'}",
@@ -472,8 +472,8 @@ def test_new_outside_a_project_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = refused(capsys, "new", "tool", "x")
-    assert said == "there is no template.yaml: start in the folder of template.yaml and functions/"
+    message = refused(capsys, "new", "tool", "x")
+    assert message == "there is no template.yaml: start in the folder of template.yaml and functions/"
 
 
 def test_new_refuses_a_second_function_in_a_project_without_an_endpoint(
@@ -488,8 +488,8 @@ def test_new_refuses_a_project_with_a_function_that_does_not_load(
 ) -> None:
     (own / "functions/book_flight/app.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
     before = contents(own)
-    said = "functions/book_flight/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'"
-    assert refused(capsys, "new", "tool", "x").startswith(said)
+    message = "functions/book_flight/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'"
+    assert refused(capsys, "new", "tool", "x").startswith(message)
     assert contents(own) == before
 
 
@@ -511,9 +511,9 @@ def test_new_changes_a_template_in_another_notation_correctly_or_not_at_all(
         assert main(["new", "tool", "x"]) == 0
         assert "X" in template.read(own / "template.yaml")["Resources"]
         return
-    said = refused(capsys, "new", "tool", "x")
-    assert said.startswith("template.yaml is not as init wrote it, so nothing was written; by hand: ")
-    assert by_hand in said
+    message = refused(capsys, "new", "tool", "x")
+    assert message.startswith("template.yaml is not as init wrote it, so nothing was written; by hand: ")
+    assert by_hand in message
     assert contents(own) == before
 
 
@@ -560,12 +560,12 @@ def note(number: int, *, elicit: Elicit) -> str:
 handler = serve(note)
 '''
     (own / "functions/note/app.py").write_text(app, encoding="utf-8")
-    (said,) = checks.complaints(checks.read(own))
-    assert said.startswith("functions/note needs MaySeal: add !Ref MaySeal to Policies of Note")
+    (complaint,) = checks.complaints(checks.read(own))
+    assert complaint.startswith("functions/note needs MaySeal: add !Ref MaySeal to Policies of Note")
     path, line = own / "template.yaml", "      CodeUri: functions/note/\n"
     fix(path, line, f"{line}      Policies: !Ref MaySeal\n")
-    (said,) = checks.complaints(checks.read(own))
-    assert said.startswith("Note must have Tags: mcp-function: note, not None, ")
+    (complaint,) = checks.complaints(checks.read(own))
+    assert complaint.startswith("Note must have Tags: mcp-function: note, not None, ")
     fix(path, line, f"{line}      Tags:\n        mcp-function: note\n")
     assert checks.complaints(checks.read(own)) == []
 
@@ -609,8 +609,8 @@ def test_the_checks_name_an_open_route(own: Path) -> None:
         "Path: /mcp/book_flight\n",
         "Path: /mcp/book_flight\n            Auth: {Authorizer: NONE}\n",
     )
-    (said,) = checks.complaints(checks.read(own))
-    assert said.startswith("the route ANY /mcp/book_flight of BookFlight must have no Auth of its own")
+    (complaint,) = checks.complaints(checks.read(own))
+    assert complaint.startswith("the route ANY /mcp/book_flight of BookFlight must have no Auth of its own")
 
 
 @pytest.mark.parametrize("text", ["", "Resources: 3\n", "Resources: {\n", "- a\n", "\x00"])

@@ -255,8 +255,8 @@ def test_a_saved_syntax_error_is_shown_and_the_earlier_version_keeps_running(ser
     serving = serve()
     asked = serving.call()
     serving.save("functions/reserve/app.py", f"def broken(:\n{RESERVE}", "the version before this save goes on")
-    said = "functions/reserve/app.py does not load: SyntaxError: invalid syntax (functions/reserve/app.py:1)"
-    assert said in serving.lines
+    message = "functions/reserve/app.py does not load: SyntaxError: invalid syntax (functions/reserve/app.py:1)"
+    assert message in serving.lines
     asked = serving.call(asked["requestState"], date="Monday")
     serving.save("functions/reserve/app.py", RESERVE, "reloaded reserve")
     assert text(serving.call(asked["requestState"], phone="123")) == "mine Monday 123 hello"
@@ -456,13 +456,15 @@ def test_serve_reports_imports_that_lambda_would_not_find_at_the_start_and_after
     serve: Callable[..., Serving],
 ) -> None:
     serving = serve()
-    told = "functions/other/app.py imports pytest, which Lambda does not get: add pytest to functions/other/require"
-    serving.save("functions/other/app.py", OTHER.replace("import helpers", "import helpers, pytest"), told)
+    message = "functions/other/app.py imports pytest, which Lambda does not get: add pytest to functions/other/require"
+    serving.save("functions/other/app.py", OTHER.replace("import helpers", "import helpers, pytest"), message)
 
 
 def test_a_function_cannot_import_the_folder_of_another(serve: Callable[..., Serving]) -> None:
     serving = serve()
-    told = "No module named 'functions' on Lambda: move functions to layers/common/python/ (functions/other/app.py:4)"
+    message = (
+        "No module named 'functions' on Lambda: move functions to layers/common/python/ (functions/other/app.py:4)"
+    )
     serving.save(
-        "functions/other/app.py", OTHER.replace("import helpers", "from functions.reserve import helpers"), told
+        "functions/other/app.py", OTHER.replace("import helpers", "from functions.reserve import helpers"), message
     )

@@ -42,9 +42,9 @@ class AtTheFront(SigningIn):
 
 
 def _hidden(page: str, name: str) -> str:
-    found = re.search(rf'name="{name}" value="([^"]+)"', page)
-    assert found, page
-    return found[1]
+    match = re.search(rf'name="{name}" value="([^"]+)"', page)
+    assert match, page
+    return match[1]
 
 
 @pytest.fixture(scope="module")

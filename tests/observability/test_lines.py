@@ -225,7 +225,7 @@ def test_a_malformed_id_is_left_out(lines: Lines, name: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said", "method"),
+    ("options", "message", "method"),
     [
         ({"headers": {"origin": "https://evil.example"}}, "refused: 403 origin", None),
         ({"http_method": "GET"}, "refused: 405 http_method", None),
@@ -240,17 +240,17 @@ def test_a_malformed_id_is_left_out(lines: Lines, name: object) -> None:
     ],
 )
 def test_a_response_of_the_http_layer_writes_a_log_line(
-    lines: Lines, options: dict[str, Any], said: str, method: str | None
+    lines: Lines, options: dict[str, Any], message: str, method: str | None
 ) -> None:
     with deployed(MCP_ALLOWED_ORIGINS="http://x.example"):
         send(serve(add), "tools/list", **options)
     (line,) = lines()
-    assert (line["said"], line.get("method"), line["at"]) == (said, method, "INFO")
+    assert (line["message"], line.get("method"), line["at"]) == (message, method, "INFO")
     assert "evil" not in str(line)
 
 
-@pytest.mark.parametrize(("path", "told"), [("oauth-protected-resource", "metadata"), ("hunter2", None)])
-def test_a_request_for_metadata_writes_a_log_line(lines: Lines, path: str, told: str | None) -> None:
+@pytest.mark.parametrize(("path", "message"), [("oauth-protected-resource", "metadata"), ("hunter2", None)])
+def test_a_request_for_metadata_writes_a_log_line(lines: Lines, path: str, message: str | None) -> None:
     event = wire.event("", http_method="GET")
     where = {
         "MCP_JWT_ISSUER": "https://i.example",
@@ -260,7 +260,7 @@ def test_a_request_for_metadata_writes_a_log_line(lines: Lines, path: str, told:
     with deployed(MCP_AUTH_MODE="jwt", **where):
         serve(add)({**event, "rawPath": f"/.well-known/{path}"}, wire.Context())
     (line,) = lines()
-    assert (line.get("method"), line["status"]) == (told, 200 if told else 404)
+    assert (line.get("method"), line["status"]) == (message, 200 if message else 404)
     assert "hunter2" not in str(line)
 
 
@@ -361,7 +361,7 @@ def test_a_provisioned_environment_is_not_a_cold_start(lines: Lines, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("traceparent", "told"),
+    ("traceparent", "message"),
     [
         (TRACEPARENT, TRACE),
         (f"cc-{TRACE}-00f067aa0ba902b7-00", TRACE),
@@ -374,9 +374,9 @@ def test_a_provisioned_environment_is_not_a_cold_start(lines: Lines, monkeypatch
         ({"hunter2": 1}, None),
     ],
 )
-def test_a_valid_trace_of_the_client_is_logged(lines: Lines, traceparent: object, told: str | None) -> None:
+def test_a_valid_trace_of_the_client_is_logged(lines: Lines, traceparent: object, message: str | None) -> None:
     send(serve(add), "tools/list", meta={"traceparent": traceparent})
-    assert lines()[0].get("trace_id") == told
+    assert lines()[0].get("trace_id") == message
 
 
 def test_without_a_client_trace_the_line_has_the_trace_of_x_ray(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -717,8 +717,8 @@ def test_a_crash_is_counted_as_crashed_and_as_failed(counts: Counts) -> None:
 
 def test_denied_access_to_kms_is_counted_as_a_misconfiguration(counts: Counts) -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
-    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert told == {"Misconfigured": 1, "Outages": 1, "Failed": 1, "ColdStarts": 1}
+    metrics = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
+    assert metrics == {"Misconfigured": 1, "Outages": 1, "Failed": 1, "ColdStarts": 1}
 
 
 @pytest.mark.parametrize(
@@ -726,8 +726,8 @@ def test_denied_access_to_kms_is_counted_as_a_misconfiguration(counts: Counts) -
 )
 def test_an_outage_is_counted_for_each_request(counts: Counts, reason: str) -> None:
     wrapping = [SealFactory(TemporarilyUnavailable(reason))]
-    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert told == {"Outages": 1, "Failed": 1, "ColdStarts": 1}
+    metrics = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
+    assert metrics == {"Outages": 1, "Failed": 1, "ColdStarts": 1}
 
 
 def test_log_lines_of_the_author_are_not_counted() -> None:
@@ -777,8 +777,8 @@ def test_errors_of_clients_trigger_no_alarm(counts: Counts) -> None:
 def test_errors_of_the_server_trigger_an_alarm(counts: Counts) -> None:
     assert filters.paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Crashed"}
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
-    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert filters.paging() & told.keys() == {"Misconfigured", "Outages"}
+    metrics = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
+    assert filters.paging() & metrics.keys() == {"Misconfigured", "Outages"}
 
 
 def test_the_filter_reader_refuses_an_unknown_term_even_if_another_term_decides() -> None:

@@ -492,9 +492,9 @@ class Invoke:
     ],
 )  # fmt: skip
 def test_a_failing_function_behind_the_endpoint_leaks_no_secret(answer: object) -> None:
-    found = make_settings(auth_mode="none")
-    door = FrontDoor(catalog.build([sized], "sized"), found, lambda: Invoke(answer), None)
-    endpoint = LambdaFunction(lambda _name, _now: Endpoint(found, door.answer))
+    settings = make_settings(auth_mode="none")
+    door = FrontDoor(catalog.build([sized], "sized"), settings, lambda: Invoke(answer), None)
+    endpoint = LambdaFunction(lambda _name, _now: Endpoint(settings, door.answer))
     assert send(endpoint, "tools/call", {"name": "sized", "arguments": {"size": SECRET}})["statusCode"] in {200, 500}
 
 

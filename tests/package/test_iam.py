@@ -133,17 +133,19 @@ def test_the_samples_have_functions_that_ask_and_functions_that_do_not() -> None
 def test_a_function_that_asks_may_seal_and_open_its_own_states_and_do_nothing_else_with_the_key(
     folder: str, deployed: Deployed
 ) -> None:
-    ((*found,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder)))
-    assert sorted(found) == SEALS
-    ((*found,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder, generation="2")))
-    assert sorted(found) == SEALS, "a new generation needs no new policy"
+    ((*allowed_actions,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder)))
+    assert sorted(allowed_actions) == SEALS
+    ((*allowed_actions,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder, generation="2")))
+    assert sorted(allowed_actions) == SEALS, "a new generation needs no new policy"
 
 
 def test_the_endpoint_may_invoke_the_functions_of_its_stack_and_do_nothing_else_with_any(deployed: Deployed) -> None:
     role = deployed.roles[FRONT_DOOR]
     everyone = [*FOLDERS, *WORKERS]
-    found = deployed.account.allows(*(Question(role, "lambda:*", deployed.function(folder)) for folder in everyone))
-    assert found == [["lambda:InvokeFunction"]] * len(everyone)
+    allowed_actions = deployed.account.allows(
+        *(Question(role, "lambda:*", deployed.function(folder)) for folder in everyone)
+    )
+    assert allowed_actions == [["lambda:InvokeFunction"]] * len(everyone)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -169,8 +171,8 @@ def test_a_role_allows_only_the_expected_actions(folder: str, deployed: Deployed
 @pytest.mark.parametrize("folder", KEEPING)
 def test_a_function_may_store_items_only_under_its_own_name(folder: str, deployed: Deployed) -> None:
     own = f"{NAME}/{folder}/task/-/1"
-    ((*found,),) = deployed.account.allows(deployed.item(folder, "dynamodb:*", own))
-    assert sorted(found) == ITEMS
+    ((*allowed_actions,),) = deployed.account.allows(deployed.item(folder, "dynamodb:*", own))
+    assert sorted(allowed_actions) == ITEMS
     foreign = [f"{NAME}/ticket/task/-/1", f"{NAME}/{folder}x/task/-/1", f"another-{NAME}/{folder}/task/-/1", folder]
     asked = [deployed.item(folder, action, *keys) for action in ITEMS for keys in ([], *([key] for key in foreign))]
     assert deployed.account.allows_any(*asked, *(deployed.item(folder, one, own, foreign[0]) for one in ITEMS)) == []
@@ -425,8 +427,8 @@ def logging_callers(stack: Stack, deployed: Deployed) -> Account:
 def test_every_function_may_compute_caller_names_and_do_nothing_else_with_the_hmac_key(
     folder: str, deployed: Deployed, logging_callers: Account
 ) -> None:
-    ((*found,),) = logging_callers.allows(naming(deployed.roles[folder], "kms:*"))
-    assert found == ["kms:GenerateMac"]
+    ((*allowed_actions,),) = logging_callers.allows(naming(deployed.roles[folder], "kms:*"))
+    assert allowed_actions == ["kms:GenerateMac"]
 
 
 def test_no_principal_of_another_stack_or_account_may_compute_caller_names(

@@ -194,8 +194,8 @@ def took(kind: str, url: str) -> dict[str, Any]:
     ]
     ran = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)  # noqa: S603 - our own
     assert ran.returncode == 0, ran.stderr
-    told: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return told
+    document: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return document
 
 
 @pytest.fixture(params=list(EVENTS))

@@ -150,19 +150,19 @@ def test_a_new_project_passes_its_tests(machine: Machine, own: Path) -> None:
 
 
 def test_the_demo_asks_the_user_at_the_terminal(machine: Machine, own: Path) -> None:
-    said = machine.make(own, "demo", told="aisle\n")
-    assert "Where would you like to sit on the way to Lisbon?\n" in said
-    assert "  seat (window | aisle): \n" in said
-    assert said.endswith("\nBooked: Lisbon, aisle seat.\n")
+    output = machine.make(own, "demo", told="aisle\n")
+    assert "Where would you like to sit on the way to Lisbon?\n" in output
+    assert "  seat (window | aisle): \n" in output
+    assert output.endswith("\nBooked: Lisbon, aisle seat.\n")
 
 
 def test_functions_added_manually_or_by_new_can_be_called(machine: Machine, own: Path) -> None:
     (own / "functions/by_hand").mkdir()
     app = (own / "functions/book_flight/app.py").read_text(encoding="utf-8").replace("book_flight", "by_hand")
     (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
-    said = machine.make(own, "test", "PYTEST_ARGS=tests/test_project.py", fails=True)
-    assert "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/" in said
-    assert "functions/by_hand offers nothing in functions/mcp/catalog.json: run make catalog" in said
+    output = machine.make(own, "test", "PYTEST_ARGS=tests/test_project.py", fails=True)
+    assert "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/" in output
+    assert "functions/by_hand offers nothing in functions/mcp/catalog.json: run make catalog" in output
 
     template = own / "template.yaml"
     text = template.read_text(encoding="utf-8")
@@ -171,9 +171,9 @@ def test_functions_added_manually_or_by_new_can_be_called(machine: Machine, own:
     template.write_text(text.replace(block, copied), encoding="utf-8")
     for kind in ("tool", "asking", "prompt", "resource"):  # the catalog is written by the way
         machine.make(own, "new", f"KIND={kind}", f"NAME=my_{kind}")
-    said = machine.make(own, "test", "PYTEST_ARGS=-rA")
+    output = machine.make(own, "test", "PYTEST_ARGS=-rA")
     for name in ("book_flight", "my_tool", "my_asking", "my_prompt", "my_resource"):
-        assert f"PASSED tests/functions/test_{name}.py::" in said
+        assert f"PASSED tests/functions/test_{name}.py::" in output
     arguments = """ARGUMENTS={"text": "a word"}"""
     assert "Done with a word." in machine.make(own, "demo", "TOOL=my_asking", arguments, told="yes\n")
 
@@ -207,17 +207,17 @@ def test_make_installs_the_pinned_toolkit(machine: Machine, upgraded: Path) -> N
     machine.run(upgraded, "make", ".venv/.dev", f"PYTHON={sys.executable}", variables=no_more)
     code = "from importlib.metadata import version as v; print(v('mcp-functions'), v('pydantic'), v('pytest') and 1)"
     shipped = (ROOT / "layers/dependencies/requirements.txt").read_text(encoding="utf-8")
-    said = machine.run(upgraded, upgraded / ".venv/bin/python", "-c", code).split()
-    assert said[::2] == [NEXT, "1"]
-    assert f"\npydantic=={said[1]}\n" in shipped
+    output = machine.run(upgraded, upgraded / ".venv/bin/python", "-c", code).split()
+    assert output[::2] == [NEXT, "1"]
+    assert f"\npydantic=={output[1]}\n" in shipped
 
 
 def test_a_test_fails_while_the_tested_toolkit_differs_from_the_shipped_one(machine: Machine, own: Path) -> None:
     pin = own / "layers/dependencies/toolkit.txt"
     pin.write_text(f"mcp-functions=={NEXT}\n", encoding="utf-8")
     (own / ".venv/.dev").touch()
-    said = machine.make(own, "test", "PYTEST_ARGS=tests/test_project.py -k toolkit", fails=True)
-    assert f"mcp-functions=={NEXT}" in said
+    output = machine.make(own, "test", "PYTEST_ARGS=tests/test_project.py -k toolkit", fails=True)
+    assert f"mcp-functions=={NEXT}" in output
 
 
 @pytest.fixture(scope="module")

@@ -123,9 +123,9 @@ def test_a_reader_written_from_the_specification_accepts_the_same_vectors(name: 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_reader_written_from_the_specification_refuses_the_same_vectors(name: str) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RefusedError) as error:
         open_by_the_rules(VECTORS[name])
-    assert VECTORS[name].refusal in refused.value.reasons
+    assert VECTORS[name].refusal in error.value.reasons
 
 
 @pytest.mark.parametrize("size", CHUNK_EDGES)

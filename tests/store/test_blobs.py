@@ -106,10 +106,10 @@ def doubled(double: MemoryBucket) -> Backend:
 
 
 def blob_of(backend: Backend) -> str:
-    found = backend.open().get(KEY)
-    assert found
-    assert found.blob
-    return found.blob
+    item = backend.open().get(KEY)
+    assert item
+    assert item.blob
+    return item.blob
 
 
 # ---- Reading and writing objects
@@ -181,17 +181,17 @@ def test_the_bucket_stores_megabytes_and_refuses_more_than_the_seal_allows(
     table = backend.open()
     kept = table.create(KEY, {"x": "x" * 3_100_000}, expires=backend.soon())
     assert backend.open().get(KEY) == kept
-    with pytest.raises(ItemTooLarge) as refused:
+    with pytest.raises(ItemTooLarge) as error:
         table.replace(kept, {"x": "x" * 3_200_000})
-    assert "more than an object can hold" in refused.value.reason
+    assert "more than an object can hold" in error.value.reason
     assert caplog.messages == []  # larger than any state that a client carries
     assert backend.open().get(KEY) == kept
 
 
 def test_without_a_bucket_a_large_payload_is_refused_and_the_reason_names_the_parameter(doubled: Backend) -> None:
-    with pytest.raises(ItemTooLarge) as refused:
+    with pytest.raises(ItemTooLarge) as error:
         doubled.open(blobs=False).create(KEY, LARGE, expires=doubled.soon())
-    assert "BlobBucket" in refused.value.reason
+    assert "BlobBucket" in error.value.reason
 
 
 def test_a_worker_reads_its_own_write_without_a_request_to_s3(doubled: Backend, double: MemoryBucket) -> None:
@@ -294,9 +294,9 @@ def test_no_item_names_an_object_with_an_unconfirmed_write(
     fault: Any,  # noqa: ANN401
 ) -> None:
     double.weather = lambda operation: fault if operation == "put" else None
-    with pytest.raises(TemporarilyUnavailable) as refused:
+    with pytest.raises(TemporarilyUnavailable) as error:
         doubled.open().create(KEY, LARGE, expires=doubled.soon())
-    assert refused.value.reason.startswith("blobs:")
+    assert error.value.reason.startswith("blobs:")
     assert doubled.table.items == {}
     double.weather = lambda _operation: None
     item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
@@ -419,9 +419,9 @@ def test_an_s3_error_means_no_object_an_outage_or_a_misconfiguration(
     error: Exception, reading: type[Exception], writing: type[Exception]
 ) -> None:
     bucket = S3(BUCKET, lambda: Answering(error))
-    with pytest.raises(reading) as refused:
+    with pytest.raises(reading) as error_info:
         bucket.get("k")
-    assert "secret" not in str(refused.value) + str(getattr(refused.value, "reason", ""))
+    assert "secret" not in str(error_info.value) + str(getattr(error_info.value, "reason", ""))
     with pytest.raises(writing):
         bucket.put("k", b"")
 

@@ -115,9 +115,9 @@ def test_an_item_is_created_once(backend: Backend) -> None:
     backend.open().create(KEY, {"by": "one"}, expires=backend.soon())
     with pytest.raises(Conflict):
         backend.open().create(KEY, {"by": "two"}, expires=backend.soon())
-    found = backend.open().get(KEY)
-    assert found
-    assert found.payload == {"by": "one"}
+    item = backend.open().get(KEY)
+    assert item
+    assert item.payload == {"by": "one"}
 
 
 def test_one_of_two_writers_of_the_same_version_wins(backend: Backend) -> None:
@@ -163,9 +163,9 @@ def test_another_principals_item_is_another_item(backend: Backend) -> None:
     assert table.get(SOMEBODY_ELSE) is None
     assert table.get(KEY._replace(principal=None)) is None
     table.create(SOMEBODY_ELSE, {"whose": "theirs"}, expires=backend.soon())
-    found = table.get(KEY)
-    assert found
-    assert found.payload == {"whose": "mine"}
+    item = table.get(KEY)
+    assert item
+    assert item.payload == {"whose": "mine"}
 
 
 def test_an_expired_item_is_absent_though_the_table_still_holds_it(backend: Backend) -> None:
@@ -201,9 +201,9 @@ def test_one_of_many_simultaneous_creations_succeeds(backend: Backend) -> None:
     with ThreadPoolExecutor(len(everybody)) as pool:
         won = list(pool.map(create, everybody))
     assert sum(won) == 1
-    found = backend.open().get(KEY)
-    assert found
-    assert found.payload == {"by": won.index(True)}
+    item = backend.open().get(KEY)
+    assert item
+    assert item.payload == {"by": won.index(True)}
 
 
 JSON = st.recursive(
@@ -218,9 +218,9 @@ def test_every_json_value_is_read_as_it_was_written(payload: dict[str, Any], lon
     backend = Backend(MemoryTable())
     kept = {**payload, "lone": lone}
     backend.open().create(KEY, kept, expires=backend.soon())
-    found = backend.open().get(KEY)
-    assert found
-    assert found.payload == kept
+    item = backend.open().get(KEY)
+    assert item
+    assert item.payload == kept
 
 
 @pytest.mark.parametrize("payload", [{"x": float("nan")}, {"x": b""}, {"x": object()}])
@@ -241,10 +241,10 @@ def test_an_item_of_dynamodbs_limit_is_stored_and_a_larger_one_is_refused_before
     kept = table.create(KEY, {"x": "x" * largest}, expires=backend.soon())
     assert MAX_BYTES - 2 <= tables.dynamodb.row_of(backend.stored()).size <= MAX_BYTES
     assert backend.open().get(KEY) == kept
-    with pytest.raises(ItemTooLarge) as refused:
+    with pytest.raises(ItemTooLarge) as error:
         table.replace(kept, {"x": "x" * (largest + 3)})
-    assert refused.value.reason.startswith(f"a payload of {largest + 11} bytes")
-    assert refused.value.status == 500
+    assert error.value.reason.startswith(f"a payload of {largest + 11} bytes")
+    assert error.value.status == 500
     with pytest.raises(ItemTooLarge):  # over what an envelope seals at all
         table.replace(kept, {"x": "x" * 4_000_000})
     assert backend.open().get(KEY) == kept
@@ -274,9 +274,9 @@ def test_a_stored_write_without_a_response_is_found_by_reading_back(doubled: Bac
 def test_a_write_that_did_not_happen_asks_for_a_retry(doubled: Backend, double: MemoryTable, fault: str) -> None:
     table = doubled.open()
     double.weather = first(fault, of="PutItem")
-    with pytest.raises(TemporarilyUnavailable) as refused:
+    with pytest.raises(TemporarilyUnavailable) as error:
         table.create(KEY, {"n": 1}, expires=doubled.soon())
-    assert refused.value.reason.startswith("table:")
+    assert error.value.reason.startswith("table:")
     assert double.items == {}
     item = table.create(KEY, {"n": 1}, expires=doubled.soon())
     double.weather = first(fault, of="PutItem")
@@ -288,12 +288,12 @@ def test_a_write_that_did_not_happen_asks_for_a_retry(doubled: Backend, double: 
 def test_a_write_with_an_unknown_outcome_asks_for_a_retry(doubled: Backend, double: MemoryTable) -> None:
     faults: Iterator[Fault] = iter(["lost", "unanswered"])  # the write, and the reading back
     double.weather = lambda _operation: next(faults, None)
-    with pytest.raises(TemporarilyUnavailable) as refused:
+    with pytest.raises(TemporarilyUnavailable) as error:
         doubled.open().create(KEY, {"n": 1}, expires=doubled.soon())
-    assert refused.value.reason == "table:ReadTimeoutError"
-    found = doubled.open().get(KEY)
-    assert found
-    assert found.payload == {"n": 1}
+    assert error.value.reason == "table:ReadTimeoutError"
+    item = doubled.open().get(KEY)
+    assert item
+    assert item.payload == {"n": 1}
 
 
 def test_a_lost_write_that_another_replaced_is_a_conflict_or_unknown_but_never_a_success(
@@ -399,9 +399,9 @@ def test_a_dynamodb_error_is_an_outage_or_a_misconfiguration_and_the_log_says_wh
         lambda: table.delete(item),
     ]
     for ask in asks:
-        with pytest.raises(error) as refused:
+        with pytest.raises(error) as error_info:
             ask()
-        assert refused.value.reason == f"table:{code}"
+        assert error_info.value.reason == f"table:{code}"
 
 
 def test_an_outage_of_kms_is_an_outage_of_the_table(doubled: Backend, double: MemoryTable) -> None:
@@ -534,9 +534,9 @@ def test_the_test_table_refuses_what_dynamodb_refuses(operation: str, change: di
     of = {"PutItem": {"TableName", "Item"}, "GetItem": {"TableName", "Key"}, "Scan": {"TableName"}}[operation]
     values = {"ExpressionAttributeValues": {":v": {"N": "1"}}} if "ConditionExpression" in change else {}
     request = {name: value for name, value in asked.items() if name in of} | change | values
-    with pytest.raises(DynamoDbError) as refused:
+    with pytest.raises(DynamoDbError) as error:
         MemoryTable()(operation, request)
-    assert refused.value.code.startswith(code)
+    assert error.value.code.startswith(code)
 
 
 def test_the_test_table_deletes_expired_items_only_on_request(doubled: Backend, double: MemoryTable) -> None:
@@ -575,9 +575,9 @@ def test_a_function_reaches_the_table_of_its_deployment_and_of_no_other() -> Non
 
 def test_a_table_that_does_not_answer_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:9")
-    with pytest.raises(TemporarilyUnavailable) as refused:
+    with pytest.raises(TemporarilyUnavailable) as error:
         _wired().get(KEY)
-    assert refused.value.reason == "table:EndpointConnectionError"
+    assert error.value.reason == "table:EndpointConnectionError"
 
 
 def test_the_store_works_with_the_table_of_moto() -> None:
@@ -591,7 +591,7 @@ def test_the_store_works_with_the_table_of_moto() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"authorization": ""}, "MissingAuthenticationTokenException"),
         ({"body": b"{"}, "SerializationException"),
@@ -599,12 +599,12 @@ def test_the_store_works_with_the_table_of_moto() -> None:
         ({"x-amz-target": "DynamoDB_20120810.Scan"}, "ValidationException"),
     ],
 )
-def test_a_malformed_request_is_refused(change: dict[str, Any], said: str) -> None:
+def test_a_malformed_request_is_refused(change: dict[str, Any], message: str) -> None:
     headers = {"authorization": "AWS4-HMAC-SHA256", "x-amz-target": "DynamoDB_20120810.GetItem"} | change
     body = headers.pop("body", b"{}")
     request = HttpRequest("POST", "/", tuple(headers.items()), body, "HTTP/1.1", "127.0.0.1", 1)
     answer = local.DynamoDbApi(MemoryTable()).answer(request)
-    assert (answer.status, said in answer.body.decode()) == (400, True)
+    assert (answer.status, message in answer.body.decode()) == (400, True)
 
 
 def _wired() -> tables.SealedTable:

@@ -42,6 +42,6 @@ def sign_in(url: str, name: str) -> Landed:
 
 def hidden(page: str) -> str:
     """Return the sealed value in the form of the consent page."""
-    found = re.search(r'name="request" value="([^"]+)"', page)
-    assert found, page
-    return found[1]
+    match = re.search(r'name="request" value="([^"]+)"', page)
+    assert match, page
+    return match[1]

@@ -200,9 +200,9 @@ def forwarded(stack: Stack, name: str, age_ms: int) -> tuple[int, dict[str, Any]
 
 def test_the_front_door_passes_on_the_time_of_the_request_unchanged(stack: Stack) -> None:
     epoch, result = forwarded(stack, "echo", 5000)
-    told = json.loads(result["content"][0]["text"])
-    assert told["epoch"] == epoch
-    assert told["left"] > 25_000  # Lambda's own count is from the function's start: it alone would promise too much
+    document = json.loads(result["content"][0]["text"])
+    assert document["epoch"] == epoch
+    assert document["left"] > 25_000  # Lambda's own count is from the function's start: it alone would promise too much
 
 
 def test_the_deadline_is_computed_from_the_time_of_the_request(stack: Stack) -> None:

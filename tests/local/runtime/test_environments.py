@@ -100,10 +100,10 @@ def test_requests_above_the_reserved_concurrency_are_throttled(deploy: Deploy, t
     stack = deploy({"stays": STAYS}, {"stays": "{ReservedConcurrentExecutions: 1, Timeout: 20}"})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
-    with pytest.raises(ClientError) as refused:
+    with pytest.raises(ClientError) as error:
         stack.invoke("stays", str(tmp_path))
-    assert refused.value.response["Error"]["Code"] == "TooManyRequestsException"
-    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
+    assert error.value.response["Error"]["Code"] == "TooManyRequestsException"
+    assert error.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
     os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
     assert running.get()["FunctionError"] == "Unhandled"
     assert len(stack.harness.invocations) == 1  # a throttled call does not run
