@@ -108,7 +108,7 @@ def _judged() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _searched() -> Iterator[None]:
     """Search every log record of every test for planted secrets."""
-    with planted.searching():
+    with planted.search_logs():
         yield
 
 
@@ -125,7 +125,7 @@ def _levels() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    return planted.judge(report)
+    return planted.fail_leaking_test(report)
 
 
 def _is_document(event: Mapping[str, Any]) -> bool:

@@ -49,7 +49,7 @@ def note(owner: str) -> str:
     return owner
 
 
-OFFERED = catalog.merge(
+CATALOG = catalog.merge(
     [catalog.build([handler], folder) for handler, folder in ((add, "add"), (brief, "b"), (note, "n"))]
 )
 SERVER = dispatcher((add, brief, note), SETTINGS, "a", None)
@@ -85,7 +85,7 @@ def aws() -> Lambda:
 
 
 def send(aws: Lambda, event: dict[str, Any], settings: Settings = SETTINGS) -> dict[str, Any]:
-    door = FrontDoor(OFFERED, settings, aws, {"instructions": "Be nice"})
+    door = FrontDoor(CATALOG, settings, aws, {"instructions": "Be nice"})
     return LambdaFunction(lambda _name, _now: Endpoint(settings, door.answer))(event, wire.Context("shop_mcp"))
 
 
@@ -140,7 +140,7 @@ def test_half_a_surrogate_pair_in_a_header_is_passed_on_too(aws: Lambda) -> None
     ],
 )
 def test_the_front_door_returns_the_lists_that_the_functions_would_return(aws: Lambda, method: str, key: str) -> None:
-    assert call(aws, method, {})["result"][key] == OFFERED[key]
+    assert call(aws, method, {})["result"][key] == CATALOG[key]
     assert aws.made == 0  # not even a client
 
 
@@ -152,7 +152,7 @@ def test_the_front_door_answers_discovery_with_its_instructions(aws: Lambda) -> 
 
 
 def test_the_front_door_makes_its_lambda_client_at_the_first_call(aws: Lambda) -> None:
-    FrontDoor(OFFERED, SETTINGS, aws, None)
+    FrontDoor(CATALOG, SETTINGS, aws, None)
     assert aws.made == 0
     call(aws, *CALLS[0][:2])
     assert aws.made == 1
@@ -311,9 +311,9 @@ def test_the_catalog_is_read_at_the_first_event(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("MCP_AUTH_MODE", "none")
     path = tmp_path / "catalog.json"
     handler = serve_catalog(path, instructions="Be nice")
-    path.write_text(json.dumps(OFFERED), encoding="utf-8")
+    path.write_text(json.dumps(CATALOG), encoding="utf-8")
     response = handler(wire.event(wire.message("tools/list")), wire.Context("shop_mcp"))
-    assert wire.read(response, "tools/list")["result"]["tools"] == OFFERED["tools"]
+    assert wire.read(response, "tools/list")["result"]["tools"] == CATALOG["tools"]
 
 
 def test_a_missing_catalog_is_an_internal_error(tmp_path: Path) -> None:

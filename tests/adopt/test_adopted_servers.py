@@ -17,9 +17,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprec
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 def test_an_adopted_server_returns_the_lists_and_results_of_the_original(
-    adopted: tuple[str, Harness], mode: str
+    adopted_harness: tuple[str, Harness], mode: str
 ) -> None:
-    name, harness = adopted
+    name, harness = adopted_harness
     server = load(name)
     steps: list[Step] = [*((listed, {}) for listed in LISTS), *CALLS[name]]
     expected, answered = talk(server, steps, mode=mode), talk(harness.url, steps, mode=mode)
@@ -28,8 +28,8 @@ def test_an_adopted_server_returns_the_lists_and_results_of_the_original(
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_an_adopted_server_asks_the_questions_of_the_original(adopted: tuple[str, Harness], mode: str) -> None:
-    name, harness = adopted
+def test_an_adopted_server_asks_the_questions_of_the_original(adopted_harness: tuple[str, Harness], mode: str) -> None:
+    name, harness = adopted_harness
     for step, answers in TALKS[name]:
         expected = talk(load(name), [step], mode="legacy", answers=answers)
         answered = talk(harness.url, [step], mode=mode, answers=answers)

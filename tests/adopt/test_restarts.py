@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
 
-def test_a_call_completes_if_each_request_reaches_another_process(restarted: tuple[str, Harness]) -> None:
-    name, harness = restarted
+def test_a_call_completes_if_each_request_reaches_another_process(restarting_harness: tuple[str, Harness]) -> None:
+    name, harness = restarting_harness
     for step, answers in TALKS[name][:1]:
         expected = talk(load(name), [step], mode="legacy", answers=answers)
         for mode in MODES.values():
@@ -25,9 +25,9 @@ def test_a_call_completes_if_each_request_reaches_another_process(restarted: tup
 
 
 def test_rounds_that_the_author_wrote_complete_if_each_request_reaches_another_process(
-    restarted: tuple[str, Harness],
+    restarting_harness: tuple[str, Harness],
 ) -> None:
-    name, harness = restarted
+    name, harness = restarting_harness
     for step, answers in OWN_ROUNDS.get(name, []):
         expected = talk(load(name), [step], mode="2026-07-28", answers=answers)
         for mode in MODES.values():

@@ -15,14 +15,14 @@ from mcp_functions.testing import MemoryTable
 from tests.apps.tools import APPS, FORMS, book, host, rate, request
 
 TASKS: dict[str, Any] = {"extensions": {**APPS["extensions"], EXTENSION_TASKS: {}}}
-RAN = list[str]()
+RESERVED_SEATS = list[str]()
 
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> MemoryTable:
     kept = MemoryTable(TABLE)
     monkeypatch.setattr(tables, "make_call", lambda: kept)
-    RAN.clear()
+    RESERVED_SEATS.clear()
     return kept
 
 
@@ -34,7 +34,7 @@ def seat(number: object) -> dict[str, Any]:
 def reserve(*, elicit: Elicit, step: Step) -> str:
     """Reserve a seat, once."""
     number = elicit("seat", "Which seat?", str)
-    step("reserve", RAN.append, number)
+    step("reserve", RESERVED_SEATS.append, number)
     return number
 
 
@@ -47,7 +47,7 @@ def order(*, elicit: Elicit) -> str:
 @tool(task="allowed")
 def print_report(*, step: Step) -> str:
     """Print, perhaps as a task, and ask nothing."""
-    step("print", RAN.append, "page")
+    step("print", RESERVED_SEATS.append, "page")
     return "Printed."
 
 
@@ -63,7 +63,7 @@ def test_only_one_of_many_simultaneous_answers_counts() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         received = list(pool.map(answer, range(16)))
-    assert len(RAN) == 1
+    assert len(RESERVED_SEATS) == 1
     assert ["result" in each for each in received].count(True) == 1
 
 

@@ -20,7 +20,7 @@ NOT_HTML: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": ["text/
 CLAUDE_AI = {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}
 
 
-def rung(result: dict[str, Any]) -> str:
+def channel_of(result: dict[str, Any]) -> str:
     if result["resultType"] == "input_required":
         return "client"
     return "app" if "mcp-functions/form" in result["_meta"] else "words"
@@ -44,7 +44,7 @@ def rung(result: dict[str, Any]) -> str:
     ],
 )
 def test_a_question_uses_the_channel_that_the_client_declares(declared: dict[str, Any], chosen: str) -> None:
-    assert rung(host(rate, capabilities=declared).call().result) == chosen
+    assert channel_of(host(rate, capabilities=declared).call().result) == chosen
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_a_question_uses_the_channel_that_the_client_declares(declared: dict[str
 def test_the_name_of_a_client_does_not_change_the_channel(name: str, declared: dict[str, Any], chosen: str) -> None:
     meta = {META_CLIENT_INFO: {"name": name, "version": "0.1.0"}}
     params = {"name": "rate", "arguments": {}}
-    answer = request(serve(rate, codec=wire.Boxes()), "tools/call", params, capabilities=declared, meta=meta)
-    assert rung(answer["result"]) == chosen
+    answer = request(serve(rate, codec=wire.PlainCodec()), "tools/call", params, capabilities=declared, meta=meta)
+    assert channel_of(answer["result"]) == chosen
 
 
 def test_the_form_carries_the_question_and_the_text_tells_the_model_to_wait() -> None:
@@ -188,8 +188,8 @@ def test_an_invalid_option_for_apps_is_refused_at_decoration(options: Any, probl
 # ---- Rounds without a question
 
 
-def asked_by(info: dict[str, str], declared: dict[str, Any]) -> dict[str, Any]:
-    function = serve(convert, codec=wire.Boxes())
+def call_convert(info: dict[str, str], declared: dict[str, Any]) -> dict[str, Any]:
+    function = serve(convert, codec=wire.PlainCodec())
     params = {"name": "convert", "arguments": {}}
     answer = request(function, "tools/call", params, capabilities=declared, meta={META_CLIENT_INFO: info})
     result: dict[str, Any] = answer["result"]
@@ -197,14 +197,14 @@ def asked_by(info: dict[str, str], declared: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_host_that_does_not_continue_a_round_without_a_question_continues_it_in_the_form() -> None:
-    result = asked_by(CLAUDE_AI, APPS)
-    assert rung(result) == "app"
+    result = call_convert(CLAUDE_AI, APPS)
+    assert channel_of(result) == "app"
     assert result["_meta"]["mcp-functions/form"]["questions"] == {}
     assert result["content"][0]["text"].startswith("The work is not finished, and nothing is lost.")
 
 
 def test_work_of_several_rounds_continues_in_the_form_until_its_result() -> None:
-    function = serve(convert, codec=wire.Boxes())
+    function = serve(convert, codec=wire.PlainCodec())
     meta = {META_CLIENT_INFO: CLAUDE_AI}
     result = request(function, "tools/call", {"name": "convert", "arguments": {}}, meta=meta)["result"]
     for _ in range(2):
@@ -215,7 +215,7 @@ def test_work_of_several_rounds_continues_in_the_form_until_its_result() -> None
 
 
 def test_a_host_without_apps_that_does_not_continue_gets_a_companion_call_that_does() -> None:
-    function = serve(convert, codec=wire.Boxes())
+    function = serve(convert, codec=wire.PlainCodec())
     options = {"capabilities": NOTHING, "meta": {META_CLIENT_INFO: CLAUDE_AI}}
     listed = [entry["name"] for entry in request(function, "tools/list", **options)["result"]["tools"]]
     assert listed == ["convert", "convert-answer"]
@@ -240,13 +240,13 @@ def test_a_host_without_apps_that_does_not_continue_gets_a_companion_call_that_d
 def test_every_other_client_gets_input_required_for_a_round_without_a_question(
     info: dict[str, str], declared: dict[str, Any]
 ) -> None:
-    assert asked_by(info, declared)["resultType"] == "input_required"
+    assert call_convert(info, declared)["resultType"] == "input_required"
 
 
 # ---- Lists
 
 
-def names(declared: dict[str, Any], method: str = "tools/list") -> list[str]:
+def listed_names(declared: dict[str, Any], method: str = "tools/list") -> list[str]:
     function = serve(book, rate)
     result = request(function, method, capabilities=declared)["result"]
     return [entry["name"] for entry in result[method.removesuffix("/list")]]
@@ -262,7 +262,7 @@ def names(declared: dict[str, Any], method: str = "tools/list") -> list[str]:
     ],
 )
 def test_a_list_has_the_companions_that_its_client_can_use(declared: dict[str, Any], listed: list[str]) -> None:
-    assert names(declared) == listed
+    assert listed_names(declared) == listed
 
 
 def test_a_host_with_apps_finds_the_form_linked_and_its_companion_hidden_from_the_model() -> None:

@@ -10,10 +10,10 @@ from mcp_functions import Elicit, resource, serve, tool
 from tests.apps.tools import APPS, FORMS, host, request
 
 URI = "ui://shop/chart"
-UI: dict[str, Any] = {"ui": {"csp": {"connectDomains": ["https://api.shop.example"]}}}
+UI_EXTENSION: dict[str, Any] = {"ui": {"csp": {"connectDomains": ["https://api.shop.example"]}}}
 
 
-@resource(URI, mime_type="text/html;profile=mcp-app", meta=UI)
+@resource(URI, mime_type="text/html;profile=mcp-app", meta=UI_EXTENSION)
 def chart() -> str:
     """Show sales."""
     return "<!doctype html><title>Sales</title>"
@@ -67,7 +67,7 @@ def test_a_tool_names_its_app_and_its_visibility_beside_other_meta() -> None:
 
 def test_the_resource_list_has_the_domains_of_an_app() -> None:
     (entry,) = request(serve(sales, chart), "resources/list")["result"]["resources"]
-    assert (entry["uri"], entry["mimeType"], entry["_meta"]) == (URI, "text/html;profile=mcp-app", UI)
+    assert (entry["uri"], entry["mimeType"], entry["_meta"]) == (URI, "text/html;profile=mcp-app", UI_EXTENSION)
     (page,) = request(serve(sales, chart), "resources/read", {"uri": URI})["result"]["contents"]
     assert page["mimeType"] == "text/html;profile=mcp-app"
 

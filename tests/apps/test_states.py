@@ -40,7 +40,7 @@ class Nothing(TypedDict):
     """A form without a field."""
 
 
-class Rungs:
+class Channels:
     """One function, and a state of each rung for the same question."""
 
     def __init__(self, function: LambdaFunction) -> None:
@@ -64,14 +64,14 @@ class Rungs:
 
 
 @pytest.fixture(params=["the seal", "a codec of the author's"])
-def rungs(request: pytest.FixtureRequest) -> Rungs:
-    return Rungs(serve(book) if request.param == "the seal" else serve(book, codec=wire.Boxes()))
+def channels(request: pytest.FixtureRequest) -> Channels:
+    return Channels(serve(book) if request.param == "the seal" else serve(book, codec=wire.PlainCodec()))
 
 
 @pytest.mark.parametrize("to", ["client", "app", "model"])
 @pytest.mark.parametrize("of", ["client", "app", "model"])
-def test_a_state_opens_only_in_its_own_channel(rungs: Rungs, of: str, to: str) -> None:
-    received = rungs.present(rungs.states[of], to)
+def test_a_state_opens_only_in_its_own_channel(channels: Channels, of: str, to: str) -> None:
+    received = channels.present(channels.states[of], to)
     assert received.get("error") == (None if of == to else REFUSED)
 
 

@@ -30,13 +30,13 @@ ROOT = Path(__file__).parents[2]
 PEOPLE: dict[str, Any] = {"headers": [("Authorization", "alice")], "other_headers": [("Authorization", "mallory")]}
 BY_NAME = {check.name: check for check in CHECKS}
 # Holes that imply others: a state without a seal is readable, and damage that leaves it valid JSON goes unnoticed.
-COMPANY = {
+RELATED_FINDINGS = {
     "state-edited": {"state-readable", "state-damaged", "state-respelled"},
     "statuses": {"codes-of-refusals"},
     "reflected-secrets": {"state-oracle"},
 }
 # Holes that would hide one another are in different rows.
-TOGETHER = [
+COMBINED_VULNERABILITIES = [
     ["cold-answers", "headers-against-body", "text-that-is-not-json", "origin-of-a-stranger", "cache-hints", "ids"],
     ["answers-ahead", "header-error", "keys-twice", "origin-status", "state-readable", "state-replayed", "codes"],
     ["answers-malformed", "header-in-base64", "ids-that-are-none", "text-plain", "state-rewound", "cache-control"],
@@ -79,12 +79,12 @@ def test_the_check_of_each_vulnerability_finds_it(hole: str) -> None:
     assert all(proof.what for proof in finding.proofs)
 
 
-@pytest.mark.parametrize("holes", TOGETHER)
+@pytest.mark.parametrize("holes", COMBINED_VULNERABILITIES)
 def test_every_finding_is_a_vulnerability_of_the_server(holes: list[str]) -> None:
     lifetime = weak_server.LIFETIME if "state-expired" in holes else None
     with running(*holes) as url:
         report = attack(url, **PEOPLE, lifetime=lifetime)
-    company = {other for hole in holes for other in COMPANY.get(hole, ())}
+    company = {other for hole in holes for other in RELATED_FINDINGS.get(hole, ())}
     assert set(holes) <= found(report) <= set(holes) | company
 
 
@@ -108,7 +108,7 @@ def test_damaging_a_large_state_does_not_copy_it_for_each_character() -> None:
 
 
 def test_the_combined_servers_have_the_vulnerability_of_every_check() -> None:
-    assert sorted(hole for holes in TOGETHER for hole in holes) == sorted(BY_NAME)
+    assert sorted(hole for holes in COMBINED_VULNERABILITIES for hole in holes) == sorted(BY_NAME)
 
 
 def test_the_attacker_stops_when_its_request_budget_is_spent() -> None:

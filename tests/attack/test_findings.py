@@ -65,7 +65,7 @@ def token_of(body: bytes) -> str:
     return "ks1." + base64.urlsafe_b64encode(body).rstrip(b"=").decode()
 
 
-def flipped(token: str, at: int) -> str:
+def flip_states(token: str, at: int) -> str:
     body = bytearray(body_of(token))
     body[at] ^= 1
     return token_of(bytes(body))
@@ -91,19 +91,19 @@ def text(write: str) -> Callable[[Site, str], str]:
 
 
 def flip(what: str) -> Callable[[Site, str], str]:
-    return lambda _site, good: flipped(good, AT[what])
+    return lambda _site, good: flip_states(good, AT[what])
 
 
-def flip_behind(bytes_: int) -> Callable[[Site, str], str]:
+def flip_after(bytes_: int) -> Callable[[Site, str], str]:
     """Flip a bit so far behind the wrapped key: of the salt (0), the commitment (24), the sealed part (56)."""
-    return lambda _site, good: flipped(good, 12 + int.from_bytes(body_of(good)[10:12], "big") + bytes_)
+    return lambda _site, good: flip_states(good, 12 + int.from_bytes(body_of(good)[10:12], "big") + bytes_)
 
 
 def of(tool: str, **options: Any) -> Callable[[Site, str], str]:  # noqa: ANN401
     return lambda site, _good: site.send(tool, **options).state
 
 
-def aged(seconds: float) -> Callable[[Site, str], str]:
+def age_state(seconds: float) -> Callable[[Site, str], str]:
     def age(site: Site, good: str) -> str:
         site.later(seconds)
         return good
@@ -111,7 +111,7 @@ def aged(seconds: float) -> Callable[[Site, str], str]:
     return age
 
 
-def sealed_in(scope: Scope, *, foreign: bool = False) -> Callable[[Site, str], str]:
+def sealed_elsewhere(scope: Scope, *, foreign: bool = False) -> Callable[[Site, str], str]:
     """Seal the right claims in some scope: under our KMS key, or under one that the attacker brings."""
 
     def seal(site: Site, _good: str) -> str:
@@ -173,16 +173,16 @@ ATTACKS = [
     Attack("its key's name flipped", flip("kek")),
     Attack("its length flipped", flip("wlen"), kms=1),
     Attack("its wrapped key flipped", flip("wrapped"), kms=1),
-    Attack("its salt flipped", flip_behind(0)),
-    Attack("its commitment flipped", flip_behind(24)),
-    Attack("its sealed part flipped", flip_behind(56)),
-    Attack("its tag flipped", lambda _site, good: flipped(good, -1)),
+    Attack("its salt flipped", flip_after(0)),
+    Attack("its commitment flipped", flip_after(24)),
+    Attack("its sealed part flipped", flip_after(56)),
+    Attack("its tag flipped", lambda _site, good: flip_states(good, -1)),
     # forged
-    Attack("sealed for another function", sealed_in(HOME._replace(service="local/bank")), kms=1),
-    Attack("sealed for another stack", sealed_in(HOME._replace(service="other/travel")), kms=1),
-    Attack("sealed for another stage", sealed_in(HOME._replace(stage="prod")), kms=1),
-    Attack("sealed for another generation", sealed_in(HOME._replace(generation="2")), kms=1),
-    Attack("sealed under a key of the attacker's", sealed_in(HOME, foreign=True), kms=1),
+    Attack("sealed for another function", sealed_elsewhere(HOME._replace(service="local/bank")), kms=1),
+    Attack("sealed for another stack", sealed_elsewhere(HOME._replace(service="other/travel")), kms=1),
+    Attack("sealed for another stage", sealed_elsewhere(HOME._replace(stage="prod")), kms=1),
+    Attack("sealed for another generation", sealed_elsewhere(HOME._replace(generation="2")), kms=1),
+    Attack("sealed under a key of the attacker's", sealed_elsewhere(HOME, foreign=True), kms=1),
     # crossed: good states, in the wrong place
     Attack("another person's", of("book", who="mallory")),
     Attack("stolen", text("{good}"), who="mallory"),
@@ -194,9 +194,9 @@ ATTACKS = [
     Attack("for more arguments", text("{good}"), arguments={"city": "Lisbon", "class": "first"}),
     Attack("for a function that never asks", text("{good}"), tool="add", arguments={"a": 1, "b": 2}),
     # late
-    Attack("ten minutes late", aged(601)),
-    Attack("an hour late", aged(3600)),
-    Attack("a month late", aged(30 * 86_400)),
+    Attack("ten minutes late", age_state(601)),
+    Attack("an hour late", age_state(3600)),
+    Attack("a month late", age_state(30 * 86_400)),
     # oversized
     Attack("over the cap", lambda _site, good: good + "A" * 25_000),
     Attack("a megabyte", lambda _site, _good: "ks1." + "A" * 1_000_000),
@@ -256,7 +256,7 @@ def test_random_states_cause_three_kms_calls_and_are_then_refused_without_kms(ta
     good = target.send("book", who="mallory").state
     before = len(target.kms.asked)
     bits = range(AT["wrapped"], AT["wrapped"] + 20)
-    answers = [target.send("book", who="mallory", requestState=flipped(good, at)) for at in bits]
+    answers = [target.send("book", who="mallory", requestState=flip_states(good, at)) for at in bits]
     assert [answer.status for answer in answers] == [400] * 3 + [503] * 17
     assert target.kms.asked[before:] == ["Decrypt"] * 3
     for over in answers[3:]:
@@ -265,7 +265,7 @@ def test_random_states_cause_three_kms_calls_and_are_then_refused_without_kms(ta
     # other callers keep their budget; a caller without one still opens tokens whose key is in memory
     assert target.send("book", who="mallory", requestState=good, inputResponses=SEAT).asked == ["meal"]
     alices = target.send("book", who="alice").state
-    assert target.send("book", who="alice", requestState=flipped(alices, AT["wrapped"])).status == 400
+    assert target.send("book", who="alice", requestState=flip_states(alices, AT["wrapped"])).status == 400
     assert target.send("book", who="alice", requestState=alices, inputResponses=SEAT).asked == ["meal"]
 
 
@@ -273,19 +273,21 @@ def test_thirty_oauth_clients_of_one_user_share_a_budget_of_kms_calls(target: Si
     good = target.send("book", who="mallory").state
     before = len(target.kms.asked)
     for number in range(30):
-        noise = flipped(good, AT["wrapped"] + number)
+        noise = flip_states(good, AT["wrapped"] + number)
         target.send("book", who="mallory", client=f"client-{number}", requestState=noise)
     assert target.kms.asked[before:] == ["Decrypt"] * 3
-    assert target.send("book", who="alice", client="client-1", requestState=flipped(good, AT["wrapped"])).status == 400
+    assert (
+        target.send("book", who="alice", client="client-1", requestState=flip_states(good, AT["wrapped"])).status == 400
+    )
 
 
 def test_the_budget_of_kms_calls_is_refilled_over_time(target: Site) -> None:
     good = target.send("book", who="mallory").state
     for at in range(AT["wrapped"], AT["wrapped"] + 4):
-        last = target.send("book", who="mallory", requestState=flipped(good, at))
+        last = target.send("book", who="mallory", requestState=flip_states(good, at))
     assert last.status == 503
     target.later(31)
-    assert target.send("book", who="mallory", requestState=flipped(good, AT["wrapped"])).status == 400
+    assert target.send("book", who="mallory", requestState=flip_states(good, AT["wrapped"])).status == 400
 
 
 # ---- Answers without a question
@@ -325,7 +327,7 @@ def test_a_state_does_not_show_a_marker_in_the_answers(
     caplog.set_level(logging.DEBUG, "mcp_functions")
     told = {"seat": {"action": "accept", "content": {"text": MARKER}}}
     state = target.send("book", requestState=target.send("book").state, inputResponses=told).state
-    bad = [flipped(state, -1), flipped(state, AT["wrapped"])]
+    bad = [flip_states(state, -1), flip_states(state, AT["wrapped"])]
     for token in bad:
         target.send("book", requestState=token, inputResponses=told)
     target.send("book", {"city": f"Porto, {MARKER}"}, requestState=state, inputResponses=told)

@@ -57,7 +57,7 @@ VISIBLE = st.text("abcXYZ019-._~ =+/,:;", max_size=20).map(str.strip)
 
 
 @pytest.fixture(autouse=True)
-def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _empty_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the developer's AWS configuration files, because with one the toolkit would call through boto3."""
     monkeypatch.setenv("HOME", str(tmp_path))
 
@@ -182,7 +182,7 @@ VARIABLES: tuple[dict[str, str], ...] = (
     {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled"},
     {"AWS_DEFAULT_REGION": "us-gov-west-1"},
 )
-ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+OPERATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "kms": ("decrypt", {"KeyId": ARN, "CiphertextBlob": b"x"}),
     "lambda": ("invoke", {"FunctionName": "shop_add", "Payload": b"{}"}),
     "dynamodb": ("get_item", {"TableName": "t", "Key": {"key": {"S": "k"}}}),
@@ -195,7 +195,7 @@ def loader() -> Any:  # noqa: ANN401 - botocore's
     return botocore.session.Session().get_component("data_loader")
 
 
-def where_botocore_sends(service: str) -> str:
+def endpoint_of_botocore(service: str) -> str:
     """Have botocore make a request in this environment, and return its address; nothing is sent."""
     sent: list[str] = []
 
@@ -207,13 +207,13 @@ def where_botocore_sends(service: str) -> str:
     session.register_component("data_loader", loader())
     client = session.create_client(service)
     client.meta.events.register("before-send", instead)
-    operation, arguments = ASKED[service]
+    operation, arguments = OPERATIONS[service]
     getattr(client, operation)(**arguments)
     client.close()
     return sent[0]
 
 
-@pytest.mark.parametrize("service", ASKED)
+@pytest.mark.parametrize("service", OPERATIONS)
 @pytest.mark.parametrize("file", ["config", "credentials"])
 def test_the_toolkit_chooses_the_endpoint_that_botocore_chooses(
     service: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -233,7 +233,7 @@ def test_the_toolkit_chooses_the_endpoint_that_botocore_chooses(
             target = aws.find_endpoint(environment, service)
             if target:
                 without_boto3.append(number)
-                assert f"{target.scheme}://{target.authority}" == where_botocore_sends(service), (
+                assert f"{target.scheme}://{target.authority}" == endpoint_of_botocore(service), (
                     content,
                     variables,
                 )
@@ -307,7 +307,7 @@ def service() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture(params=["lean", "boto3"])
-def either(request: pytest.FixtureRequest, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> str:
+def client_kind(request: pytest.FixtureRequest, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> str:
     services = ("DYNAMODB", "KMS", "LAMBDA")
     known = {**LAMBDA, **{f"AWS_ENDPOINT_URL_{name}": f"http://{service.host}" for name in services}}
     unset = endpoints.BOTO3_VARIABLES + endpoints.TLS_VARIABLES + endpoints.PLAIN_VARIABLES
@@ -323,12 +323,12 @@ def data_key() -> bytes:
     return json.dumps({"KeyId": ARN, "Plaintext": "a2V5", "CiphertextBlob": "d3JhcHBlZA=="}).encode()
 
 
-def test_mcp_aws_client_chooses_the_client(either: str) -> None:
-    assert isinstance(kms_client(), KmsClient) == isinstance(lambda_client(), LambdaClient) == (either == "lean")
+def test_mcp_aws_client_chooses_the_client(client_kind: str) -> None:
+    assert isinstance(kms_client(), KmsClient) == isinstance(lambda_client(), LambdaClient) == (client_kind == "lean")
 
 
-def test_both_clients_send_kms_the_same_requests(either: str, service: ScriptedServer) -> None:
-    assert either
+def test_both_clients_send_kms_the_same_requests(client_kind: str, service: ScriptedServer) -> None:
+    assert client_kind
     service.script += [ScriptedResponse(body=data_key()), ScriptedResponse(body=data_key())]
     with_context = {"EncryptionContext": {"purpose": "żółw"}}
     client = kms_client()
@@ -368,45 +368,45 @@ def outcome(client: Any, operation: str = "decrypt", **arguments: object) -> tup
     return "answered", 200
 
 
-OTHER = ScriptedResponse(body=data_key())
+OTHER_REQUESTS = ScriptedResponse(body=data_key())
 
 
 @pytest.mark.parametrize(
     ("script", "found", "asked"),
     [
-        ([OTHER], ("answered", 200), 1),
+        ([OTHER_REQUESTS], ("answered", 200), 1),
         ([error(400, "InvalidCiphertextException")], ("InvalidCiphertextException", 400), 1),
         ([error(400, "com.amazonaws.kms#DisabledException")], ("DisabledException", 400), 1),
         ([error(400, "AccessDeniedException")], ("AccessDeniedException", 400), 1),
-        ([error(400, "ThrottlingException"), OTHER], ("answered", 200), 2),
+        ([error(400, "ThrottlingException"), OTHER_REQUESTS], ("answered", 200), 2),
         ([error(400, "ThrottlingException")] * 3, ("ThrottlingException", 400), 3),
-        ([error(500, "KMSInternalException")] * 2 + [OTHER], ("answered", 200), 3),
+        ([error(500, "KMSInternalException")] * 2 + [OTHER_REQUESTS], ("answered", 200), 3),
         ([error(503, "ServiceUnavailable")] * 3, ("ServiceUnavailable", 503), 3),
         ([error(503, "KMSInvalidStateException")] * 3, ("KMSInvalidStateException", 503), 3),
         ([error(400, "RequestTimeout")] * 3, ("RequestTimeout", 400), 3),
         ([error(501, "NotImplemented")], ("NotImplemented", 501), 1),
         ([ScriptedResponse(502, b"<html>")] * 3, ("502", 502), 3),
-        ([None, OTHER], ("answered", 200), 2),
+        ([None, OTHER_REQUESTS], ("answered", 200), 2),
         ([None] * 3, ("ConnectionClosedError", 0), 3),
     ],
 )
 def test_a_failed_kms_request_is_retried_as_often_as_by_boto3(
-    either: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
+    client_kind: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
 ) -> None:
-    assert either
+    assert client_kind
     service.script += script
     assert outcome(kms_client()) == found
     assert len(service.asked) == asked
 
 
 def test_a_kms_that_does_not_respond_is_a_read_timeout(
-    either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    client_kind: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mcp_functions.seal.kms.LIMITS", aws.CallLimits(0.5, 0.05, 3))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{silent.getsockname()[1]}")
         assert outcome(kms_client()) == ("ReadTimeoutError", 0)
-    assert either
+    assert client_kind
     assert service.asked == []
 
 
@@ -481,8 +481,8 @@ def test_the_pauses_between_retries_count_towards_the_time_limit_of_a_call(servi
     assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
 
 
-def test_a_closed_port_is_a_connection_error(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert either
+def test_a_closed_port_is_a_connection_error(client_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client_kind
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1")
     assert outcome(kms_client()) == ("EndpointConnectionError", 0)
 
@@ -505,8 +505,8 @@ def test_the_pauses_between_retries_grow_and_are_longer_for_throttling(service: 
     assert waits == [0.5, 1.0, 0.025, 0.05]
 
 
-def test_a_function_is_invoked_with_the_unchanged_event(either: str, service: ScriptedServer) -> None:
-    assert either
+def test_a_function_is_invoked_with_the_unchanged_event(client_kind: str, service: ScriptedServer) -> None:
+    assert client_kind
     body = b'{"statusCode":200}' + b" " * (6 * 1024 * 1024)
     service.script += [
         ScriptedResponse(body=body),
@@ -534,17 +534,19 @@ def test_a_function_is_invoked_with_the_unchanged_event(either: str, service: Sc
     ids=str,
 )
 def test_the_client_never_retries_the_invocation_of_a_function(
-    either: str, service: ScriptedServer, response: ScriptedResponse | None
+    client_kind: str, service: ScriptedServer, response: ScriptedResponse | None
 ) -> None:
-    assert either
+    assert client_kind
     service.script += [response, ScriptedResponse()]
     result = outcome(lambda_client(), "invoke", FunctionName="shop_add", Payload=b"{}")
     assert result[0] in {"ConnectionClosedError", "TooManyRequestsException", "ServiceException", "502"}
     assert len(service.asked) == 1
 
 
-def test_the_client_does_not_reuse_a_connection_that_the_server_closed(either: str, service: ScriptedServer) -> None:
-    assert either
+def test_the_client_does_not_reuse_a_connection_that_the_server_closed(
+    client_kind: str, service: ScriptedServer
+) -> None:
+    assert client_kind
     service.script += [ScriptedResponse(hang_up=True)] * 3
     client = lambda_client()
     for _ in range(3):
@@ -555,9 +557,9 @@ def test_the_client_does_not_reuse_a_connection_that_the_server_closed(either: s
 
 
 def test_an_invocation_passes_on_the_trace_of_lambda(
-    either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    client_kind: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert either
+    assert client_kind
     trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1;Lineage=a87bd80c:0"
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "shop_mcp")
     monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
@@ -567,8 +569,8 @@ def test_an_invocation_passes_on_the_trace_of_lambda(
     assert service.asked[0][1]["x-amzn-trace-id"] == trace
 
 
-def test_a_worker_invocation_is_repeated_without_a_response(either: str, service: ScriptedServer) -> None:
-    assert either
+def test_a_worker_invocation_is_repeated_without_a_response(client_kind: str, service: ScriptedServer) -> None:
+    assert client_kind
     service.script += [None, ScriptedResponse(202, b"")]
     client: Any = summons_client()
     client.invoke(FunctionName="shop_add-worker:live", InvocationType="Event", Payload=b"{}")["Payload"].read()
@@ -595,7 +597,7 @@ GET: dict[str, Any] = {"TableName": "t", "Key": {"key": ROW["key"]}, "Consistent
 
 
 @contextmanager
-def calling() -> Iterator[Call]:
+def call_table() -> Iterator[Call]:
     """Make a call, and close its client in the end: a container never does."""
     call = make_call()
     try:
@@ -606,9 +608,9 @@ def calling() -> Iterator[Call]:
                 cell.cell_contents.close()
 
 
-def test_both_clients_send_the_table_the_same_requests(either: str, service: ScriptedServer) -> None:
+def test_both_clients_send_the_table_the_same_requests(client_kind: str, service: ScriptedServer) -> None:
     service.script += [ITEM, ScriptedResponse(), ScriptedResponse()]
-    with calling() as call:
+    with call_table() as call:
         assert call("GetItem", GET)["Item"] == ROW
         call("PutItem", PUT)
         call("DeleteItem", {"TableName": "t", "Key": {"key": ROW["key"]}})
@@ -621,12 +623,12 @@ def test_both_clients_send_the_table_the_same_requests(either: str, service: Scr
     for path, headers, _body in service.asked:
         assert (path, headers["content-type"]) == ("/", "application/x-amz-json-1.0")
         assert "/eu-west-1/dynamodb/aws4_request" in headers["authorization"]
-        assert (headers["user-agent"] == clients.USER_AGENT) == (either == "lean")
+        assert (headers["user-agent"] == clients.USER_AGENT) == (client_kind == "lean")
 
 
-def refusal(operation: str, request: dict[str, Any]) -> tuple[str, int]:
+def error_of_table(operation: str, request: dict[str, Any]) -> tuple[str, int]:
     try:
-        with calling() as call:
+        with call_table() as call:
             call(operation, request)
     except DynamoDbError as refused:
         return refused.code, refused.status
@@ -654,20 +656,20 @@ CONFLICT = error(400, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedEx
     ids=str,
 )  # fmt: skip
 def test_both_clients_read_responses_of_the_table_alike_after_the_same_retries(
-    either: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
+    client_kind: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
 ) -> None:
-    assert either
+    assert client_kind
     service.script += script
-    assert refusal("PutItem", PUT) == found
+    assert error_of_table("PutItem", PUT) == found
     assert len(service.asked) == asked
 
 
-def test_a_table_that_does_not_respond_is_a_read_timeout(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert either
+def test_a_table_that_does_not_respond_is_a_read_timeout(client_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client_kind
     monkeypatch.setattr("mcp_functions.store.dynamodb.LIMITS", aws.CallLimits(0.5, 0.05, 3))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        assert refusal("GetItem", GET) == ("ReadTimeoutError", 0)
+        assert error_of_table("GetItem", GET) == ("ReadTimeoutError", 0)
 
 
 def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(service: ScriptedServer) -> None:
@@ -731,7 +733,7 @@ def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
         assert outcome(stranger) == ("SSLError", 0)
         assert service.asked == []
         monkeypatch.setattr(connection, "tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
-        service.script += [OTHER, OTHER]
+        service.script += [OTHER_REQUESTS, OTHER_REQUESTS]
         friend = KmsClient(target, aws.CallLimits(5, 5, 3))
         assert friend.decrypt(KeyId=ARN, CiphertextBlob=b"x")["Plaintext"] == base64.b64decode("a2V5")
         assert outcome(friend) == ("answered", 200)

@@ -12,7 +12,7 @@ from mcp_functions.local.issuer import Behaviour
 from tests.browser import chromium, https
 from tests.browser.chromium import Tab
 from tests.oauth.oauth_server import HOST_REDIRECT, LOOPBACK_REDIRECT, URL, OAuthServer, running_server, token_claims
-from tests.support.consent import hidden
+from tests.support.consent import sealed_form_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +126,7 @@ def test_another_site_cannot_frame_the_consent_page(server: OAuthServer, sites: 
 
 def test_another_site_cannot_submit_the_consent_form(server: OAuthServer, sites: Sites, tab: Tab) -> None:
     tab.open(link_of(server)[1], PAGE)
-    value = hidden(str(tab.evaluate("document.documentElement.outerHTML")))
+    value = sealed_form_value(str(tab.evaluate("document.documentElement.outerHTML")))
     fields = f"<input name=request value='{value}'><input name=decision value=allow>"
     sites.pages[ATTACKER] = f"<p>Form</p><form method=post action='{URL}/authorize'>{fields}<button>Go</button></form>"
     tab.open(ATTACKER, "Form")

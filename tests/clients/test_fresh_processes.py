@@ -32,7 +32,7 @@ def ran() -> list[Invocation]:
 
 @pytest.fixture(scope="module")
 def fresh(ran: list[Invocation], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
-    modes.needed()
+    modes.skip_without_runtime()
     state_dir = tmp_path_factory.mktemp("state")
     with Harness(FUNCTIONS, state_dir=state_dir, runtime=True, reuse=False, on_invocation=ran.append) as harness:
         yield harness

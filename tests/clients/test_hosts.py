@@ -158,7 +158,7 @@ def test_a_sign_in_completes_if_every_process_ends_after_its_response(
     kind: str,
     how: str,
 ) -> None:
-    modes.needed()
+    modes.skip_without_runtime()
     with Harness(functions, state_dir=tmp_path, auth="oauth", runtime=True, reuse=False) as running:
         ann = seats.take(kind, running.url, "ann", how)
         state = ann.begin()

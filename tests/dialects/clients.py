@@ -33,7 +33,7 @@ class Client:
         """Send one request; `beside` holds members at the top level of the message, beside its params."""
         meta = params.get("_meta", {})
         sent = wire.message(method, params, id=next(self.ids), capabilities=self.capabilities, meta=meta)
-        named = None if method.startswith("tasks/") else params.get(wire.NAMED.get(method, ""))
+        named = None if method.startswith("tasks/") else params.get(wire.NAME_PARAMETERS.get(method, ""))
         headers = {"mcp-method": method, **({"mcp-name": wire.header(named)} if named else {})}
         return self.post({**sent, **beside}, headers)
 

@@ -15,7 +15,7 @@ from mcp_functions import dialects, settings
 from mcp_functions.local.catalog import generate
 from mcp_functions.testing import deployed
 from tests.dialects.clients import MultiTurnClient, StateClient
-from tests.dialects.functions import EVERY
+from tests.dialects.functions import ALL_HANDLERS
 from tests.dialects.wires import Events
 from tests.support import wire
 from tests.support.placements import PLACEMENTS, place
@@ -42,7 +42,7 @@ def test_an_unknown_dialect_stops_the_server_and_the_log_lists_the_known_ones(
     placement: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with deployed(MCP_DIALECTS=f"sep-1858,{name}"):
-        reply = Events(place(placement, *EVERY)).post(
+        reply = Events(place(placement, *ALL_HANDLERS)).post(
             wire.message("tools/list"), wire.headers({"method": "tools/list"})
         )
     assert (reply.status, reply.messages[0]["error"]["code"]) == (500, -32603)
@@ -59,17 +59,17 @@ def test_the_server_runs_after_the_file_of_a_dialect_is_deleted() -> None:
         assert [name for name in modules if name in text and path.stem != name] == [], path
 
 
-def test_cors_allows_the_headers_that_a_dialect_reads(over: Over) -> None:
+def test_cors_allows_the_headers_that_a_dialect_reads(wire_to: Over) -> None:
     asking = {"origin": "http://localhost:80", "access-control-request-method": "POST"}
     event = wire.event("", http_method="OPTIONS", headers=asking)
-    response = over().function(event, wire.Context("local_all"))
+    response = wire_to().function(event, wire.Context("local_all"))
     assert "last-event-id" in response["headers"]["access-control-allow-headers"].split(", ")
 
 
-def test_a_get_request_does_not_resume_a_stream(over: Over) -> None:
+def test_a_get_request_does_not_resume_a_stream(wire_to: Over) -> None:
     headers = {"last-event-id": "all.x", "mcp-protocol-version": wire.VERSION}
     event = wire.event("", http_method="GET", headers=headers)
-    assert over().function(event, wire.Context("local_all"))["statusCode"] == 405
+    assert wire_to().function(event, wire.Context("local_all"))["statusCode"] == 405
 
 
 @pytest.mark.parametrize("option", [0, 1, 2])
@@ -77,7 +77,7 @@ def test_a_call_too_large_for_a_state_gets_an_error_with_the_reason(
     option: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with deployed(MCP_DIALECTS=DIALECTS, MCP_MAX_STATE_CHARS="1000"):
-        client = StateClient(Events(place("direct", *EVERY)), option)
+        client = StateClient(Events(place("direct", *ALL_HANDLERS)), option)
         call = {"name": "long", "arguments": {"text": "x" * 2000}}
         (message,) = client.request("tools/call", call).messages
         assert message["result"]["isError"] is True
@@ -87,8 +87,8 @@ def test_a_call_too_large_for_a_state_gets_an_error_with_the_reason(
         assert "MCP_MAX_STATE_CHARS" in caplog.text
 
 
-def test_a_client_that_declares_two_dialects_gets_one_of_them(over: Over) -> None:
-    client = MultiTurnClient(over())
+def test_a_client_that_declares_two_dialects_gets_one_of_them(wire_to: Over) -> None:
+    client = MultiTurnClient(wire_to())
     client.capabilities["experimental"] |= {"sep-1685": {}}
     call = {"name": "both", "arguments": {}}
     assert "dependent_requests" not in client.request("tools/call", call).text
@@ -114,11 +114,11 @@ response = st.fixed_dictionaries(
     last=st.none() | st.sampled_from(["", "x", "all.x", "all.ks1.A"]),
 )
 def test_random_requests_cause_no_server_error_with_dialects(
-    over: Over,
+    wire_to: Over,
     body: Any,  # noqa: ANN401 - JSON
     last: str | None,
 ) -> None:
-    reply = over().post(
+    reply = wire_to().post(
         json.dumps(body),
         {"mcp-protocol-version": wire.VERSION, **({} if last is None else {"last-event-id": last})},
     )

@@ -382,7 +382,7 @@ def test_an_answer_to_an_earlier_question_does_not_answer_a_later_one(world: Wor
 @pytest.mark.parametrize("method", ["tasks/result", "tasks/input_response"])
 def test_a_client_without_the_declaration_gets_method_not_found(world: World, method: str) -> None:
     task_id = world.asked(world.client())
-    for capabilities in (EVERYTHING, wire.WITH_TASKS):
+    for capabilities in (EVERYTHING, wire.TASK_CAPABILITIES):
         client = Client(world.client().over, None)
         client.capabilities = dict(capabilities)
         reply = client.request(method, {"taskId": task_id, **HELLO})
@@ -392,8 +392,8 @@ def test_a_client_without_the_declaration_gets_method_not_found(world: World, me
 def test_the_released_extension_works_beside_the_dialect(world: World) -> None:
     task_id = world.asked(world.client())
     released = Client(world.client().over, None)
-    released.capabilities = dict(wire.WITH_TASKS)
-    sent = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.WITH_TASKS)
+    released.capabilities = dict(wire.TASK_CAPABILITIES)
+    sent = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.TASK_CAPABILITIES)
     reply = released.post(sent, {"mcp-method": "tasks/get", "mcp-name": task_id})
     assert list(reply.messages[0]["result"]["inputRequests"]) == ["echo_input"]
     wire.check(reply.messages[0], "tasks/get")

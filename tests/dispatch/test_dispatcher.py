@@ -443,7 +443,7 @@ def test_a_state_is_refused_for_another_uri() -> None:
 
 
 def test_a_state_is_refused_by_another_function() -> None:
-    codec = wire.Boxes()
+    codec = wire.PlainCodec()
     state = Client(greet, codec=codec).call("greet", GREETING).state
     other = Client(greet, codec=codec, audience="local/other/local")
     assert other.call("greet", GREETING, state=state).error == INVALID_STATE_ERROR

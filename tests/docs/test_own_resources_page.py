@@ -106,7 +106,7 @@ def test_the_function_of_the_page_uses_its_table_its_package_and_shared_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if runtime:
-        modes.needed()
+        modes.skip_without_runtime()
         monkeypatch.setenv("AIRLINE_SECRET", "local")
     else:
         monkeypatch.setenv("NOTES_TABLE", "local-Notes")

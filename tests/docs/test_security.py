@@ -28,7 +28,7 @@ from mcp_functions.seal.token_opening import SKEW_SECONDS
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import LINK, ROOT, Page, every_test
 from tests.support import filters
-from tests.support.reasons import OF_CLAIMS, OF_TOKENS
+from tests.support.reasons import CLAIM_REASONS, TOKEN_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +89,7 @@ def test_the_page_explains_only_reasons_that_the_log_uses() -> None:
     table = PAGE.text.partition("| Reason |")[2].partition("\n## ")[0]
     named = {reason for row in table.splitlines()[2:] for reason in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert len(named) > 15
-    assert named <= OF_TOKENS | OF_CLAIMS
+    assert named <= TOKEN_REASONS | CLAIM_REASONS
 
 
 def test_the_page_states_the_lifetimes_of_the_code() -> None:
@@ -181,7 +181,7 @@ def test_the_outage_alarm_matches_every_outage_and_no_denial(exception: Exceptio
 
 
 def test_client_errors_match_no_alarm() -> None:
-    errors = [*map(InvalidRequestState, OF_TOKENS | OF_CLAIMS), Busy("unwrap_budget"), Busy("used_busy")]
+    errors = [*map(InvalidRequestState, TOKEN_REASONS | CLAIM_REASONS), Busy("unwrap_budget"), Busy("used_busy")]
     written = [line for error in errors for line in logged(error)]
     assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)
 

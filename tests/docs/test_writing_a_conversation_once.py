@@ -28,7 +28,7 @@ def twin(talk: Conversation) -> Conversation:
 
 
 def paying(page: dict[str, Any], **options: Any) -> Conversation:  # noqa: ANN401 - of `serve`
-    handler = serve(page["pay_invoice"], codec=wire.Boxes(), **options)
+    handler = serve(page["pay_invoice"], codec=wire.PlainCodec(), **options)
     return Conversation(handler, function="pay_invoice").call(number="7")
 
 
@@ -47,7 +47,7 @@ def test_an_older_state_and_other_answers_are_refused(page: dict[str, Any]) -> N
         elicit("two", "Really?", Ok)
         return "bought"
 
-    talk = Conversation(serve(buy, codec=wire.Boxes())).call()
+    talk = Conversation(serve(buy, codec=wire.PlainCodec())).call()
     first = twin(talk)
     second = twin(talk.accept(one=YES))
     assert talk.accept(two=YES).text == "bought"
@@ -70,7 +70,7 @@ def test_with_single_use_no_step_runs_in_a_first_round(ledger: Ledger) -> None:
         elicit("one", f"{offer}: yes?", Ok)
         return offer
 
-    talk = Conversation(serve(buy, codec=wire.Boxes())).call(item="lamp")
+    talk = Conversation(serve(buy, codec=wire.PlainCodec())).call(item="lamp")
     assert (talk.done, talk.asked, ledger.calls, outside) == (False, [], [], [True])
     assert talk.go_on().accept(one=YES).text == "offer for lamp"
     assert ledger.calls == ["lamp"]

@@ -245,7 +245,7 @@ def test_a_call_of_a_tool_with_a_model_needs_little_more_memory_than_reading_its
 
 
 def test_a_question_and_its_answer_need_bounded_memory_for_any_arguments(costly_value: str) -> None:
-    handler = serve(ask, codec=wire.Boxes())
+    handler = serve(ask, codec=wire.PlainCodec())
     handler(call_with("1"), wire.Context())
     first = check_memory(handler, call_with(costly_value))
     response = check_memory(handler, call_with(costly_value, requestState=state(first), inputResponses=ANSWER))
@@ -255,7 +255,7 @@ def test_a_question_and_its_answer_need_bounded_memory_for_any_arguments(costly_
 @pytest.mark.parametrize("function", [ask, ask_once], ids=["ask", "ask once"])
 def test_any_answer_needs_bounded_memory(function: Any, costly_value: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     monkeypatch.setattr(tables, "make_call", lambda: MemoryTable(TABLE))
-    handler = serve(function, codec=wire.Boxes())
+    handler = serve(function, codec=wire.PlainCodec())
     first = state(handler(call_with("1", arguments={}), wire.Context(f"local_{NAME}")))
     answer = {"words": {"action": "accept", "content": {"text": PLACEHOLDER}}}
     event = call_with(costly_value, arguments={}, requestState=first, inputResponses=answer)
@@ -264,7 +264,7 @@ def test_any_answer_needs_bounded_memory(function: Any, costly_value: str, monke
 
 @pytest.mark.parametrize("member", ["params", "requestState", "inputResponses"])
 def test_other_members_of_params_need_bounded_memory(member: str, costly_value: str) -> None:
-    handler = serve(ask, codec=wire.Boxes())
+    handler = serve(ask, codec=wire.PlainCodec())
     handler(call_with("1"), wire.Context())
     params: dict[str, Any] = {"arguments": {}, member: PLACEHOLDER}
     check_memory(handler, call_with(costly_value, **params))
@@ -272,13 +272,13 @@ def test_other_members_of_params_need_bounded_memory(member: str, costly_value: 
 
 @pytest.mark.parametrize("member", ["progressToken", "com.example/key"])
 def test_members_of_meta_need_bounded_memory(member: str, costly_value: str) -> None:
-    handler = serve(ask, codec=wire.Boxes())
+    handler = serve(ask, codec=wire.PlainCodec())
     handler(call_with("1"), wire.Context())
     check_memory(handler, call_with(costly_value, arguments={}, meta={member: PLACEHOLDER}))
 
 
 def test_a_large_tool_name_needs_bounded_memory(costly_value: str) -> None:
-    handler = serve(ask, codec=wire.Boxes())
+    handler = serve(ask, codec=wire.PlainCodec())
     handler(call_with("1"), wire.Context())
     event = call_with(costly_value, arguments={}, name=PLACEHOLDER)
     del event["headers"]["mcp-name"]

@@ -13,7 +13,7 @@ from mcp_functions.testing import deployed
 from tests.legacy import handlers
 from tests.legacy.clients import Client, read_question, result_text
 from tests.legacy.deployment import Deployment
-from tests.legacy.handlers import ALL, start_resolving
+from tests.legacy.handlers import ALL_HANDLERS, start_resolving
 from tests.support import wire
 
 INTERNAL_ERROR = {"code": -32603, "message": "Internal error"}
@@ -47,7 +47,7 @@ def test_long_work_continues_whichever_event_the_client_resumes_from(deployment:
 
 
 def test_a_function_whose_stream_ends_without_a_response_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    deployment = Deployment(*ALL, placement="behind the front door")
+    deployment = Deployment(*ALL_HANDLERS, placement="behind the front door")
     client = deployment.initialized_client()
     body = 'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'
     response = {"statusCode": 200, "headers": {"content-type": "text/event-stream"}, "body": body}

@@ -25,7 +25,7 @@ from mcp_functions.local.adoption.known_calls import (
 from mcp_functions.local.command import run
 
 SERVERS = Path(__file__).parents[1] / "adopt/servers"
-HEAD = """
+SERVER_IMPORTS = """
 import asyncio, json, random, time
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_functions.adopt import step
@@ -40,10 +40,12 @@ def helper(amount):
 async def ask(ctx, message):
     return await ctx.elicit(message, bool)
 """
-ASKING = "\n@server.tool()\nasync def pay(ctx: Context, amount: int) -> str:\n"
+ASKING_TOOL = "\n@server.tool()\nasync def pay(ctx: Context, amount: int) -> str:\n"
 
 
-def found(tmp_path: Path, body: str, head: str = HEAD + ASKING) -> list[tuple[str, str, str]]:
+def find_side_effects(
+    tmp_path: Path, body: str, head: str = SERVER_IMPORTS + ASKING_TOOL
+) -> list[tuple[str, str, str]]:
     """Check a tool with this body; return the text of each line that was found, with its name and reason."""
     path = tmp_path / "server.py"
     path.write_text(head + body, encoding="utf-8")
@@ -70,22 +72,24 @@ def found(tmp_path: Path, body: str, head: str = HEAD + ASKING) -> list[tuple[st
 def test_a_side_effect_before_a_question_is_reported_with_its_line(
     tmp_path: Path, line: str, name: str, reason: str
 ) -> None:
-    assert (line, name, reason) in found(tmp_path, f"    {line}\n    return await ctx.elicit('Sure?', bool)\n")
+    assert (line, name, reason) in find_side_effects(
+        tmp_path, f"    {line}\n    return await ctx.elicit('Sure?', bool)\n"
+    )
 
 
 def test_a_side_effect_in_a_helper_function_is_found_at_its_call(tmp_path: Path) -> None:
     body = "    helper(amount)\n    return await ask(ctx, 'Sure?')\n"
-    assert found(tmp_path, body) == [("return ledger.reserve(amount)", "ledger.reserve", UNKNOWN)]
+    assert find_side_effects(tmp_path, body) == [("return ledger.reserve(amount)", "ledger.reserve", UNKNOWN)]
 
 
 def test_a_change_of_a_module_variable_is_found_without_a_question(tmp_path: Path) -> None:
     body = "    global total\n    total += amount\n    return 'paid'\n"
-    assert found(tmp_path, body) == [("total += amount", "total", MODULE_STATE)]
+    assert find_side_effects(tmp_path, body) == [("total += amount", "total", MODULE_STATE)]
 
 
 def test_a_side_effect_after_a_question_in_a_loop_is_found(tmp_path: Path) -> None:
     body = "    for n in range(2):\n        await ask(ctx, str(n))\n        ledger.post(n)\n    return 'done'\n"
-    assert found(tmp_path, body) == [("ledger.post(n)", "ledger.post", WRITES)]
+    assert find_side_effects(tmp_path, body) == [("ledger.post(n)", "ledger.post", WRITES)]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +103,7 @@ def test_a_side_effect_after_a_question_in_a_loop_is_found(tmp_path: Path) -> No
     ],
 )
 def test_steps_reads_and_code_after_the_last_question_are_no_findings(tmp_path: Path, body: str) -> None:
-    assert found(tmp_path, body) == []
+    assert find_side_effects(tmp_path, body) == []
 
 
 def test_functions_of_a_low_level_server_and_routes_are_found(tmp_path: Path) -> None:
@@ -114,7 +118,7 @@ server = Server("s", on_call_tool=call)
 async def health(request):
     return None
 """
-    assert [(name, reason) for _line, name, reason in found(tmp_path, source, "")] == [
+    assert [(name, reason) for _line, name, reason in find_side_effects(tmp_path, source, "")] == [
         ("ledger.charge", WRITES),
         ("server.custom_route", ROUTE),
     ]
@@ -124,7 +128,10 @@ def test_the_command_adopt_lists_findings_and_the_tools_that_ask(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "server.py"
-    path.write_text(HEAD + ASKING + "    ledger.charge(amount)\n    return await ask(ctx, 'Sure?')\n", encoding="utf-8")
+    path.write_text(
+        SERVER_IMPORTS + ASKING_TOOL + "    ledger.charge(amount)\n    return await ask(ctx, 'Sure?')\n",
+        encoding="utf-8",
+    )
     assert run(["adopt", "--check", f"{path}:server"]) == 1
     output_lines = capsys.readouterr().out.splitlines()
     assert output_lines == [

@@ -59,7 +59,7 @@ def test_the_demo_of_a_task_completes_after_a_lost_worker_and_a_question(demo_fu
     assert not (demo_functions.parent / ".mcp-functions").exists()
 
 
-def surprise(capsys: pytest.CaptureFixture[str]) -> str:
+def demo_error(capsys: pytest.CaptureFixture[str]) -> str:
     assert main(["demo"]) == 1
     error_output = capsys.readouterr().err
     assert error_output.count("\n") == 1
@@ -70,18 +70,18 @@ def test_the_demo_reports_a_tool_that_asks_another_question(
     demo_functions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change_tool(demo_functions, 'elicit("resolution"', 'elicit("mood"')
-    assert surprise(capsys) == "mcp-functions: the demo went wrong: the demo has no answer to mood\n"
+    assert demo_error(capsys) == "mcp-functions: the demo went wrong: the demo has no answer to mood\n"
 
 
 def test_the_demo_reports_a_tool_that_ends_early(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change_tool(demo_functions, 'resolution != "Duplicate"', "resolution")
     message = "round 2 ended the call: Bug #4522 resolved as Duplicate. State set to Resolved."
-    assert surprise(capsys) == f"mcp-functions: the demo went wrong: {message}\n"
+    assert demo_error(capsys) == f"mcp-functions: the demo went wrong: {message}\n"
 
 
 def test_the_demo_reports_a_tool_with_another_result(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change_tool(demo_functions, "resolved as Duplicate of", "is like")
-    assert "the call ended with another result: Bug #4522 is like Bug #4301" in surprise(capsys)
+    assert "the call ended with another result: Bug #4522 is like Bug #4301" in demo_error(capsys)
 
 
 def test_a_stale_catalog_is_reported_in_one_line_with_its_fix(

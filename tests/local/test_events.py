@@ -19,7 +19,7 @@ MOMENT = Moment(now=1795203843.5, request_id="JKJaXmPLvHcESHA=", trace_id="Root=
 JSON = (("Content-Type", "application/json"),)
 
 
-def written(*headers: tuple[str, str], body: bytes | None = None, target: str = "/mcp") -> dict[str, Any]:
+def event_of(*headers: tuple[str, str], body: bytes | None = None, target: str = "/mcp") -> dict[str, Any]:
     request = HttpRequest("POST", target, (("Host", "127.0.0.1:8000"), *headers), body, port=8000)
     return event(request, target.partition("?")[0], MOMENT)
 
@@ -86,9 +86,9 @@ def test_a_post_becomes_exactly_this_event() -> None:
 
 def test_an_event_omits_keys_without_a_value() -> None:
     absent = {"body", "cookies", "queryStringParameters", "pathParameters", "stageVariables"}
-    assert not absent & written().keys()
-    assert written()["isBase64Encoded"] is False
-    assert "authorizer" not in written()["requestContext"]
+    assert not absent & event_of().keys()
+    assert event_of()["isBase64Encoded"] is False
+    assert "authorizer" not in event_of()["requestContext"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_an_event_omits_keys_without_a_value() -> None:
     ],
 )
 def test_text_and_json_stay_text(content_type: str) -> None:
-    made = written(("Content-Type", content_type), body="né".encode())
+    made = event_of(("Content-Type", content_type), body="né".encode())
     assert (made["body"], made["isBase64Encoded"]) == ("né", False)
 
 
@@ -118,16 +118,16 @@ def test_text_and_json_stay_text(content_type: str) -> None:
     ],
 )
 def test_every_other_body_is_base64(headers: tuple[tuple[str, str], ...]) -> None:
-    made = written(*headers, body=b"{}")
+    made = event_of(*headers, body=b"{}")
     assert (made["body"], made["isBase64Encoded"]) == ("e30=", True)
 
 
 def test_a_text_body_that_is_not_utf_8_is_base64() -> None:
-    assert written(*JSON, body=b"\xff")["isBase64Encoded"] is True
+    assert event_of(*JSON, body=b"\xff")["isBase64Encoded"] is True
 
 
 def test_an_event_keeps_x_forwarded_for_of_a_proxy_but_not_its_port_and_protocol() -> None:
-    headers = written(("X-Forwarded-For", "10.1.2.3"), ("X-Forwarded-Port", "1"), ("X-Forwarded-Proto", "gopher"))[
+    headers = event_of(("X-Forwarded-For", "10.1.2.3"), ("X-Forwarded-Port", "1"), ("X-Forwarded-Proto", "gopher"))[
         "headers"
     ]
     assert headers["x-forwarded-for"] == "10.1.2.3, 127.0.0.1"
@@ -135,7 +135,7 @@ def test_an_event_keeps_x_forwarded_for_of_a_proxy_but_not_its_port_and_protocol
 
 
 def test_a_clients_trace_is_passed_on() -> None:
-    assert written(("X-Amzn-Trace-Id", "Root=1-a-b"))["headers"]["x-amzn-trace-id"] == "Root=1-a-b"
+    assert event_of(("X-Amzn-Trace-Id", "Root=1-a-b"))["headers"]["x-amzn-trace-id"] == "Root=1-a-b"
 
 
 def test_two_requests_of_the_same_time_have_different_ids() -> None:
@@ -146,18 +146,18 @@ def test_two_requests_of_the_same_time_have_different_ids() -> None:
 
 @given(st.binary(), st.sampled_from(["application/json", "text/plain", "application/octet-stream", ""]))
 def test_the_body_of_an_event_has_every_byte_of_the_request(body: bytes, content_type: str) -> None:
-    document = json.loads(json.dumps(written(("Content-Type", content_type), body=body)))
+    document = json.loads(json.dumps(event_of(("Content-Type", content_type), body=body)))
     text = document["body"]
     assert (base64.b64decode(text) if document["isBase64Encoded"] else text.encode()) == body
 
 
-def answered(result: object) -> tuple[int, dict[str, str], bytes]:
+def response_of(result: object) -> tuple[int, dict[str, str], bytes]:
     made = response(json.dumps(result).encode(), MOMENT)
     return made.status, dict(made.headers), made.body
 
 
 def test_a_result_of_a_function_becomes_an_http_response() -> None:
-    status, headers, body = answered({"statusCode": 202, "headers": {"X-One": "1", "n": 2}, "body": "né"})
+    status, headers, body = response_of({"statusCode": 202, "headers": {"X-One": "1", "n": 2}, "body": "né"})
     assert (status, body) == (202, "né".encode())
     assert headers == {
         "x-one": "1",
@@ -173,12 +173,12 @@ def test_every_cookie_of_a_result_is_a_header() -> None:
 
 
 def test_a_base64_body_is_decoded() -> None:
-    assert answered({"statusCode": "200", "body": "/w==", "isBase64Encoded": True})[2] == b"\xff"
+    assert response_of({"statusCode": "200", "body": "/w==", "isBase64Encoded": True})[2] == b"\xff"
 
 
 @pytest.mark.parametrize("result", [{"sum": 3}, [1], "text", None, 7])
 def test_a_result_without_a_status_is_inferred_to_be_json(result: object) -> None:
-    status, headers, body = answered(result)
+    status, headers, body = response_of(result)
     assert (status, headers["content-type"], json.loads(body)) == (200, "application/json", result)
 
 
@@ -202,5 +202,5 @@ def test_a_result_that_is_no_response_is_an_internal_error(result: object) -> No
 
 
 def test_the_harness_ignores_content_length_and_transfer_encoding_of_a_function() -> None:
-    headers = answered({"statusCode": 200, "headers": {"Content-Length": "1", "Transfer-Encoding": "chunked"}})[1]
+    headers = response_of({"statusCode": 200, "headers": {"Content-Length": "1", "Transfer-Encoding": "chunked"}})[1]
     assert not {"content-length", "transfer-encoding"} & headers.keys()

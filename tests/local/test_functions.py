@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HELLO = "def handler(event, context):\n    return 'hello'\n"
 
 
-def refusal(directory: Path) -> str:
+def load_error(directory: Path) -> str:
     with pytest.raises(Problem) as error:
         Functions(directory)
     message = str(error.value)
@@ -91,7 +91,7 @@ def test_loading_again_reads_changed_files(project: Callable[[dict[str, str]], P
 
 def test_the_error_for_a_missing_directory_names_it() -> None:
     assert (
-        refusal(Path("nowhere"))
+        load_error(Path("nowhere"))
         == "there is no folder nowhere: start in the folder of functions/, or name it with --functions"
     )
 
@@ -99,7 +99,7 @@ def test_the_error_for_a_missing_directory_names_it() -> None:
 def test_the_error_for_a_directory_without_functions_explains_functions(
     project: Callable[[dict[str, str]], Path],
 ) -> None:
-    message = refusal(project({"data/notes.txt": ""}))
+    message = load_error(project({"data/notes.txt": ""}))
     assert "no functions in" in message
     assert "a folder with an app.py that ends in `handler = serve(…)`" in message
 
@@ -118,7 +118,7 @@ def test_the_error_for_a_function_that_does_not_load_names_it(
     project: Callable[[dict[str, str]], Path], app: str, expected_message: str
 ) -> None:
     finders = list(sys.meta_path)
-    message = refusal(project({"a/app.py": HELLO, "b/app.py": app}))
+    message = load_error(project({"a/app.py": HELLO, "b/app.py": app}))
     assert message.startswith(f"functions/b/app.py does not load: {expected_message}")
     assert ("a package belongs in functions/b/requirements.txt" in message) == ("NotFound" in expected_message)
     assert sys.meta_path == finders
@@ -128,9 +128,9 @@ def test_the_error_for_a_function_that_does_not_load_names_it(
 def test_the_error_for_a_function_without_a_handler_shows_the_fix(
     project: Callable[[dict[str, str]], Path], app: str
 ) -> None:
-    message = refusal(project({"a/app.py": app}))
+    message = load_error(project({"a/app.py": app}))
     assert message == "functions/a/app.py has no `handler`: end it with `handler = serve(your_tool)`"
 
 
 def test_a_folder_whose_name_no_lambda_can_have_is_refused(project: Callable[[dict[str, str]], Path]) -> None:
-    assert "rename it; a Lambda's name has letters, digits, _ and - only" in refusal(project({"a b/app.py": HELLO}))
+    assert "rename it; a Lambda's name has letters, digits, _ and - only" in load_error(project({"a b/app.py": HELLO}))

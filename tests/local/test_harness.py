@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection
 
 INSPECTOR = "http://localhost:6274,http://127.0.0.1:6274"
-FUNCTIONS_OF_OURS = Path(__file__).parents[2] / "functions"
+SAMPLE_FUNCTIONS = Path(__file__).parents[2] / "functions"
 ECHO = """
 import json
 def handler(event, context):
@@ -263,7 +263,7 @@ def test_concurrent_first_requests_of_2025_clients_share_one_data_key(
     """Call more functions than a caller may spend failed KMS calls. With separate keys, some would have to wait."""
     begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
     told: list[object] = []
-    with Harness(FUNCTIONS_OF_OURS, state_dir=tmp_path / "s") as running:
+    with Harness(SAMPLE_FUNCTIONS, state_dir=tmp_path / "s") as running:
         at_once = threading.Barrier(2 * FULL_BUDGET // FAILED_UNWRAP_COST + 2)
 
         def hold(connection: HTTPConnection) -> None:

@@ -31,7 +31,7 @@ from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.request_state import RequestStates
 from tests.local.conftest import GREET, write_functions
 from tests.support import wire
-from tests.support.reasons import OF_CLAIMS, OF_TOKENS
+from tests.support.reasons import CLAIM_REASONS, TOKEN_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,7 +91,7 @@ class Sealing(NamedTuple):
         return None
 
 
-def asked(
+def refused_request(
     params: dict[str, Any] = PARAMS, principal: Principal | None = ALICE, answer_within: int | None = None
 ) -> RefusedRequest:
     return {
@@ -113,7 +113,7 @@ def line(explained: Explanation, label: str) -> str:
 
 def test_open_shows_every_claim_of_a_valid_token(holder: KeySource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
-    explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 90)
+    explained = explain(Sealing(holder).seal(), holder, refused_request(), now=NOW + 90)
     assert explained.reasons == ()
     assert line(explained, "scope") == "local/greet, stage local, generation 1"
     assert line(explained, "audience") == AUDIENCE
@@ -133,7 +133,7 @@ def test_open_shows_every_claim_of_a_valid_token(holder: KeySource, monkeypatch:
 
 
 def test_open_shows_times_with_their_distance_from_now(holder: KeySource) -> None:
-    explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW)
+    explained = explain(Sealing(holder).seal(), holder, refused_request(), now=NOW)
     assert line(explained, "sealed").startswith("20")
     assert line(explained, "sealed").endswith("in 0 s") or line(explained, "sealed").endswith("0 s ago")
 
@@ -146,7 +146,7 @@ def test_open_compares_only_the_given_values(holder: KeySource) -> None:
 
 def test_open_shows_answers_and_state_only_on_request_and_never_keys(holder: KeySource) -> None:
     token = Sealing(holder).seal()
-    hidden, told = (explain(token, holder, asked(), now=NOW, show_state=show) for show in (False, True))
+    hidden, told = (explain(token, holder, refused_request(), now=NOW, show_state=show) for show in (False, True))
     assert MARKER not in str(hidden)
     assert str(told).count(MARKER) == 3
     assert f'"draft": "{MARKER}"' in str(told)
@@ -156,7 +156,9 @@ def test_open_shows_answers_and_state_only_on_request_and_never_keys(holder: Key
 
 
 def test_open_shows_that_a_state_has_no_principal(holder: KeySource) -> None:
-    explained = explain(Sealing(holder, anonymous=True).seal(principal=None), holder, asked(principal=None), now=NOW)
+    explained = explain(
+        Sealing(holder, anonymous=True).seal(principal=None), holder, refused_request(principal=None), now=NOW
+    )
     assert line(explained, "principal") == "nobody (as in the request)"
     assert explained.reasons == ()
 
@@ -164,13 +166,13 @@ def test_open_shows_that_a_state_has_no_principal(holder: KeySource) -> None:
 # ---- Invalid tokens: the reason that the server logs, and any other reasons
 
 DAY = 86_400.0
-OTHER = {**PARAMS, "arguments": {"city": "Rome", "id": 8}}
+OTHER_REQUESTS = {**PARAMS, "arguments": {"city": "Rome", "id": 8}}
 CASES: list[tuple[str, float, dict[str, Any], Principal | None]] = [
     ("expired", NOW + 601, PARAMS, ALICE),
     ("born_past", NOW + DAY, PARAMS, ALICE),
     ("born_future", NOW - 61, PARAMS, ALICE),
     ("principal", NOW, PARAMS, BOB),
-    ("arguments", NOW, OTHER, ALICE),
+    ("arguments", NOW, OTHER_REQUESTS, ALICE),
     ("target", NOW, {**PARAMS, "name": "other"}, ALICE),
 ]
 
@@ -181,24 +183,24 @@ def test_open_names_the_reason_that_the_server_logs(
 ) -> None:
     sealing = Sealing(holder)
     token = sealing.seal()
-    explained = explain(token, holder, asked(params, principal), now=at)
+    explained = explain(token, holder, refused_request(params, principal), now=at)
     assert sealing.refuses(token, at, params, principal) == explained.reasons[0] == reason
     assert f"refused: {reason}: {reasons.WHY[reason]}" in str(explained)
 
 
 def test_open_names_every_reason_and_not_only_the_first(holder: KeySource) -> None:
-    explained = explain(Sealing(holder).seal(), holder, asked(OTHER, BOB), now=NOW + 601)
+    explained = explain(Sealing(holder).seal(), holder, refused_request(OTHER_REQUESTS, BOB), now=NOW + 601)
     assert explained.reasons == ("principal", "arguments", "expired")
 
 
 def test_the_contents_of_a_token_that_is_far_too_old_are_still_shown(holder: KeySource) -> None:
-    explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 400 * DAY)
+    explained = explain(Sealing(holder).seal(), holder, refused_request(), now=NOW + 400 * DAY)
     assert explained.reasons == ("born_past", "expired")
     assert line(explained, "answers") == "who"
 
 
 def test_open_names_a_shortened_lifetime_as_the_reason(holder: KeySource) -> None:
-    explained = explain(Sealing(holder).seal(), holder, asked(answer_within=60), now=NOW)
+    explained = explain(Sealing(holder).seal(), holder, refused_request(answer_within=60), now=NOW)
     assert explained.reasons == ("lifetime",)
 
 
@@ -207,7 +209,7 @@ def test_open_names_the_reason_of_the_server_for_every_change_of_a_token(holder:
     token = sealing.seal()
     for at in range(0, len(token), 7):
         changed = token[:at] + ("B" if token[at] == "A" else "A") + token[at + 1 :]
-        explained = explain(changed, holder, asked(answer_within=600), now=NOW)
+        explained = explain(changed, holder, refused_request(answer_within=600), now=NOW)
         assert explained.reasons[:1] == (sealing.refuses(changed, NOW, PARAMS, ALICE),), at
         states.update(explained.reasons)
     assert {"prefix", "wrapped_key", "commitment", "tag"} <= states
@@ -230,7 +232,7 @@ def test_open_recognises_a_malformed_token_without_a_key(holder: KeySource, text
     token = Sealing(holder).seal()
     changed = text.format(token=token, rest=token[8:])
     assert opening.explain_public_part(changed, now=NOW).reasons == (reason,)
-    assert explain(changed, holder, asked(), now=NOW).reasons == (reason,)
+    assert explain(changed, holder, refused_request(), now=NOW).reasons == (reason,)
 
 
 def test_open_shows_a_token_that_is_too_long_for_a_server(holder: KeySource) -> None:
@@ -238,20 +240,20 @@ def test_open_shows_a_token_that_is_too_long_for_a_server(holder: KeySource) -> 
     states = RequestStates(envelope, now=lambda: NOW)
     bound = bind_request(AUDIENCE, "tools/call", PARAMS, ALICE)
     token = states.seal(bound, None, asked={}, record={"state": {"long": "x" * 50_000}})
-    assert explain(token, holder, asked(), now=NOW).reasons == ("length",)
+    assert explain(token, holder, refused_request(), now=NOW).reasons == ("length",)
 
 
 def test_open_shows_a_token_of_another_function_as_refused(holder: KeySource) -> None:
     elsewhere = SCOPE._replace(service="local/other")
     both = holder._replace(scopes=[SCOPE, elsewhere])
-    explained = explain(Sealing(holder, elsewhere).seal(), both, asked(), now=NOW)
+    explained = explain(Sealing(holder, elsewhere).seal(), both, refused_request(), now=NOW)
     assert explained.reasons == ("wrapped_key",)
     assert line(explained, "scope") == "local/other, stage local, generation 1, not that of the request"
 
 
 @pytest.mark.parametrize("scope", [SCOPE._replace(stage="prod"), SCOPE._replace(generation="2")])
 def test_open_cannot_decrypt_a_token_of_another_stage_or_generation(holder: KeySource, scope: Scope) -> None:
-    explained = explain(Sealing(holder, scope).seal(), holder, asked(), now=NOW)
+    explained = explain(Sealing(holder, scope).seal(), holder, refused_request(), now=NOW)
     assert explained.reasons == ("wrapped_key",)
     assert "generation" in str(explained)
     assert AUDIENCE not in str(explained)
@@ -261,16 +263,16 @@ def test_open_cannot_decrypt_a_token_under_another_key(holder: KeySource, tmp_pa
     keyfile.load(tmp_path)
     with key_source.local_key(tmp_path, [SCOPE], None) as other:
         token = Sealing(other).seal()
-    assert explain(token, holder, asked(), now=NOW).reasons == ("kek_unknown",)
+    assert explain(token, holder, refused_request(), now=NOW).reasons == ("kek_unknown",)
 
 
 def test_open_reports_a_payload_without_claims(holder: KeySource) -> None:
     token = Envelope(Keyring(holder.wrappings, SCOPE, now=lambda: NOW)).seal(b'{"v":2}')
-    assert explain(token, holder, asked(), now=NOW).reasons == ("claims",)
+    assert explain(token, holder, refused_request(), now=NOW).reasons == ("claims",)
 
 
 def test_every_reason_of_the_server_is_explained() -> None:
-    unexplained = (OF_TOKENS | OF_CLAIMS) - reasons.WHY.keys()
+    unexplained = (TOKEN_REASONS | CLAIM_REASONS) - reasons.WHY.keys()
     assert unexplained == {"kek_retired", "codec"}  # neither can be met here: one key, our own codec
 
 

@@ -95,7 +95,7 @@ def test_a_package_that_is_in_a_folder_may_import_relatively(project: Callable[[
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+def new_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     """Make a project with `init`."""
     monkeypatch.chdir(tmp_path)
     assert main(["init", "."]) == 0
@@ -103,30 +103,30 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return tmp_path
 
 
-def test_a_partly_copied_block_is_reported_once_with_its_line(made: Path) -> None:
-    path = made / template.FILE
+def test_a_partly_copied_block_is_reported_once_with_its_line(new_project: Path) -> None:
+    path = new_project / template.FILE
     text = path.read_text(encoding="utf-8")
     block = text[
         text.index("      Tags:\n        mcp-function: book_flight") : text.index("  # ---- The key that wraps")
     ]
     path.write_text(text.replace(block, "\n"), encoding="utf-8")
     line = text[: text.index("  BookFlight:")].count("\n") + 1
-    [said] = checks.complaints(checks.read(made))
+    [said] = checks.complaints(checks.read(new_project))
     assert said.startswith(
         f"template.yaml:{line}: the block BookFlight lacks Tags, Policies, Events: replace it by what"
     )
 
 
-def test_a_partly_copied_block_does_not_hide_the_complete_one(made: Path) -> None:
-    project = checks.read(made)
+def test_a_partly_copied_block_does_not_hide_the_complete_one(new_project: Path) -> None:
+    project = checks.read(new_project)
     copy = {"Type": "AWS::Serverless::Function", "Properties": {"CodeUri": "functions/book_flight/"}}
     project.template["Resources"]["Copy"] = copy
     assert project.functions["book_flight"].logical_id == "BookFlight"
     assert project.partial["book_flight"].logical_id == "Copy"
 
 
-def test_invalid_yaml_is_reported_with_its_line(made: Path) -> None:
-    path = made / template.FILE
+def test_invalid_yaml_is_reported_with_its_line(new_project: Path) -> None:
+    path = new_project / template.FILE
     path.write_text(f"A: b\nC: d: e\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     with pytest.raises(Problem, match=r"template\.yaml is no template: line 2: mapping values are not allowed here"):
         template.read(path)

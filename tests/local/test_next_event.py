@@ -28,20 +28,20 @@ def event(body: Any = None, **more: Any) -> str:  # noqa: ANN401 - JSON is any v
 ASKS = {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "input_required", "requestState": STATE}}
 
 
-def carried(made: str) -> Any:  # noqa: ANN401 - JSON is any value
+def body_of_next_event(made: str) -> Any:  # noqa: ANN401 - JSON is any value
     return json.loads(json.loads(made)["body"])["params"]["requestState"]
 
 
 def test_every_state_is_escaped_in_the_body() -> None:
     filled_event = fill(response(ASKS), event())
-    assert carried(filled_event) == STATE
+    assert body_of_next_event(filled_event) == STATE
     assert json.loads(filled_event) == {**json.loads(event()), "body": json.loads(filled_event)["body"]}
 
 
 def test_next_event_finds_the_state_in_an_event_stream() -> None:
     progress = 'event: message\r\ndata: {"jsonrpc": "2.0", "method": "notifications/progress"}\r\n\r\n'
     stream = f"{progress}: comment\r\nid: 7\r\nevent: message\r\ndata: {json.dumps(ASKS)}\r\n\r\n"
-    assert carried(fill(response(stream), event())) == STATE
+    assert body_of_next_event(fill(response(stream), event())) == STATE
 
 
 def test_next_event_reads_and_writes_base64_bodies() -> None:

@@ -82,7 +82,7 @@ def test_the_demo_states_why_there_is_no_typescript_client(
     assert clients.typescript(tmp_path) == why
 
 
-def surprise(demo_functions: Path, old: str, new: str, capsys: pytest.CaptureFixture[str]) -> str:
+def demo_error(demo_functions: Path, old: str, new: str, capsys: pytest.CaptureFixture[str]) -> str:
     change_tool(demo_functions, old, new)
     assert main(["demo", "--pause"]) == 1
     error_output = capsys.readouterr().err
@@ -93,14 +93,14 @@ def surprise(demo_functions: Path, old: str, new: str, capsys: pytest.CaptureFix
 def test_the_demo_of_a_pause_reports_a_tool_that_does_not_wait_for_days(
     demo_functions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    message = surprise(demo_functions, "timedelta(days=7)", "timedelta(days=2)", capsys)
+    message = demo_error(demo_functions, "timedelta(days=7)", "timedelta(days=2)", capsys)
     assert message == "the official Python client failed: -32602 Invalid or expired requestState"
 
 
 def test_the_demo_of_a_pause_reports_a_tool_that_cannot_be_upgraded(
     demo_functions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    message = surprise(demo_functions, "duplicate link created.", "a link too.", capsys)
+    message = demo_error(demo_functions, "duplicate link created.", "a link too.", capsys)
     assert message == "update_work_item/app.py cannot be upgraded: 'link created.' must be in it once"
 
 

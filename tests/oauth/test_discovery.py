@@ -118,7 +118,9 @@ def test_the_response_of_a_crash_has_no_details(server: OAuthServer, caplog: pyt
     answer = server.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]})
     assert (answer.status, answer.json["error"]) == (500, "server_error")
     assert "planted" not in answer.body + caplog.text
-    assert filters.counted([vars(caplog.records[-1])])["Crashed"] == 1, "without a dimension, nothing would be counted"
+    assert filters.count_metrics([vars(caplog.records[-1])])["Crashed"] == 1, (
+        "without a dimension, nothing would be counted"
+    )
 
 
 def test_a_front_with_missing_or_invalid_settings_is_an_internal_error(

@@ -122,7 +122,7 @@ ANSWERS = {
 
 # Functions that store something, in an empty table that accepts every item.
 WORK = {"name": "work", "arguments": {"a": 2}}
-CALL = wire.message("tools/call", WORK, capabilities=wire.WITH_TASKS)
+CALL = wire.message("tools/call", WORK, capabilities=wire.TASK_CAPABILITIES)
 FIRST, GO_ON = (wire.message("tools/call", {**WORK, **more}) for more in ({}, {"requestState": "STATE"}))
 KEEPERS = {"once": [wire.event(FIRST), wire.event(GO_ON)], "task": [wire.event(CALL)]}
 KEPT = {"once": ["GetItem", "PutItem", "PutItem"], "task": ["GetItem", "PutItem", "PutItem", "Invoke"]}
@@ -204,42 +204,42 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def told(kind: str, aws: Aws) -> dict[str, Any]:
+def measured(kind: str, aws: Aws) -> dict[str, Any]:
     return took(kind, f"http://{aws.host}")
 
 
-def blamed(told: dict[str, Any], name: str) -> str:
+def blamed(measured: dict[str, Any], name: str) -> str:
     """Return the chain of modules that imported a module, up to the first."""
-    chain, importers = [name], told["importers"]
+    chain, importers = [name], measured["importers"]
     while (importer := importers.get(chain[-1])) and importer not in chain:
         chain.append(importer)
     return " <- ".join(chain)
 
 
-def test_each_kind_of_cold_start_responds_as_expected(kind: str, told: dict[str, Any]) -> None:
-    assert ANSWERS[kind] in told["answers"][-1]["body"]
+def test_each_kind_of_cold_start_responds_as_expected(kind: str, measured: dict[str, Any]) -> None:
+    assert ANSWERS[kind] in measured["answers"][-1]["body"]
 
 
-def test_a_cold_start_imports_only_expected_libraries(kind: str, told: dict[str, Any]) -> None:
-    crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in FORBIDDEN[kind])]
-    assert not crept, [blamed(told, name) for name in crept]
+def test_a_cold_start_imports_only_expected_libraries(kind: str, measured: dict[str, Any]) -> None:
+    crept = [name for name in measured["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in FORBIDDEN[kind])]
+    assert not crept, [blamed(measured, name) for name in crept]
 
 
-def test_a_cold_start_imports_exactly_these_modules_of_the_package(kind: str, told: dict[str, Any]) -> None:
-    own = {name.removeprefix("mcp_functions.") for name in told["loaded"] if name.startswith("mcp_functions.")}
+def test_a_cold_start_imports_exactly_these_modules_of_the_package(kind: str, measured: dict[str, Any]) -> None:
+    own = {name.removeprefix("mcp_functions.") for name in measured["loaded"] if name.startswith("mcp_functions.")}
     crept = sorted(own - OWN[kind])
-    assert not crept, [blamed(told, f"mcp_functions.{name}") for name in crept]
+    assert not crept, [blamed(measured, f"mcp_functions.{name}") for name in crept]
     assert own == OWN[kind]
 
 
-def test_the_number_of_imported_modules_is_limited(kind: str, told: dict[str, Any]) -> None:
-    assert len(told["loaded"]) <= MOST[kind], [blamed(told, name) for name in told["loaded"]]
+def test_the_number_of_imported_modules_is_limited(kind: str, measured: dict[str, Any]) -> None:
+    assert len(measured["loaded"]) <= MOST[kind], [blamed(measured, name) for name in measured["loaded"]]
 
 
-def test_the_modules_of_the_first_event_are_imported_at_init(kind: str, told: dict[str, Any]) -> None:
+def test_the_modules_of_the_first_event_are_imported_at_init(kind: str, measured: dict[str, Any]) -> None:
     homes = {"mcp_functions", "cryptography", "ssl", "http"}
-    late = [name for name in told["late"] if name.partition(".")[0] in homes]
-    assert not late, [blamed(told, name) for name in late]
+    late = [name for name in measured["late"] if name.partition(".")[0] in homes]
+    assert not late, [blamed(measured, name) for name in late]
     assert kind
 
 
@@ -254,13 +254,15 @@ def test_the_modules_of_the_first_event_are_imported_at_init(kind: str, told: di
     ],
     indirect=["kind"],
 )
-def test_json_is_parsed_once_and_serialised_once(kind: str, told: dict[str, Any], works: list[tuple[int, int]]) -> None:
-    assert [tuple(work) for work in told["works"]] == works, kind
+def test_json_is_parsed_once_and_serialised_once(
+    kind: str, measured: dict[str, Any], works: list[tuple[int, int]]
+) -> None:
+    assert [tuple(work) for work in measured["works"]] == works, kind
 
 
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
-def test_a_round_parses_and_serialises_json_a_fixed_number_of_times(told: dict[str, Any]) -> None:
-    asked, answered = (tuple(work) for work in told["works"])
+def test_a_round_parses_and_serialises_json_a_fixed_number_of_times(measured: dict[str, Any]) -> None:
+    asked, answered = (tuple(work) for work in measured["works"])
     # Serialised: the question for its fingerprint, what the round leaves, and the response.
     assert asked == (1, 3)
     # Parsed: the request and the claims. Serialised: the question again, the content for its model, and the response.
@@ -268,30 +270,30 @@ def test_a_round_parses_and_serialises_json_a_fixed_number_of_times(told: dict[s
 
 
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
-def test_a_round_digests_its_arguments_and_its_question_and_derives_one_key(told: dict[str, Any]) -> None:
-    assert [tuple(work) for work in told["digests"]] == [(2, 1), (2, 1)]
+def test_a_round_digests_its_arguments_and_its_question_and_derives_one_key(measured: dict[str, Any]) -> None:
+    assert [tuple(work) for work in measured["digests"]] == [(2, 1), (2, 1)]
 
 
-def test_a_warm_answer_opens_no_file(kind: str, told: dict[str, Any]) -> None:
-    assert told["opened"] == [], kind
+def test_a_warm_answer_opens_no_file(kind: str, measured: dict[str, Any]) -> None:
+    assert measured["opened"] == [], kind
 
 
 def test_a_conversation_in_one_container_calls_kms_once(aws: Aws) -> None:
     took.cache_clear()
     aws.asked.clear()
-    told = took("asking", f"http://{aws.host}")
-    assert ANSWERS["asking"] in told["answers"][-1]["body"]
+    measured = took("asking", f"http://{aws.host}")
+    assert ANSWERS["asking"] in measured["answers"][-1]["body"]
     assert aws.asked == ["GenerateDataKey"]
 
 
 @pytest.mark.parametrize("kind", KEEPERS)
 def test_a_function_with_a_table_calls_it_without_boto3(kind: str, aws: Aws) -> None:
     aws.asked.clear()
-    told = took(kind, f"http://{aws.host}")
-    assert {answer["statusCode"] for answer in told["answers"]} == {200}, told["answers"]
-    crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER - PYDANTICS)]
-    assert not crept, [blamed(told, name) for name in crept]
-    loaded = {name.removeprefix("mcp_functions.") for name in told["loaded"]}
+    measured = took(kind, f"http://{aws.host}")
+    assert {answer["statusCode"] for answer in measured["answers"]} == {200}, measured["answers"]
+    crept = [name for name in measured["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER - PYDANTICS)]
+    assert not crept, [blamed(measured, name) for name in crept]
+    loaded = {name.removeprefix("mcp_functions.") for name in measured["loaded"]}
     assert loaded >= KEEPING
     assert "table.s3" not in loaded
     asked = [operation for operation in aws.asked if operation != "GenerateDataKey"]

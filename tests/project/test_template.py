@@ -208,7 +208,7 @@ SLIPS: list[tuple[str, object, str]] = [
 def test_the_checks_report_a_mistake_in_the_template(
     where: str, instead: object, complaint: str, project: Project
 ) -> None:
-    slipped = replace(project, template=_slip(project.template, where, instead))
+    slipped = replace(project, template=_with_mistake(project.template, where, instead))
     complaints = checks.complaints(slipped)
     assert any(complaint in line for line in complaints), complaints
 
@@ -256,7 +256,7 @@ def test_the_checks_require_the_table_for_a_function_that_stores_items(project: 
     assert checks.complaints(replace(project, template=changed)) == expected
 
 
-def _slip(template: dict[str, Any], where: str, instead: object) -> dict[str, Any]:
+def _with_mistake(template: dict[str, Any], where: str, instead: object) -> dict[str, Any]:
     slipped = deepcopy(template)
     first, *path = where.split(".")
     places: list[Any] = [slipped["Resources"]]
@@ -288,7 +288,7 @@ KEYS, SEALING = "Globals.Environment.Variables.MCP_KMS_KEYS", "MaySeal.PolicyDoc
 @pytest.mark.parametrize("keys", ROTATIONS, ids=str)
 def test_the_checks_accept_two_keys_during_a_rotation(keys: object, project: Project) -> None:
     both = {**MAY_SEAL, "Resource": [KEY, OLD_KEY]}
-    rotating = replace(project, template=_slip(_slip(project.template, KEYS, keys), SEALING, [both]))
+    rotating = replace(project, template=_with_mistake(_with_mistake(project.template, KEYS, keys), SEALING, [both]))
     assert checks.complaints(rotating) == []
 
 
@@ -303,14 +303,16 @@ NEW_KEY = {"Fn::GetAtt": "NewKey.Arn"}
 def test_the_checks_accept_a_replaced_key_only_if_the_policy_allows_it(
     allowed: object, complaints: list[str], project: Project
 ) -> None:
-    template = _slip(_slip(project.template, KEYS, NEW_KEY), SEALING, [{**MAY_SEAL, "Resource": allowed}])
+    template = _with_mistake(
+        _with_mistake(project.template, KEYS, NEW_KEY), SEALING, [{**MAY_SEAL, "Resource": allowed}]
+    )
     assert checks.complaints(replace(project, template=template)) == complaints
 
 
 @pytest.mark.parametrize("more", ["*", "arn:aws:kms:eu-west-1:123456789012:key/*", OLD_KEY.replace("key/", "alias/")])
 def test_the_checks_report_a_policy_for_more_keys_than_the_configured_ones(more: str, project: Project) -> None:
     loose = {**MAY_SEAL, "Resource": [KEY, more]}
-    slipped = replace(project, template=_slip(project.template, SEALING, [loose]))
+    slipped = replace(project, template=_with_mistake(project.template, SEALING, [loose]))
     assert checks.complaints(slipped) == [f"MaySeal opens more than your own keys: {more}"]
 
 
@@ -327,7 +329,7 @@ POWERS = [
 
 @pytest.mark.parametrize("policies", POWERS, ids=str)
 def test_the_checks_accept_additional_policies_of_a_function(policies: list[Any], project: Project) -> None:
-    assert checks.complaints(replace(project, template=_slip(project.template, "Add.Policies", policies))) == []
+    assert checks.complaints(replace(project, template=_with_mistake(project.template, "Add.Policies", policies))) == []
 
 
 def test_the_checks_report_a_function_missing_in_the_catalog(project: Project) -> None:
@@ -366,7 +368,7 @@ def test_the_checks_report_a_mistake_in_the_template_with_a_sign_in_front(
     where: str, instead: object, complaint: str, project: Project
 ) -> None:
     text = set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth")
-    complaints = checks.complaints(replace(project, template=_slip(template.parse(text), where, instead)))
+    complaints = checks.complaints(replace(project, template=_with_mistake(template.parse(text), where, instead)))
     assert any(complaint in line for line in complaints), complaints
 
 

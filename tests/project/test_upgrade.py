@@ -133,7 +133,7 @@ def serving(version: Path, project: Path) -> Iterator[int]:
 
 
 def called(port: int, name: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    return TaskClient(f"http://127.0.0.1:{port}/mcp/{name}", capabilities=wire.FORMS).call(name, **params)
+    return TaskClient(f"http://127.0.0.1:{port}/mcp/{name}", capabilities=wire.FORM_CAPABILITIES).call(name, **params)
 
 
 def accepted(result: dict[str, Any], **answers: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

@@ -30,7 +30,7 @@ PAGE = report.PAGE.read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def worn(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    modes.needed()
+    modes.skip_without_runtime()
     planned = plan.conversations(SEED, CONVERSATIONS)
     return run.run(planned, seed=SEED, directory=tmp_path_factory.mktemp("soak"), workers=WORKERS)
 
@@ -278,7 +278,7 @@ def test_the_checker_finds_functions_that_are_broken_on_purpose(tmp_path: Path) 
     defect, so any process shows it. Every act is repeated until a result or a refusal arrives; on a slow machine some
     happen twice. No defect hides another, because each has its own conversation.
     """
-    modes.needed()
+    modes.skip_without_runtime()
     planned = [
         plan.Planned(number, f"n{number:05}", "ann", name, 1000 + number, kill="", fatal=0, acts=acts, broken=broken)
         for number, (broken, name, acts, _) in enumerate(BROKEN)

@@ -166,7 +166,7 @@ def test_a_task_whose_workers_die_repeatedly_at_one_step_fails_with_the_reason(
     assert "again and again" in polled["statusMessage"]
     lines = [(line.outcome, line.reason) for line in notes if line.method == "work"]
     assert lines[-1] == ("failed", "worker_gave_up")
-    assert filters.counted([{"handler": "counted", "outcome": "failed", "reason": lines[-1][1]}])["Crashed"] == 1
+    assert filters.count_metrics([{"handler": "counted", "outcome": "failed", "reason": lines[-1][1]}])["Crashed"] == 1
     # Five deaths without progress end a task. The first worker had recorded part 0, so its death does not count.
     assert STARTED_STEPS.count("part 1") == 6
     assert STARTED_STEPS.count("part 0") == 1

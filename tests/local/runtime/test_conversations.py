@@ -75,7 +75,7 @@ def harness(directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield running
 
 
-class Murderer(Person):
+class ProcessKiller(Person):
     """Kills every process that has answered so far, each time before answering."""
 
     def __init__(self, harness: Harness, *answers: ElicitResult) -> None:
@@ -96,7 +96,7 @@ def test_a_conversation_continues_after_every_process_was_killed_between_two_rou
     harness: Harness, where: str
 ) -> None:
     before = len(harness.invocations)
-    person = Murderer(harness, accept(resolution="Duplicate"), accept(duplicateOfId=4301))
+    person = ProcessKiller(harness, accept(resolution="Duplicate"), accept(duplicateOfId=4301))
     result = person.call_tool(harness.url + where, "update_work_item", RESOLVE)
     assert (text(result), result.is_error) == (DUPLICATE, False)
     asked = harness.invocations[before:]

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from mcp_functions.local.runtime import fleet
 from mcp_functions.local.runtime import sandbox as environment
 
-from .conftest import PID, is_there, wait_until
+from .conftest import PID, process_exists, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Deploy = Callable[..., Stack]
 
 # Two of these return when both are running, each its own number and its pid.
-MEETS = """
+MEETING_APP = """
 import os, pathlib, time
 def handler(event, context):
     here = pathlib.Path(event["where"])
@@ -34,7 +34,7 @@ def handler(event, context):
     return os.getpid()
 """
 # While it loads, it reports that, and whether another process loads at the same time.
-LOADS = """
+LOADING_APP = """
 import os, pathlib, time
 here = pathlib.Path(__file__).parents[2] / "loading"
 (here / str(os.getpid())).touch()
@@ -46,7 +46,7 @@ def handler(event, context):
     time.sleep(0.5)
 """
 # Says who it is, and stays.
-STAYS = """
+STAYING_APP = """
 import os, pathlib, time
 def handler(event, context):
     here = pathlib.Path(event)
@@ -72,11 +72,11 @@ def test_an_option_gives_each_invocation_a_new_process(deploy: Deploy) -> None:
     assert [invocation.pid for invocation in stack.harness.invocations] == pids
     assert all(invocation.init_milliseconds for invocation in stack.harness.invocations)
     for pid in pids:
-        wait_until(lambda pid=pid: not is_there(pid))  # type: ignore[misc]
+        wait_until(lambda pid=pid: not process_exists(pid))  # type: ignore[misc]
 
 
 def test_each_of_several_concurrent_requests_runs_in_its_own_process(deploy: Deploy, tmp_path: Path) -> None:
-    stack, where = deploy({"meets": MEETS}), tmp_path / "where"
+    stack, where = deploy({"meets": MEETING_APP}), tmp_path / "where"
     where.mkdir()
     answers = [stack.start("meets", {"where": str(where), "who": who, "many": 3}) for who in range(3)]
     pids = [answer.get()["Payload"] for answer in answers]
@@ -89,7 +89,7 @@ def test_at_most_as_many_processes_start_at_once_as_there_are_processors(
 ) -> None:
     (tmp_path / "loading").mkdir()
     monkeypatch.setattr(fleet, "CONCURRENT_STARTS", 1)
-    stack = deploy({"loads": LOADS, "other": LOADS}, reuse=False)
+    stack = deploy({"loads": LOADING_APP, "other": LOADING_APP}, reuse=False)
     calls = [stack.start(folder) for folder in ("loads", "other", "loads")]
     assert all("FunctionError" not in call.get() for call in calls)
     assert len({invocation.pid for invocation in stack.harness.invocations}) == 3
@@ -97,7 +97,7 @@ def test_at_most_as_many_processes_start_at_once_as_there_are_processors(
 
 
 def test_requests_above_the_reserved_concurrency_are_throttled(deploy: Deploy, tmp_path: Path) -> None:
-    stack = deploy({"stays": STAYS}, {"stays": "{ReservedConcurrentExecutions: 1, Timeout: 20}"})
+    stack = deploy({"stays": STAYING_APP}, {"stays": "{ReservedConcurrentExecutions: 1, Timeout: 20}"})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
     with pytest.raises(ClientError) as error:
@@ -113,7 +113,7 @@ def test_a_request_above_the_local_limit_of_processes_waits_for_an_idle_process(
     deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet, "CONCURRENCY", 1)
-    stack = deploy({"stays": STAYS, "tells": PID})
+    stack = deploy({"stays": STAYING_APP, "tells": PID})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
     waiting = stack.start("stays", str(tmp_path))
@@ -134,7 +134,7 @@ def test_a_request_that_waits_too_long_for_an_idle_process_is_throttled(
 ) -> None:
     monkeypatch.setattr(fleet, "CONCURRENCY", 1)
     monkeypatch.setattr(fleet, "WAIT_SECONDS", 0.1)
-    stack = deploy({"stays": STAYS})
+    stack = deploy({"stays": STAYING_APP})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
     with pytest.raises(ClientError, match="TooManyRequestsException"):
@@ -144,18 +144,18 @@ def test_a_request_that_waits_too_long_for_an_idle_process_is_throttled(
 
 
 def test_the_next_request_runs_after_a_process_was_killed_during_a_request(deploy: Deploy, tmp_path: Path) -> None:
-    stack = deploy({"stays": STAYS, "tells": PID})
+    stack = deploy({"stays": STAYING_APP, "tells": PID})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
     os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
     told = running.get()["Payload"]
     assert told["errorType"] == "Runtime.ExitError"
     assert told["errorMessage"].endswith("Error: Runtime exited with error: signal: killed")
-    assert is_there(stack.value("tells"))
+    assert process_exists(stack.value("tells"))
 
 
 def test_kill_does_nothing_while_a_function_has_two_processes(deploy: Deploy, tmp_path: Path) -> None:
-    stack, (first, second) = deploy({"stays": STAYS}), (tmp_path / "first", tmp_path / "second")
+    stack, (first, second) = deploy({"stays": STAYING_APP}), (tmp_path / "first", tmp_path / "second")
     assert not stack.harness.kill_only_process("stays")
     running = []
     for where in (first, second):
@@ -192,7 +192,7 @@ def test_a_process_that_exits_after_its_response_is_replaced(deploy: Deploy) -> 
     )
     stack = deploy({"ends": ends})
     first = stack.value("ends")
-    wait_until(lambda: not is_there(first))
+    wait_until(lambda: not process_exists(first))
     assert stack.value("ends") != first
 
 
@@ -228,7 +228,7 @@ def test_a_function_with_a_changed_file_is_loaded_again(deploy: Deploy) -> None:
     app.with_name("forms.py").write_text("X = 'newer'\n", encoding="utf-8")
     assert stack.value("changes") == "newer"
     assert stack.value("stays") == kept
-    wait_until(lambda: not is_there(before))
+    wait_until(lambda: not process_exists(before))
 
 
 def test_loading_a_function_leaves_no_file_in_its_folder(deploy: Deploy) -> None:

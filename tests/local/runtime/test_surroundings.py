@@ -54,9 +54,7 @@ def test_the_context_object_has_the_members_of_lambda(deploy: Deploy) -> None:
     stack = deploy({"tells": CONTEXT}, {"tells": "{Timeout: 5, MemorySize: 192}"})
     values = stack.value("tells")
     assert values["function_name"] == "local_tells"
-    assert (
-        values["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local_tells"
-    )
+    assert values["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local_tells"
     assert values["log_group_name"] == "/aws/lambda/local_tells"
     assert values["aws_request_id"] == stack.harness.invocations[-1].request_id
     assert (values["function_version"], values["memory_limit_in_mb"]) == (
@@ -133,10 +131,7 @@ def test_a_variable_of_the_shell_overrides_a_variable_of_the_template(
 
 def test_a_function_gets_the_environment_variables_of_lambda(deploy: Deploy) -> None:
     values = deploy({"tells": ENVIRON}, {"tells": "{LoggingConfig: {LogFormat: JSON}}"}).value("tells")
-    assert (
-        values["AWS_EXECUTION_ENV"]
-        == f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}"
-    )
+    assert values["AWS_EXECUTION_ENV"] == f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}"
     assert (values["AWS_LAMBDA_FUNCTION_NAME"], values["_HANDLER"]) == (
         "local_tells",
         "app.handler",

@@ -10,7 +10,7 @@ import pytest
 from mcp_functions.local import Harness, command
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 
-from .conftest import FOLDERS, SIGNER, demand_signature, spoilt_state
+from .conftest import FOLDERS, SIGNER, damage_state, demand_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,7 +204,7 @@ def test_verify_reports_an_open_route_that_must_be_closed_and_the_reverse(
 
 
 def test_verify_reports_a_refused_request_state(harness: Harness, verify: Verify, gate: Gate) -> None:
-    verified = verify(gate(harness.url, spoilt_state), *GREET)
+    verified = verify(gate(harness.url, damage_state), *GREET)
     assert list(verified.failed()) == ["conversation"]
     why = "greet: the state of round 1 was not accepted: HTTP 400, error -32602"
     assert verified.failed()["conversation"].startswith(why)

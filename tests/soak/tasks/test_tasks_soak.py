@@ -18,7 +18,7 @@ TASKS, SEED = 8, 20261122
 
 @pytest.fixture(scope="module")
 def worn(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    modes.needed()
+    modes.skip_without_runtime()
     return run.run(TASKS, seed=SEED, directory=tmp_path_factory.mktemp("tasks"), clients=8, kills=0.02)
 
 
