@@ -1,4 +1,4 @@
-"""The environment of every test: a deployment with its own KMS, and checks of every response and log line."""
+"""The environment of every test: a deployment with its own KMS. Every response and every log line is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One URL, many Lambdas: the endpoint answers the lists, and forwards each call to the function that the catalog names.
+"""The endpoint answers the lists, and forwards each call to the function that the catalog names.
 
 Only Lambda's Invoke API is a fake, which records the calls. No `from __future__ import annotations` here, because most
 authors' modules have none.

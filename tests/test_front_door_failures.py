@@ -1,4 +1,4 @@
-"""Responses of the front door when the function behind it fails: the request's id, a useful status, and no details.
+"""Responses of the front door when a function fails: the id of the request, an HTTP status, and no details.
 
 Both clients use real HTTP; the Invoke API is a scripted server that records its requests.
 """

@@ -1,4 +1,4 @@
-"""The options of `serve` for authors who port a server: who it is, how to use it, and a hook around its calls.
+"""The options of `serve` for authors who port a server: server_info, instructions and the hook `around`.
 
 No `from __future__ import annotations` here, because most authors' modules have none.
 """

@@ -1,4 +1,4 @@
-"""An adopted server answers the official client as the original does, list by list and call by call."""
+"""An adopted server returns the same lists and results as the original, to the official client."""
 
 from __future__ import annotations
 

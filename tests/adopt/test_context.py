@@ -1,4 +1,4 @@
-"""What surrounds a call of an adopted server: its lifespan, its loop, its caller, and state that ends with the call."""
+"""The surroundings of a call of an adopted server: its lifespan, its event loop, its caller and its session state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tool that asks in the middle of its work runs again in every round, if its author said so, and never astray."""
+"""A tool that asks runs again in every round if its author lists it in `replay`; other uses end with an error."""
 
 from __future__ import annotations
 

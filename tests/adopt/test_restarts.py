@@ -1,4 +1,4 @@
-"""A call of an adopted server goes on in another process: each request is served by a new one."""
+"""A call of an adopted server completes although a new process serves each request."""
 
 from __future__ import annotations
 

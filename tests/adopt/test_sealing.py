@@ -1,4 +1,4 @@
-"""A server on containers seals its states with KMS: any process of its fleet continues a conversation."""
+"""`seal_states` seals the states of an official server with KMS, so that any container continues a conversation."""
 
 from __future__ import annotations
 

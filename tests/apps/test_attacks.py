@@ -1,4 +1,4 @@
-"""Clients and models that lie, repeat and mix: what a form and its companion grant them."""
+"""Attacks of clients and models on forms: repeated answers, wrong answers, and calls of companion tools."""
 
 from __future__ import annotations
 

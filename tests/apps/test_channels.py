@@ -1,4 +1,4 @@
-"""Each request chooses how its user is asked, by what its client declares and never by its name."""
+"""The capabilities of a client choose the channel of a question: elicitation, a form of the host, or text."""
 
 from __future__ import annotations
 

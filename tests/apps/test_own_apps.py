@@ -1,4 +1,4 @@
-"""An author's own app: its tools, its resource, and who sees what only it may call."""
+"""Apps that an author provides (MCP Apps): the tools for the app alone, its resource, and who sees them."""
 
 from __future__ import annotations
 

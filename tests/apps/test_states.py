@@ -1,4 +1,4 @@
-"""What a state of a form or of a relayed question opens, and what the attacker gets who holds one."""
+"""A state of a form or of a question in text opens only in its own channel, for its own caller, tool and function."""
 
 from __future__ import annotations
 

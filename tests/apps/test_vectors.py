@@ -1,4 +1,4 @@
-"""The states of the lower rungs, as envelope.md §9.6 defines them, in files for readers in other languages."""
+"""The package seals and opens the test vectors of the channels (envelope.md §9.6), as other languages do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m mcp_functions.attack`: it finds each hole that there is, none that there is not, and none here."""
+"""`python -m mcp_functions.attack` finds each vulnerability of a weak server, and nothing in this package."""
 
 from __future__ import annotations
 

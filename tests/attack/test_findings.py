@@ -1,4 +1,4 @@
-"""A black-box attacker: two callers, several tools, and only HTTP.
+"""Attacks over HTTP with two callers and several tools, as a client without access to the server can try them.
 
 Every invalid state gets the same bytes as a response, runs no function, and costs at most the KMS calls listed here.
 The last section shows attacks that no seal prevents; docs/security.md documents them.

@@ -1,4 +1,4 @@
-"""Our own calls of KMS, Lambda and DynamoDB: they sign as botocore signs, go where boto3 goes, and fail as it fails."""
+"""The package's clients of KMS, Lambda and DynamoDB sign, choose endpoints, retry and fail as botocore does."""
 
 from __future__ import annotations
 

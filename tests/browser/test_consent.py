@@ -1,4 +1,4 @@
-"""Chromium goes through a sign-in: the front over https, a provider of another site that asks for a name, a host."""
+"""Chromium signs in: at the front over https, at a provider on another site that asks for a name, and at a client."""
 
 from __future__ import annotations
 

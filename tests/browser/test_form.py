@@ -1,4 +1,4 @@
-"""A person answers the form in a host: Chromium, the official AppBridge, and a function behind it."""
+"""A user answers the form in a host: Chromium, the official AppBridge, and a function behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chromium opens the page at `/` and holds conversations there; hostile tools and hostile pages try to reach more."""
+"""Chromium opens the page at `/` and runs conversations there, also with hostile tools and hostile pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One leg of a loop that a client drives itself: `python one_leg.py URL FILE [ANSWERS]`.
+"""Sends one round of a conversation: `python one_leg.py URL FILE [ANSWERS]`. The file keeps the state in between.
 
 FILE carries the conversation from one process to the next: the call as it was first made, and the state to send back.
 ANSWERS is `inputResponses` as JSON; the response is printed as JSON.

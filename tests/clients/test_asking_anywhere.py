@@ -1,4 +1,4 @@
-"""Official clients call a tool that asks, under every combination of the capabilities that decide how."""
+"""Official clients call a tool that asks, with every combination of the capabilities that choose the channel."""
 
 from __future__ import annotations
 

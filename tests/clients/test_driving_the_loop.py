@@ -1,4 +1,4 @@
-"""Driving the loop yourself: the client owns the loop and carries the state (python-sdk, "Multi-round-trip requests").
+"""A client program keeps the state and sends each round itself (python-sdk, "Multi-round-trip requests").
 
 "The process that renders the question to the user is not the process that called call_tool."
 """

@@ -1,4 +1,4 @@
-"""Clients of 2025 where no two requests are served by one process: nothing but the client remembers a conversation.
+"""Clients of 2025 complete conversations although a new process serves each request.
 
 Every request is a process of the Lambda runtime, or two. So here the two clients that are of 2025 themselves hold one
 conversation each; `make clients` has all of them hold all that tests/clients/test_earlier_clients.py does.

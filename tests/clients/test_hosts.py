@@ -1,4 +1,4 @@
-"""Official clients sign in at the front, where no two requests meet the same process, and hold a conversation.
+"""Official clients sign in at the front and complete a conversation, although a new process serves each request.
 
 The front keeps nothing in memory that another request needs. In this process each request gets a new front; in the
 Lambda runtime each is a process that ends with its response.

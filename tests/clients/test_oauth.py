@@ -1,4 +1,4 @@
-"""The official Python client signs in as it would behind API Gateway, and goes on while its tokens change."""
+"""The official Python client signs in as behind API Gateway, and continues although its tokens change."""
 
 from __future__ import annotations
 

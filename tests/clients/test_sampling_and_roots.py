@@ -1,4 +1,4 @@
-"""Clients of 2025 are asked for what is not their user's: their model, and their roots."""
+"""Clients of 2025 get sampling and roots requests."""
 
 from __future__ import annotations
 

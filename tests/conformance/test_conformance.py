@@ -1,4 +1,4 @@
-"""The official conformance suite, strictly, in both placements: a Lambda for every handler, and one Lambda for all.
+"""The official conformance suite passes in both placements: a Lambda for each handler, and one Lambda for all.
 
 The suite's exit code alone proves little: it forgives warnings and skips what it cannot reach. So this reads all.
 """

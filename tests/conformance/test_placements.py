@@ -1,4 +1,4 @@
-"""The suite's fixtures are what a user would write: public words only, a fresh catalog, the same handlers twice."""
+"""The fixtures of the suite use public names only, have a fresh catalog, and are the same in both placements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small clients of the three dialects, each as its proposal wants a client to be, and no better than that."""
+"""Small clients of the three dialects, written from the text of each proposal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A deployment that speaks the dialects that a module of tests names, and what its clients talk wire_to."""
+"""A deployment with the dialects that a test module names in DIALECTS, and connections to it."""
 
 from __future__ import annotations
 

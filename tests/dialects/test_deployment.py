@@ -1,4 +1,4 @@
-"""Dialects as an operator has them: by name, off by default, and never a reason for a server to break."""
+"""Operators switch dialects on by name; they are off by default and cause no server error."""
 
 from __future__ import annotations
 

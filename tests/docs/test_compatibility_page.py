@@ -1,4 +1,4 @@
-"""The page on compatibility: the names it promises are those that there are, and states of version 0.1.0 go on."""
+"""The page on compatibility lists the public names, and states of version 0.1.0 continue their conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/writing-a-conversation.md, when something fails."""
+"""The page "Writing a conversation", on failures: exceptions, and the status of each error."""
 
 from __future__ import annotations
 

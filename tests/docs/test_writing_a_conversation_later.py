@@ -1,4 +1,4 @@
-"""The page "Writing a conversation", on days and deployments that pass, and on the low level."""
+"""The page "Writing a conversation", on late answers, new versions of a function, and the low-level API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page "Writing a conversation", on single use: a round that cannot come back."""
+"""The page "Writing a conversation", on single use: each round runs once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page "Writing a conversation", on steps: what happens once, and what happens when the time is short."""
+"""The page "Writing a conversation", on steps: a step runs once, and a round ends before its time is up."""
 
 from __future__ import annotations
 

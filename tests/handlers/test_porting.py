@@ -1,4 +1,4 @@
-"""What authors bring who port a server: methods, callable objects, tags, and a schema of their own for results.
+"""Features for authors who port a server: methods and callable objects as tools, tags, and output schemas.
 
 (This module has no `from __future__ import annotations`, because the decorators must find types in the annotations, and
 not text.)

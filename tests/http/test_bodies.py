@@ -1,4 +1,4 @@
-"""Whatever a body under the limit holds, a round takes little more memory than `json.loads` of the body does.
+"""The memory that a round needs is limited by the memory that `json.loads` needs for the same body.
 
 `costly_value` is a JSON text of 128 KiB that is cheap to send and could be costly to read. `call_with` writes a call
 with this text in the place of PLACEHOLDER, and `check_memory` measures the round.

@@ -1,4 +1,4 @@
-"""Clients of 2025 that send what no careful client sends, and functions that return text which no JSON can hold."""
+"""Clients of 2025 that send malformed requests, and functions that return text which JSON cannot hold."""
 
 from __future__ import annotations
 

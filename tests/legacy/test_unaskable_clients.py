@@ -1,4 +1,4 @@
-"""Some clients of 2025 get no question: the result explains what the tool would have asked, and why it could not.
+"""Clients of 2025 that cannot be asked get a result or an error that contains the question and the reason.
 
 Such a client declared no capability, cannot resume a stream, or talks to a deployment without a table.
 """

@@ -1,4 +1,4 @@
-"""`mcp-functions adopt` names what would happen twice, by line, and writes the folder of an adopted server."""
+"""`mcp-functions adopt` reports side effects before a question with their lines, and writes a function's folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JWT authorizer, as an HTTP API has it: what passes, how it reaches the function, what is refused and how."""
+"""The local JWT authorizer accepts and refuses tokens as an HTTP API does, and gives claims to the function as text."""
 
 from __future__ import annotations
 

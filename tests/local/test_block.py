@@ -1,4 +1,4 @@
-"""`block --write NAME` gives a function in template.yaml what its app.py needs now, and changes nothing else."""
+"""`mcp-functions block --write NAME` adds what a function needs to template.yaml, and changes nothing else."""
 
 from __future__ import annotations
 

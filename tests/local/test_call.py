@@ -1,4 +1,4 @@
-"""`call`: a client at the terminal, which answers from the options or asks, over HTTP and in one process."""
+"""`mcp-functions call`: a client at the terminal that takes answers from options or asks the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`catalog`: what every function offers, in one file, the same bytes every time."""
+"""`mcp-functions catalog` writes a file with the handlers of every function; it has the same bytes every time."""
 
 from __future__ import annotations
 

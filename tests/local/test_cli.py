@@ -1,4 +1,4 @@
-"""The command line: its output and its exit codes."""
+"""The commands of `python -m mcp_functions.local`: their output and their exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `mcp-functions`: what it offers, and that a mistake is one line."""
+"""The command `mcp-functions`: its help, its shell completion, and its one-line errors."""
 
 from __future__ import annotations
 

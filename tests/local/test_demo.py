@@ -1,4 +1,4 @@
-"""`demo`: the official client, three rounds, a page a person can read; and one line when something else happens."""
+"""`mcp-functions demo` shows a conversation of three rounds; it reports a changed tool in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`doctor` says what this machine lacks, and whether the layers would be compiled."""
+"""`mcp-functions doctor` lists the programs that this machine lacks."""
 
 from __future__ import annotations
 

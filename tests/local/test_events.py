@@ -1,4 +1,4 @@
-"""HTTP to API Gateway's event and back: the AWS column, fact by fact."""
+"""The harness turns an HTTP request into an event of API Gateway, and the result of a function into a response."""
 
 from __future__ import annotations
 

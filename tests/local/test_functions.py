@@ -1,4 +1,4 @@
-"""Finding and importing functions: many app.py in one interpreter, and one clear line for each mistake."""
+"""Functions of several folders are found and imported in one interpreter; errors name the file and the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness as its users see it: over HTTP, functions behind routes, one environment, and nothing left behind."""
+"""The harness over HTTP: routes, events, Invoke, error responses, environment variables, and a clean stop."""
 
 from __future__ import annotations
 

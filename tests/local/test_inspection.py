@@ -1,4 +1,4 @@
-"""`open TOKEN` explains every refusal of a server, and shows no secret content."""
+"""`mcp-functions open TOKEN` shows the content of a token and each reason for which a server refuses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lambda's Invoke API as boto3 sees it."""
+"""The Invoke API of the harness, called with boto3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local issuer gives every caller a token, by the rules of OAuth 2.1, and only on this machine."""
+"""The local issuer gives tokens by the rules of OAuth 2.1, to clients of this machine only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KMS as boto3 sees it: one key that outlives the process, and AWS's own word for every refusal."""
+"""The local KMS, called with boto3: it has one key in a file, and returns the error codes of AWS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server of the three endpoints: names, framing, limits, and a clean end."""
+"""The HTTP server of the harness: host names, framing, limits, and its stop."""
 
 from __future__ import annotations
 

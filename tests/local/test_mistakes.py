@@ -1,4 +1,4 @@
-"""Mistakes that newcomers make: the harness names the file, the line and the remedy of each, in one line."""
+"""Mistakes of new users: the harness reports the file, the line and the fix of each in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`next`: one round's state in the next round's event."""
+"""`mcp-functions next` puts the state of a response into the event of the next round."""
 
 from __future__ import annotations
 

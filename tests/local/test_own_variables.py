@@ -1,4 +1,4 @@
-"""Functions in one process have variables of their own, as in their own Lambdas."""
+"""Each function in the process of the harness sees its own environment variables only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mcp-functions set`: an operator stops something, and the next deployment finds it."""
+"""`mcp-functions set ENVIRONMENT NAME=VALUE` changes a parameter in samconfig.toml, and with --now in the stack."""
 
 from __future__ import annotations
 

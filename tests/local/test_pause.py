@@ -1,4 +1,4 @@
-"""`demo --pause`: one client asks, three days later another finishes; and one line when something else happens."""
+"""`mcp-functions demo --pause`: another client completes a conversation after three days."""
 
 from __future__ import annotations
 

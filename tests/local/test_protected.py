@@ -1,4 +1,4 @@
-"""The harness with `auth="jwt"`: which routes want a token, what a function hears of it, and what goes out renamed."""
+"""The harness with `auth="jwt"`: which routes require a token, and what a function gets of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`init` writes a project, `new` adds a function to it, and both write the same settings as this repository.
+"""`mcp-functions init` writes a project, and `mcp-functions new` adds a function to it.
 
 `python tests/local/test_scaffold.py` writes the project's template again after this repository's template changed.
 """

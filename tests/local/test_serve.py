@@ -1,4 +1,4 @@
-"""`serve` is where an author works: each test starts the real command, saves files, and calls again."""
+"""`mcp-functions serve`: each test starts the command, saves files, and calls the functions again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single use in the harness, in both of its modes: one table for all functions, and a worker that is killed."""
+"""Single use in the harness: all functions share one table, also when a worker is killed."""
 
 from __future__ import annotations
 

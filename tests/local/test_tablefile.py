@@ -1,4 +1,4 @@
-"""The table of the harness in a file: a restart reads it, whenever the harness was killed."""
+"""The table of the harness is a file: its items are kept after a restart, even if the harness was killed."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Only public addresses are fetched from, in whatever form an address of this network is written."""
+"""The front fetches documents from public addresses only, in whatever notation a private address is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cost of a sign-in, in counts: modules, calls of KMS, requests to the provider."""
+"""A sign-in needs a limited number of imported modules, KMS calls and requests to the provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provider sends the browser back to `/callback`. Its answer counts in the browser that began, from this provider.
+"""The provider redirects the browser to `/callback`, which accepts only the browser and the provider of the sign-in.
 
 `browser` has the consent of its user, who signed in as "ann" at the provider. `url` is the URL to which the provider
 redirects this browser.

@@ -1,4 +1,4 @@
-"""A client id may be the URL of a metadata document. A stranger chose that URL, and maybe what its name resolves to.
+"""A client id may be the URL of a metadata document, which the front fetches with limits.
 
 `site` serves the document at CLIENT, and records the names and addresses that are asked of it. `server` is an OAuth
 server whose network reaches only this site.

@@ -1,4 +1,4 @@
-"""The consent page comes before the provider is asked, and only the page itself can give the consent.
+"""The consent page comes before the redirect to the provider, and only its own form can give the consent.
 
 `page` is the consent page for `client`, which `browser` shows. `browser.allow(page)` sends the form of the page.
 """

@@ -1,4 +1,4 @@
-"""Clients find the front by its metadata, and its routes answer what they should and nothing else."""
+"""The metadata, routes, headers and log lines of the sign-in front."""
 
 from __future__ import annotations
 

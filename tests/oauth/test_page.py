@@ -1,4 +1,4 @@
-"""sign-in.md says what the code does."""
+"""docs/sign-in.md names the sealed values, variables and routes of the code."""
 
 from __future__ import annotations
 

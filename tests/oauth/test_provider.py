@@ -1,4 +1,4 @@
-"""The server checks each answer of the provider, and only then answers the host.
+"""The front checks each response of the provider before it responds to the client.
 
 A test gives `running_server` a function that changes the provider's JSON answers.
 """

@@ -1,4 +1,4 @@
-"""Failures with a secret in them: no log, no output and no error response contains it.
+"""Failures whose texts contain a secret: no log, no output and no error response contains it.
 
 `tests/support/planted.py` searches while these run, as it does for the whole suite. These tests make sure that there is
 something to find, and that it would be found.

@@ -1,4 +1,4 @@
-"""The stack as it was deployed into moto, and the template that says what should be there."""
+"""The stack as it was deployed into moto, and the template that it is compared with."""
 
 from __future__ import annotations
 

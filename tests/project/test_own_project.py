@@ -1,4 +1,4 @@
-"""A stranger's way, from the built wheel and without this repository: init, test, demo, new, build, upgrade.
+"""The path of a new user, from the built wheel and without this repository: init, test, demo, new, build, upgrade.
 
 The project's own Makefile does it. Where it would make an environment, one stands ready that runs this interpreter with
 the wheel's content first on its path; one test lets it make its own.

@@ -1,4 +1,4 @@
-"""The functions that the seeds write about and the samples do not show: mostly of the low level, as the seeds are."""
+"""The functions in the examples of the proposals ("seeds") that no sample has; most use the low-level API."""
 
 from collections.abc import Mapping
 from functools import cache

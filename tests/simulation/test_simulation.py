@@ -1,4 +1,4 @@
-"""The claim about KMS's cost, on a run that takes seconds; and the page that shows the long one."""
+"""The number of KMS calls in a short simulation, and the page with the figures of the long one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short form of `make soak`, with every fault on; and that the checker sees each thing it is there to see."""
+"""A short run of `make soak` with every fault, and the checker, which must find each kind of breach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads larger than an item go to S3: tested over HTTP through boto3, and over the strict memory_bucket."""
+"""Payloads larger than an item are stored in S3: tested over HTTP with boto3, and with a bucket in memory."""
 
 from __future__ import annotations
 

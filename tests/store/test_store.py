@@ -1,4 +1,4 @@
-"""The table, over moto's DynamoDB and over the strict memory_table: one writer wins, and nothing is lost."""
+"""The table, tested with moto's DynamoDB and with a table in memory: one writer wins, and no item is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports of this machine, for programs that take no 0."""
+"""A free port, for programs that cannot listen on port 0."""
 
 from __future__ import annotations
 

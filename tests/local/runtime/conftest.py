@@ -1,4 +1,4 @@
-"""Plain functions under the real runtime: what Lambda does around them is all that is tested here."""
+"""Small functions under the real Lambda runtime, so that the tests see what Lambda does around a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations hold while processes come and go: killed between two rounds, killed in one, and the official client."""
+"""Conversations continue although processes of the runtime are killed between two rounds or in one."""
 
 from __future__ import annotations
 

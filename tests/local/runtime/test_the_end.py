@@ -1,4 +1,4 @@
-"""Processes end with the harness, however it ends, and with them whatever they started."""
+"""All processes of the harness, and their child processes, end with the harness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small project with a question and a task, and a gate before its harness that spoils one thing."""
+"""A small project with a question and a task, and a proxy before its harness that changes requests or responses."""
 
 from __future__ import annotations
 

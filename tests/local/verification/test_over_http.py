@@ -1,4 +1,4 @@
-"""`mcp-functions verify URL` against the harness: a broken part is told in one clear line."""
+"""`mcp-functions verify URL` reports each wrong response of the harness in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mcp-functions verify URL` in mode oauth: the documents of the server lead to the sign-in front, which is open."""
+"""`mcp-functions verify URL` with AuthMode oauth: the metadata of the server leads to the sign-in front."""
 
 from __future__ import annotations
 

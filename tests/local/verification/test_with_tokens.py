@@ -1,4 +1,4 @@
-"""`mcp-functions verify URL` in mode jwt: a token of the harness's issuer opens what is closed."""
+"""`mcp-functions verify URL` with AuthMode jwt: a token of the local issuer gives access to closed routes."""
 
 from __future__ import annotations
 
