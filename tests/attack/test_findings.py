@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 SEAT = {"seat": {"action": "accept", "content": {"text": "window"}}}
 MEAL = {"meal": {"action": "accept", "content": {"text": "fish"}}}
-FROZEN = {
+INVALID_STATE_ERROR = {
     "code": -32602,
     "message": "Invalid or expired requestState",
     "data": {"reason": "invalid_request_state"},
 }
 MARKER = "planted-marker-7731"
-AT = {"suite": 0, "kd": 1, "born": 5, "kek": 7, "wlen": 11, "wrapped": 60}  # offsets in the body of a token
+OFFSETS = {"suite": 0, "kd": 1, "born": 5, "kek": 7, "wlen": 11, "wrapped": 60}  # offsets in the body of a token
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def text(write: str) -> Callable[[Site, str], str]:
 
 
 def flip(what: str) -> Callable[[Site, str], str]:
-    return lambda _site, good: flip_states(good, AT[what])
+    return lambda _site, good: flip_states(good, OFFSETS[what])
 
 
 def flip_after(bytes_: int) -> Callable[[Site, str], str]:
@@ -207,7 +207,7 @@ ATTACKS = [
 def reference(running: Site) -> tuple[object, ...]:
     """Return the one refusal that all others must be, byte for byte."""
     refused = running.send("book", requestState="ks1.", inputResponses=SEAT)
-    assert (refused.status, refused.error) == (400, FROZEN)
+    assert (refused.status, refused.error) == (400, INVALID_STATE_ERROR)
     return refused.comparable
 
 
@@ -255,7 +255,7 @@ def test_a_change_of_any_character_of_a_state_is_refused(target: Site) -> None:
 def test_random_states_cause_three_kms_calls_and_are_then_refused_without_kms(target: Site) -> None:
     good = target.send("book", who="mallory").state
     before = len(target.kms.asked)
-    bits = range(AT["wrapped"], AT["wrapped"] + 20)
+    bits = range(OFFSETS["wrapped"], OFFSETS["wrapped"] + 20)
     answers = [target.send("book", who="mallory", requestState=flip_states(good, at)) for at in bits]
     assert [answer.status for answer in answers] == [400] * 3 + [503] * 17
     assert target.kms.asked[before:] == ["Decrypt"] * 3
@@ -265,7 +265,7 @@ def test_random_states_cause_three_kms_calls_and_are_then_refused_without_kms(ta
     # other callers keep their budget; a caller without one still opens tokens whose key is in memory
     assert target.send("book", who="mallory", requestState=good, inputResponses=SEAT).asked == ["meal"]
     alices = target.send("book", who="alice").state
-    assert target.send("book", who="alice", requestState=flip_states(alices, AT["wrapped"])).status == 400
+    assert target.send("book", who="alice", requestState=flip_states(alices, OFFSETS["wrapped"])).status == 400
     assert target.send("book", who="alice", requestState=alices, inputResponses=SEAT).asked == ["meal"]
 
 
@@ -273,21 +273,22 @@ def test_thirty_oauth_clients_of_one_user_share_a_budget_of_kms_calls(target: Si
     good = target.send("book", who="mallory").state
     before = len(target.kms.asked)
     for number in range(30):
-        noise = flip_states(good, AT["wrapped"] + number)
+        noise = flip_states(good, OFFSETS["wrapped"] + number)
         target.send("book", who="mallory", client=f"client-{number}", requestState=noise)
     assert target.kms.asked[before:] == ["Decrypt"] * 3
     assert (
-        target.send("book", who="alice", client="client-1", requestState=flip_states(good, AT["wrapped"])).status == 400
+        target.send("book", who="alice", client="client-1", requestState=flip_states(good, OFFSETS["wrapped"])).status
+        == 400
     )
 
 
 def test_the_budget_of_kms_calls_is_refilled_over_time(target: Site) -> None:
     good = target.send("book", who="mallory").state
-    for at in range(AT["wrapped"], AT["wrapped"] + 4):
+    for at in range(OFFSETS["wrapped"], OFFSETS["wrapped"] + 4):
         last = target.send("book", who="mallory", requestState=flip_states(good, at))
     assert last.status == 503
     target.later(31)
-    assert target.send("book", who="mallory", requestState=flip_states(good, AT["wrapped"])).status == 400
+    assert target.send("book", who="mallory", requestState=flip_states(good, OFFSETS["wrapped"])).status == 400
 
 
 # ---- Answers without a question
@@ -327,7 +328,7 @@ def test_a_state_does_not_show_a_marker_in_the_answers(
     caplog.set_level(logging.DEBUG, "mcp_functions")
     told = {"seat": {"action": "accept", "content": {"text": MARKER}}}
     state = target.send("book", requestState=target.send("book").state, inputResponses=told).state
-    bad = [flip_states(state, -1), flip_states(state, AT["wrapped"])]
+    bad = [flip_states(state, -1), flip_states(state, OFFSETS["wrapped"])]
     for token in bad:
         target.send("book", requestState=token, inputResponses=told)
     target.send("book", {"city": f"Porto, {MARKER}"}, requestState=state, inputResponses=told)

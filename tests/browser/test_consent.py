@@ -29,7 +29,7 @@ TAB, ENTER, SPACE = 9, 13, 32
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[OAuthServer]:
-    chromium.needed()
+    chromium.find_chromium()
     with running_server(behaviour=Behaviour(asks_for_user=True)) as running:
         yield running
 
@@ -59,7 +59,7 @@ def link_of(server: OAuthServer, redirect: str = HOST_REDIRECT) -> tuple[str, st
     return client, URL + server.authorize_url(client, redirect_uri=redirect)
 
 
-def landed(tab: Tab) -> dict[str, str]:
+def redirect_parameters(tab: Tab) -> dict[str, str]:
     tab.wait(f"location.href.startsWith({HOST_REDIRECT!r})")
     return dict(parse_qsl(urlsplit(tab.url).query))
 
@@ -78,7 +78,7 @@ def test_a_user_who_consents_and_signs_in_returns_to_the_host_with_a_code(
     tab.open(url, PAGE)
     tab.click(ALLOW)
     sign_in(tab, server, "ann")
-    answer = landed(tab)
+    answer = redirect_parameters(tab)
     assert (answer["state"], answer["iss"]) == ("host-state", URL)
     tokens = server.redeem(client, answer["code"])
     assert token_claims(tokens.json["access_token"])["sub"] == "ann"
@@ -90,7 +90,7 @@ def test_a_user_who_consents_and_signs_in_returns_to_the_host_with_a_code(
 def test_a_user_who_cancels_returns_to_the_host_with_an_error(server: OAuthServer, tab: Tab) -> None:
     tab.open(link_of(server)[1], PAGE)
     tab.click(CANCEL)
-    answer = landed(tab)
+    answer = redirect_parameters(tab)
     assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "host-state", URL)
     assert "code" not in answer
 
@@ -103,7 +103,7 @@ def test_a_browser_that_remembers_a_consent_asks_once_and_another_browser_asks_a
     tab.click("input[name=remember]")
     tab.click(ALLOW)
     sign_in(tab, server, "ann")
-    landed(tab)
+    redirect_parameters(tab)
     tab.open(url, "Sign in")
     assert tab.url.startswith(server.provider.url)
     other = Tab(tools)
@@ -160,7 +160,7 @@ def test_the_keyboard_alone_is_enough(server: OAuthServer, tab: Tab) -> None:
     assert tab.evaluate("document.activeElement.innerText") == "Allow"
     tab.press("Enter", ENTER, "\r")
     sign_in(tab, server, "ann")
-    assert landed(tab)["code"]
+    assert redirect_parameters(tab)["code"]
 
 
 def test_combining_marks_in_a_name_do_not_cover_other_text_of_the_page(server: OAuthServer, tab: Tab) -> None:

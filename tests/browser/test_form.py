@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ENTER = 13
 MARKUP = '<img src=x onerror="window.isHacked = 1"><b>Bold</b>'
-QUIET: dict[str, Any] = {"serverTools": {}}
+NO_MODEL_CAPABILITIES: dict[str, Any] = {"serverTools": {}}
 FILLED = {
     "name": "Ada", "mail": "ada@example.org", "site": "https://example.org", "day": date(2026, 7, 28), "count": 3,
     "share": 0.5, "agree": True, "size": "L", "colours": ["red", "blue"],
@@ -49,13 +49,13 @@ class Everything:
     note: str = ""
 
 
-GOT = list[Everything]()
+RECEIVED_ANSWERS = list[Everything]()
 
 
 @tool
 def fill(*, elicit: Elicit) -> str:
     """Ask for everything."""
-    GOT.append(elicit("all", "Please fill this in", Everything))
+    RECEIVED_ANSWERS.append(elicit("all", "Please fill this in", Everything))
     return "Thank you."
 
 
@@ -73,7 +73,7 @@ def once(*, elicit: Elicit) -> str:
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[str]:
-    chromium.needed()
+    chromium.find_chromium()
     memory = MemoryTable(TABLE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "make_call", lambda: memory)
@@ -127,7 +127,7 @@ def test_the_model_gets_the_outcome_after_the_user_answers_two_questions(host: H
 
 @pytest.mark.parametrize("method", ["updateModelContext", "message"])
 def test_a_host_with_one_method_for_model_context_gets_the_outcome_by_that_method(host: Host, method: str) -> None:
-    host.run("rate", capabilities={**QUIET, method: {"text": {}, "structuredContent": {}}})
+    host.run("rate", capabilities={**NO_MODEL_CAPABILITIES, method: {"text": {}, "structuredContent": {}}})
     host.shows("How many stars?")
     host.inside("document.querySelector('input').value = '5'")
     host.press_button("Send")
@@ -139,7 +139,7 @@ def test_a_host_with_one_method_for_model_context_gets_the_outcome_by_that_metho
 
 
 def test_the_user_can_copy_the_outcome_if_the_host_cannot_pass_it_to_the_model(host: Host) -> None:
-    host.run("rate", capabilities=QUIET)
+    host.run("rate", capabilities=NO_MODEL_CAPABILITIES)
     host.shows("How many stars?")
     host.inside("document.querySelector('input').value = '5'")
     host.press_button("Send")
@@ -163,7 +163,7 @@ def test_the_form_has_an_input_for_every_type_of_the_restricted_schema(host: Hos
     )
     host.press_button("Send")
     host.shows("Thank you.")
-    got = vars(GOT[-1])
+    got = vars(RECEIVED_ANSWERS[-1])
     assert {name: value for name, value in got.items() if name in FILLED} == FILLED
     at = got["at"]
     assert isinstance(at, datetime)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tests.browser.chromium import DevTools
 
 TAB, ENTER, SPACE = 9, 13, 32
-ENDED = "document.querySelector('.round:last-child .outcome')"
-ASKED = "document.querySelector('.question')"
+HAS_ENDED = "document.querySelector('.round:last-child .outcome')"
+HAS_QUESTION = "document.querySelector('.question')"
 HOSTILE_TEXTS = [
     "it's", 'a "quote"', "back\\slash\\n", "line\nbreak", "$(touch pwned) `touch pwned` ${HOME} !!",
     "'; touch pwned; '", '"""', "%s {0} {{x}}", "\u202egnp.exe\u2066", "\u2028\u2029", "\x1b[2Jgone\x00\x7f\x9b",
@@ -38,7 +38,7 @@ HOSTILE_TEXTS = [
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    chromium.needed()
+    chromium.find_chromium()
     root = tmp_path_factory.mktemp("project")
     directory = write_functions(root / "functions", FUNCTIONS)
     assert main(["catalog", "--functions", str(directory)]) == 0
@@ -100,7 +100,7 @@ class User:
 
     @property
     def outcome(self) -> str:
-        self.until(ENDED)
+        self.until(HAS_ENDED)
         return str(self.run("return document.querySelector('.round:last-child .outcome').innerText"))
 
     def copied(self, button: str) -> str:
@@ -128,12 +128,12 @@ def user(tools: DevTools, harness: Harness) -> User:
 
 def test_the_page_runs_a_conversation_round_by_round(user: User) -> None:
     user.begin("work", city="Lisbon")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert "Where would you like to sit?" in user.tab.text
     user.fill(seat="12A")
     user.press("Answer")
     user.rounds(2)
-    user.until(f"{ASKED}?.innerText.includes('Take 12A?')")
+    user.until(f"{HAS_QUESTION}?.innerText.includes('Take 12A?')")
     user.fill(agree=True)
     user.press("Answer")
     user.rounds(3)
@@ -151,7 +151,7 @@ def test_the_page_runs_a_conversation_round_by_round(user: User) -> None:
 
 def test_the_page_shows_steps_logs_and_progress(user: User) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     notes = user.run("return document.querySelector('.notes').innerText")
     assert "info" in notes
     assert "looking for Rome" in notes
@@ -161,7 +161,7 @@ def test_the_page_shows_steps_logs_and_progress(user: User) -> None:
 
 def test_the_function_receives_a_value_of_every_type_from_the_page(user: User) -> None:
     user.begin("fill", word="hi", count="7", loud="Yes", size="S", more='{"a": [1, null]}')
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(
         Some_text="hello", mail="a@b.example", site="https://b.example/x", day="2026-07-28",
         moment="2026-07-28T12:30:00",
@@ -187,14 +187,14 @@ def test_the_function_receives_a_value_of_every_type_from_the_page(user: User) -
 
 def test_a_form_is_validated_before_sending_but_raw_json_is_not(user: User) -> None:
     user.begin("fill", word="hi")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("Answer")
     assert user.run("return document.querySelectorAll('.question :invalid').length") > 5
     user.press("Write JSON")
     user.fill(JSON='{"text": "x"}')
     user.press("Answer")
     user.rounds(2)
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert "asks all" in user.tab.text
 
 
@@ -214,7 +214,7 @@ def test_the_page_reports_invalid_json_in_a_form(user: User) -> None:
 @pytest.mark.parametrize(("button", "message"), [("Decline", "declined"), ("Cancel", "dismissed")])
 def test_the_user_can_decline_or_cancel_a_question(user: User, button: str, message: str) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press(button)
     user.rounds(2)
     assert "The tool failed" in user.outcome
@@ -223,7 +223,7 @@ def test_the_user_can_decline_or_cancel_a_question(user: User, button: str, mess
 
 def test_the_user_can_decline_one_of_two_questions(user: User) -> None:
     user.begin("plan")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(where="Rome", With_this_question="Decline")
     user.press("Answer")
     user.rounds(2)
@@ -236,7 +236,7 @@ def test_the_user_can_decline_one_of_two_questions(user: User) -> None:
 
 def test_a_url_question_shows_its_address_but_does_not_open_it(user: User) -> None:
     user.begin("visit")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     link = "document.querySelector('.question a')"
     address = "https://accounts.example/connect?x=1"
     assert user.run(f"return [{link}.href, {link}.textContent, {link}.rel]") == [
@@ -251,12 +251,12 @@ def test_a_url_question_shows_its_address_but_does_not_open_it(user: User) -> No
 
 def test_the_user_answers_sampling_and_roots_requests(user: User) -> None:
     user.begin("think")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert "What do you think?" in user.tab.text
     user.fill(The_answer_of_your_model="Cheese")
     user.press("Answer")
     user.rounds(2)
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("Answer")
     user.rounds(3)
     assert user.outcome == "Result\n\nCheese in ['file:///home/me/project']"
@@ -264,7 +264,7 @@ def test_the_user_answers_sampling_and_roots_requests(user: User) -> None:
 
 def test_a_task_asks_a_question_and_completes(user: User) -> None:
     user.begin("audit", year="2025")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert "Task input_required" in user.tab.text
     user.fill(write_off=True)
     user.press("Answer")
@@ -273,7 +273,7 @@ def test_a_task_asks_a_question_and_completes(user: User) -> None:
 
 def test_the_user_can_cancel_a_task(user: User) -> None:
     user.begin("audit", year="2025")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("Cancel the task")
     user.until("document.querySelector('.task').innerText.includes('Task cancelled')")
 
@@ -296,11 +296,11 @@ def test_the_page_gets_prompts_resources_and_templates(user: User) -> None:
 
 def test_the_page_opens_a_request_state_on_request(user: User) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(seat="window seat")
     user.press("Answer")
     user.rounds(2)
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     wire = user.run("return document.querySelector('.round:last-child').textContent")
     assert "Inside the state" not in wire
     user.press("Look inside the state")
@@ -313,7 +313,7 @@ def test_the_page_opens_a_request_state_on_request(user: User) -> None:
 
 def test_the_page_shows_that_a_changed_state_is_refused_and_a_repeated_round_accepted(user: User) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("Change one character of the state")
     user.until("document.querySelectorAll('.trial').length === 1")
     refused = user.run("return document.querySelector('.trial').innerText")
@@ -325,19 +325,19 @@ def test_the_page_shows_that_a_changed_state_is_refused_and_a_repeated_round_acc
     user.fill(seat="1A")
     user.press("Answer")
     user.rounds(2)
-    user.until(f"{ASKED}?.innerText.includes('Take 1A?')")
+    user.until(f"{HAS_QUESTION}?.innerText.includes('Take 1A?')")
 
 
 def test_the_page_keeps_input_when_a_round_is_sent_again(user: User) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(seat="half ty")
     user.press("Send this round again")
     user.until("document.querySelector('.trial')")
     assert user.run("return document.querySelector('.question input').value") == "half ty"
 
 
-def ran(folder: Path, *command: str) -> str:
+def run_command(folder: Path, *command: str) -> str:
     """Run a command, and return what it wrote."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - what is copied
     assert done.returncode == 0, done.stdout + done.stderr
@@ -350,21 +350,21 @@ def test_a_copied_call_is_quoted_for_the_shell_and_for_python(user: User, projec
     user.press("Write JSON")
     user.fill(JSON=json.dumps({"text": text, "value": {one: [one, True, None, 1.5] for one in HOSTILE_TEXTS}}))
     user.press("Call")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(word=text)
     user.press("Answer")
     user.rounds(2)
-    user.until(ENDED)
+    user.until(HAS_ENDED)
     command = user.copied("Copy the last round as curl")
     assert all(character.isprintable() or character == "\n" for character in command)
     shell = shutil.which("bash") or "/bin/sh"
-    printed_text = json.loads(ran(tmp_path, shell, "-c", command))["result"]["content"][0]["text"]
+    printed_text = json.loads(run_command(tmp_path, shell, "-c", command))["result"]["content"][0]["text"]
     assert printed_text.startswith(f"{text}|")
     test = user.copied("Copy the conversation as a test")
     assert all(character.isprintable() or character == "\n" for character in test)
     (tmp_path / "test_copied.py").write_text(test, encoding="utf-8")
     options = ["-q", "-p", "no:cacheprovider", f"--rootdir={project}", "-o", f"pythonpath={project}"]
-    assert "1 passed" in ran(tmp_path, sys.executable, "-m", "pytest", *options, "test_copied.py")
+    assert "1 passed" in run_command(tmp_path, sys.executable, "-m", "pytest", *options, "test_copied.py")
     assert [file.name for file in tmp_path.iterdir() if file.name not in {"test_copied.py", "__pycache__"}] == []
 
 
@@ -395,7 +395,7 @@ def test_the_page_shows_markup_of_a_tool_as_text(user: User) -> None:
     user.press(MARKUP)
     user.until("document.querySelector('main form')")
     user.press("Call")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert MARKUP in user.run("return document.querySelector('.question legend').textContent")
     assert MARKUP in user.run("return document.querySelector('.notes').textContent")
     user.run("document.querySelector('.question select').selectedIndex = 1")
@@ -413,7 +413,7 @@ def test_the_page_shows_markup_of_a_tool_as_text(user: User) -> None:
     assert user.tab.complaints == []
 
 
-TRIES = """
+ATTACKS = """
 const results = {};
 const attempt = async (name, options) => {
   try {
@@ -450,7 +450,7 @@ def test_a_page_of_another_origin_can_neither_read_nor_control_anything(
         user = Tab(tools)
         user.open(other.url.replace("127.0.0.1", name), "Hostile")
         asked = user.do(
-            "Runtime.evaluate", expression=f"(async () => {{{TRIES % {'home': json.dumps(home)}}}})()",
+            "Runtime.evaluate", expression=f"(async () => {{{ATTACKS % {'home': json.dumps(home)}}}})()",
             awaitPromise=True, returnByValue=True,
         )  # fmt: skip
         results = asked["result"]["value"]
@@ -492,7 +492,7 @@ def test_the_page_signs_in_at_the_local_issuer(project: Path, tools: DevTools, m
         user = User(Tab(tools), running.url)
         assert "Signed in as local-user" in user.tab.text
         user.begin("work", city="Oslo")
-        user.until(ASKED)
+        user.until(HAS_QUESTION)
         assert 'principal="local-user"' in user.copied("Copy the conversation as a test")
         curl = user.copied("Copy the last round as curl")
         assert '"Authorization: Bearer $TOKEN"' in curl
@@ -521,7 +521,7 @@ def test_the_page_works_with_processes_of_the_runtime(project: Path, tools: DevT
     with Harness(project / "functions", state_dir=project / "runtime", runtime=True) as running:
         user = User(Tab(tools), running.url)
         user.begin("work", city="Oslo")
-        user.until(ASKED)
+        user.until(HAS_QUESTION)
         assert ", cold" in user.run("return document.querySelector('.facts').innerText")
         user.press("Change one character of the state")
         user.until("document.querySelector('.trial')")
@@ -541,11 +541,11 @@ def test_the_keyboard_alone_is_enough(user: User) -> None:
     tab.press("Tab", TAB)
     tab.type("Rome")
     tab.press("Enter", ENTER, "\r")
-    user.until(f"{ASKED}?.contains(document.activeElement)")
+    user.until(f"{HAS_QUESTION}?.contains(document.activeElement)")
     tab.type("2B")
     tab.press("Enter", ENTER, "\r")
     user.rounds(2)
-    user.until(f"{ASKED}?.contains(document.activeElement)")
+    user.until(f"{HAS_QUESTION}?.contains(document.activeElement)")
     tab.press(" ", SPACE, " ")
     tab.press("Enter", ENTER, "\r")
     user.rounds(3)
@@ -554,7 +554,7 @@ def test_the_keyboard_alone_is_enough(user: User) -> None:
 
 def test_a_screen_reader_reads_labels_and_status_messages(user: User) -> None:
     user.begin("fill", word="hi")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     read = user.tab.accessible()
     for expected in (
         ("navigation", "What the server offers"), ("button", "Answer"), ("textbox", "Some text"),
@@ -577,7 +577,7 @@ def test_the_page_fits_a_phone_and_follows_the_colour_scheme(
     user.tab.do("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
     user.tab.do("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("On the wire")
     assert user.run("return document.documentElement.scrollWidth") <= width
     paper, ink = user.run("const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]")

@@ -51,21 +51,21 @@ def test_each_round_of_a_client_that_drives_the_loop_is_one_invocation(harness: 
 
 
 def test_a_conversation_passes_from_one_client_process_to_the_next(harness: Harness, tmp_path: Path) -> None:
-    conversation = _begun(tmp_path)
-    asked = _leg(harness.url, conversation)
+    conversation = _start_client(tmp_path)
+    asked = _run_round(harness.url, conversation)
     assert list(asked["inputRequests"]) == ["resolution"]
-    asked = _leg(harness.url, conversation, resolution={"resolution": "Duplicate"})
+    asked = _run_round(harness.url, conversation, resolution={"resolution": "Duplicate"})
     assert list(asked["inputRequests"]) == ["duplicate_of"]
-    answer = _leg(harness.url, conversation, duplicate_of={"duplicateOfId": 4301})
+    answer = _run_round(harness.url, conversation, duplicate_of={"duplicateOfId": 4301})
     assert answer["content"] == [{"type": "text", "text": DUPLICATE}]
 
 
 def test_a_conversation_continues_on_a_restarted_server(tmp_path: Path) -> None:
-    conversation = _begun(tmp_path)
+    conversation = _start_client(tmp_path)
     with Harness(FUNCTIONS, state_dir=tmp_path / "state") as monday:
-        _leg(f"{monday.url}/update_work_item", conversation)
+        _run_round(f"{monday.url}/update_work_item", conversation)
     with Harness(FUNCTIONS, state_dir=tmp_path / "state") as tuesday:
-        answer = _leg(f"{tuesday.url}/update_work_item", conversation, resolution={"resolution": "Fixed"})
+        answer = _run_round(f"{tuesday.url}/update_work_item", conversation, resolution={"resolution": "Fixed"})
     assert answer["content"] == [{"type": "text", "text": "Bug #4522 resolved as Fixed. State set to Resolved."}]
 
 
@@ -86,13 +86,13 @@ def test_a_client_that_changes_the_state_gets_the_error_of_the_specification(har
     assert (error.value.code, error.value.message) == (-32602, "Invalid or expired requestState")
 
 
-def _begun(folder: Path) -> Path:
+def _start_client(folder: Path) -> Path:
     conversation = folder / "conversation.json"
     conversation.write_text(json.dumps({"name": "update_work_item", "arguments": RESOLVE}), encoding="utf-8")
     return conversation
 
 
-def _leg(url: str, conversation: Path, **contents: dict[str, Any]) -> dict[str, Any]:
+def _run_round(url: str, conversation: Path, **contents: dict[str, Any]) -> dict[str, Any]:
     answers = {key: {"action": "accept", "content": content} for key, content in contents.items()}
     command = [sys.executable, str(Path(__file__).with_name("one_leg.py")), url, str(conversation), json.dumps(answers)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - our own script

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.clients.hosts import Host
     from tests.support.https_site import Site
 
-FROZEN = "-32602: Invalid or expired requestState"
+INVALID_STATE_MESSAGE = "-32602: Invalid or expired requestState"
 BOOKED = "Rome, window"
 DOCUMENT, REGISTRATION = "by its metadata document", "by registration"
 FRONT = """
@@ -133,7 +133,7 @@ def test_a_token_refreshed_in_mid_conversation_changes_nothing(
 def test_another_person_cannot_continue_a_conversation(harness: Harness, seats: Seats, kind: str) -> None:
     ann, ben = seats.take(kind, harness.url, "ann"), seats.take(kind, harness.url, "ben")
     state = ann.begin()
-    assert ben.go_on(state) == FROZEN
+    assert ben.go_on(state) == INVALID_STATE_MESSAGE
     assert ann.go_on(state) == BOOKED
 
 

@@ -53,7 +53,7 @@ def cancel(city: str) -> str:
 handler = serve(cancel)
 """,
 }
-FROZEN = (-32602, "Invalid or expired requestState")
+INVALID_STATE_ERROR = (-32602, "Invalid or expired requestState")
 WELL_KNOWN = "/.well-known/oauth-protected-resource/mcp"
 
 
@@ -182,22 +182,22 @@ def test_a_token_that_the_gateway_refuses_in_mid_conversation_is_replaced(harnes
 
 def test_a_user_cannot_continue_another_users_conversation(harness: Harness) -> None:
     ann, ben = SigningIn(harness.url, "ann"), SigningIn(harness.url, "ben")
-    state = begun(ann)
+    state = start_booking(ann)
     with pytest.raises(MCPError) as error:
-        ben.use(going_on(state), answer=booking(lambda: None))
-    assert (error.value.code, error.value.message) == FROZEN
-    assert text(ann.use(going_on(state), answer=booking(lambda: None))) == "Rome, window"
+        ben.use(continue_booking(state), answer=booking(lambda: None))
+    assert (error.value.code, error.value.message) == INVALID_STATE_ERROR
+    assert text(ann.use(continue_booking(state), answer=booking(lambda: None))) == "Rome, window"
 
 
 def test_a_user_cannot_continue_a_conversation_in_another_client(harness: Harness) -> None:
     desk, phone = SigningIn(harness.url, "ann"), SigningIn(harness.url, "ann")
-    state = begun(desk)
+    state = start_booking(desk)
     with pytest.raises(MCPError) as error:
-        phone.use(going_on(state), answer=booking(lambda: None))
-    assert (error.value.code, error.value.message) == FROZEN
+        phone.use(continue_booking(state), answer=booking(lambda: None))
+    assert (error.value.code, error.value.message) == INVALID_STATE_ERROR
 
 
-def begun(person: SigningIn) -> str:
+def start_booking(person: SigningIn) -> str:
     async def first(client: Client) -> str:
         result = await client.session.call_tool("book", {"city": "Rome"}, allow_input_required=True)
         state = getattr(result, "request_state", None)
@@ -207,7 +207,7 @@ def begun(person: SigningIn) -> str:
     return person.use(first, answer=booking(lambda: None))
 
 
-def going_on(state: str) -> Callable[[Client], Any]:
+def continue_booking(state: str) -> Callable[[Client], Any]:
     def second(client: Client) -> Any:  # noqa: ANN401 - awaited by the client
         answers: Any = {"seat": accept(seat="window")}
         return client.session.call_tool("book", {"city": "Rome"}, input_responses=answers, request_state=state)

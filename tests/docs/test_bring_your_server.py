@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = Page.named("bring-your-server.md")
-DOOR = """
+FRONT_DOOR = """
 from pathlib import Path
 from mcp_functions import serve_catalog
 
@@ -69,7 +69,7 @@ def test_the_adopted_server_asks_its_question_behind_the_endpoint(tmp_path: Path
     for name, text in {
         "bank/bank.py": PAGE.code("python server"),
         "bank/app.py": PAGE.code("python app"),
-        "mcp/app.py": DOOR,
+        "mcp/app.py": FRONT_DOOR,
     }.items():
         (functions / name).parent.mkdir(parents=True, exist_ok=True)
         (functions / name).write_text(text, encoding="utf-8")

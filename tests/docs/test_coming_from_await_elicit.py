@@ -48,7 +48,7 @@ def after() -> dict[str, Any]:
     return PAGE.run("python after")
 
 
-def hold(before: dict[str, Any], revision: str, *answers: ElicitResult) -> tuple[str, list[str]]:
+def run_old_tool(before: dict[str, Any], revision: str, *answers: ElicitResult) -> tuple[str, list[str]]:
     """Call the old tool with the official client, and return its result and its questions."""
     asked, left = [], list(answers)
 
@@ -74,7 +74,7 @@ def accepting(key: str) -> ElicitResult:
 
 
 def test_the_old_tool_works_at_2025_11_25(before: dict[str, Any]) -> None:
-    said, asked = hold(before, "legacy", accepting("room"), accepting("consent"))
+    said, asked = run_old_tool(before, "legacy", accepting("room"), accepting("consent"))
     assert said == BOOKED
     assert asked[0] == "Which room on Monday?"
     assert re.fullmatch("Booking [0-9a-f]{6} costs 90 EUR. Book it\\?", asked[1])
@@ -82,7 +82,7 @@ def test_the_old_tool_works_at_2025_11_25(before: dict[str, Any]) -> None:
 
 def test_the_old_tool_fails_at_2026_07_28(before: dict[str, Any]) -> None:
     with pytest.raises(ExceptionGroup) as error:
-        hold(before, "2026-07-28", accepting("room"))
+        run_old_tool(before, "2026-07-28", accepting("room"))
     cause: BaseException = error.value
     while isinstance(cause, BaseExceptionGroup):
         (cause,) = cause.exceptions
@@ -90,12 +90,12 @@ def test_the_old_tool_fails_at_2026_07_28(before: dict[str, Any]) -> None:
     assert "no back-channel" in cause.message
 
 
-def begun(after: dict[str, Any]) -> Conversation:
+def start_new_tool(after: dict[str, Any]) -> Conversation:
     return Conversation(after["handler"]).call(day="Monday")
 
 
 def test_the_new_tool_returns_the_same_text_as_the_old_one(after: dict[str, Any]) -> None:
-    talk = begun(after)
+    talk = start_new_tool(after)
     assert talk.messages == {"room": "Which room on Monday?"}
     talk.accept(room=ANSWERS["room"])
     assert re.fullmatch("Booking [0-9a-f]{6} costs 90 EUR. Book it\\?", talk.messages["consent"])
@@ -125,7 +125,7 @@ def test_work_between_two_questions_is_a_step(after: dict[str, Any]) -> None:
         return 90 + len(quoted) - 1  # dearer every time
 
     after["quote"] = quote
-    assert begun(after).accept(room=ANSWERS["room"]).accept(consent=ANSWERS["consent"]).text == BOOKED
+    assert start_new_tool(after).accept(room=ANSWERS["room"]).accept(consent=ANSWERS["consent"]).text == BOOKED
     assert quoted == ["large"]
 
 
@@ -171,10 +171,10 @@ def test_the_new_tool_handles_decline_and_cancel_where_the_old_one_did(
 ) -> None:
     for no in ("decline", "cancel"):
         refusing = ElicitResult(action=no)
-        assert hold(before, "legacy", refusing)[0] == NOTHING
-        assert hold(before, "legacy", accepting("room"), refusing)[0] == NOTHING
-        assert getattr(begun(after), no)().text == NOTHING
-        assert getattr(begun(after).accept(room=ANSWERS["room"]), no)().text == NOTHING
+        assert run_old_tool(before, "legacy", refusing)[0] == NOTHING
+        assert run_old_tool(before, "legacy", accepting("room"), refusing)[0] == NOTHING
+        assert getattr(start_new_tool(after), no)().text == NOTHING
+        assert getattr(start_new_tool(after).accept(room=ANSWERS["room"]), no)().text == NOTHING
 
     @tool
     def plain(*, elicit: Elicit) -> str:
@@ -196,9 +196,9 @@ def test_an_answer_that_does_not_fit_is_asked_for_again(
     before: dict[str, Any], after: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = ElicitResult(action="accept", content={"size": "huge"})
-    assert hold(before, "legacy", wrong)[0] == "Error executing tool book_room"
+    assert run_old_tool(before, "legacy", wrong)[0] == "Error executing tool book_room"
     assert "ValueError: Received an accepted elicitation whose content does not match" in caplog.text
-    talk = begun(after).accept(room={"size": "huge"})
+    talk = start_new_tool(after).accept(room={"size": "huge"})
     assert talk.messages["room"].startswith("Which room on Monday? (Please answer again: size")
 
 
@@ -265,7 +265,7 @@ def test_a_payment_gets_an_idempotency_key(after: dict[str, Any]) -> None:
         return f"{euros} EUR paid"
 
     after["pay"] = pay
-    begun(after).accept(room=ANSWERS["room"]).accept(consent=ANSWERS["consent"]).retry()
+    start_new_tool(after).accept(room=ANSWERS["room"]).accept(consent=ANSWERS["consent"]).retry()
     first, again = keys
     assert first == again
 
@@ -310,7 +310,7 @@ def test_a_finally_block_runs_at_the_end_of_each_round() -> None:
 
 
 def test_another_container_continues_the_conversation_of_the_new_tool(after: dict[str, Any]) -> None:
-    talk = begun(after).accept(room=ANSWERS["room"])
+    talk = start_new_tool(after).accept(room=ANSWERS["room"])
     another_container = PAGE.run("python after")["handler"]
     assert talk.upgrade(another_container).accept(consent=ANSWERS["consent"]).text == BOOKED
 
@@ -329,5 +329,5 @@ def test_the_server_does_not_support_subscriptions(after: dict[str, Any]) -> Non
 def test_the_new_tool_serves_clients_of_earlier_revisions(after: dict[str, Any]) -> None:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    begun = after["handler"](wire.event(json.dumps(sent)), wire.Context("local_book_room"))
-    assert json.loads(begun["body"])["result"]["protocolVersion"] == "2025-11-25"
+    start_new_tool = after["handler"](wire.event(json.dumps(sent)), wire.Context("local_book_room"))
+    assert json.loads(start_new_tool["body"])["result"]["protocolVersion"] == "2025-11-25"

@@ -22,7 +22,7 @@ PAGE = Page.named("identity.md")
 URL = "https://abc.execute-api.eu-central-1.amazonaws.com/mcp"
 METADATA = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"  # noqa: S105 - AWS's own example
-RUN = """
+EDGE_SCRIPT = """
 const asked = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 exports.handler(asked).then((response) => console.log(JSON.stringify(response)));
 """
@@ -71,20 +71,22 @@ def signature(request: httpx2.Request) -> str:
     return key.hex()
 
 
-def edge(status: str, **headers: str) -> dict[str, Any]:
+def run_edge_function(status: str, **headers: str) -> dict[str, Any]:
     """Run the page's function for one response of the origin, and return the headers that leave."""
     (code,) = [block for kind, block in FENCED.findall(PAGE.text) if kind == "js"]
     written = {name.replace("_", "-"): [{"key": name, "value": value}] for name, value in headers.items()}
     event = {"Records": [{"cf": {"response": {"status": status, "headers": written}}}]}
-    command = [str(node.needed()), "-e", f"{code}{RUN}"]
+    command = [str(node.needed()), "-e", f"{code}{EDGE_SCRIPT}"]
     done = subprocess.run(command, input=json.dumps(event), capture_output=True, text=True, check=True)  # noqa: S603
     return {name: values[0]["value"] for name, values in json.loads(done.stdout)["headers"].items()}
 
 
 def test_the_edge_function_restores_the_challenge_header_and_its_metadata_url() -> None:
     challenge = f'Bearer error="insufficient_scope", scope="a", resource_metadata="{METADATA}"'
-    assert edge("403", x_amzn_remapped_www_authenticate=challenge)["www-authenticate"] == challenge
+    assert run_edge_function("403", x_amzn_remapped_www_authenticate=challenge)["www-authenticate"] == challenge
     bare = f'Bearer resource_metadata="{METADATA}"'
-    assert edge("401", www_authenticate='Bearer scope="" error="invalid_token"')["www-authenticate"] == bare
-    assert edge("401")["www-authenticate"] == bare
-    assert edge("200", content_type="application/json").keys() == {"content-type"}
+    assert (
+        run_edge_function("401", www_authenticate='Bearer scope="" error="invalid_token"')["www-authenticate"] == bare
+    )
+    assert run_edge_function("401")["www-authenticate"] == bare
+    assert run_edge_function("200", content_type="application/json").keys() == {"content-type"}

@@ -22,7 +22,7 @@ from mcp_functions import serve
 from mcp_functions.local import template
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.testing import Conversation
-from tests.docs.test_recipes import CANARY, OWN_STACKS, PAGE, VERSIONS, merged
+from tests.docs.test_recipes import CANARY, OWN_STACKS, PAGE, VERSIONS, merge_templates
 from tests.project import test_build
 from tests.support import filters
 
@@ -60,7 +60,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def canary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("canary") / "template.json"
-    written = merged(merged(template.read(ROOT / "template.yaml"), VERSIONS), CANARY)
+    written = merge_templates(merge_templates(template.read(ROOT / "template.yaml"), VERSIONS), CANARY)
     path.write_text(json.dumps(written), encoding="utf-8")
     resources: dict[str, Any] = json.loads(test_build.run("python", test_build.TRANSLATE, path))["Resources"]
     return resources
@@ -100,9 +100,9 @@ def test_an_alias_can_be_set_to_a_kept_version(monkeypatch: pytest.MonkeyPatch) 
         role = client("iam").create_role(RoleName="r", AssumeRolePolicyDocument=trust)["Role"]["Arn"]
         lambdas, name = client("lambda"), back[4]
         given = {"FunctionName": name, "Runtime": "python3.13", "Handler": "app.handler", "Role": role}
-        lambdas.create_function(**given, Code={"ZipFile": zipped("1")})
+        lambdas.create_function(**given, Code={"ZipFile": zip_of("1")})
         old = lambdas.publish_version(FunctionName=name)["Version"]
-        lambdas.update_function_code(FunctionName=name, ZipFile=zipped("2"))
+        lambdas.update_function_code(FunctionName=name, ZipFile=zip_of("2"))
         new = lambdas.publish_version(FunctionName=name)["Version"]
         lambdas.create_alias(FunctionName=name, Name=back[6], FunctionVersion=new)
         lambdas.update_alias(FunctionName=name, Name=back[6], FunctionVersion=old)
@@ -113,7 +113,7 @@ def test_an_alias_can_be_set_to_a_kept_version(monkeypatch: pytest.MonkeyPatch) 
         assert invoked == kept != newest
 
 
-def zipped(code: str) -> bytes:
+def zip_of(code: str) -> bytes:
     """Return a zip with one module."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
@@ -160,7 +160,9 @@ def test_a_deleted_stack_leaves_its_key_table_bucket_and_layers() -> None:
     }
 
 
-ANYTHING = json.dumps({"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"}]})
+ALLOW_ALL_POLICY = json.dumps(
+    {"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"}]}
+)
 
 
 def test_a_conversation_continues_after_its_stack_was_deleted(
@@ -172,7 +174,7 @@ def test_a_conversation_continues_after_its_stack_was_deleted(
         resources = stacks.describe_stack_resources(StackName="my-stack")["StackResources"]
         names = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in resources}
         arn = f"arn:aws:kms:us-east-1:123456789012:key/{names['RequestStateKey']}"
-        client("kms").put_key_policy(KeyId=arn, PolicyName="default", Policy=ANYTHING)  # moto cannot read ours
+        client("kms").put_key_policy(KeyId=arn, PolicyName="default", Policy=ALLOW_ALL_POLICY)  # moto cannot read ours
         talk = Conversation(sealed_by(arn, client)).call(workItemId=7, fields={"System.State": "Resolved"})
         assert talk.asked
         stacks.delete_stack(StackName="my-stack")

@@ -25,7 +25,7 @@ QUERIES = re.findall(r"^ *```text\n(.*?)```$", PAGE.text, re.MULTILINE | re.DOTA
 ACCESS = ("route, status", "sum(bytes)")
 RUNTIME = {"level", "errorType", "errorMessage"}  # of a line of Lambda's runtime
 PLATFORM = {"type", "record.status", "record.errorType"}  # of Lambda's own report
-OF_INSIGHTS = {
+INSIGHTS_NAMES = {
     "filter", "stats", "sort", "display", "limit", "by", "as", "asc", "desc", "and", "or", "like", "count",
     "sum", "bin", "latest", "earliest", "count_distinct", "ispresent",
 }  # fmt: skip
@@ -59,7 +59,7 @@ def test_a_query_names_fields_of_a_line(query: str) -> None:
     code = re.sub(r'"[^"]*"|/\^[^/]*/|\d+m\b', "", query)
     named = set(re.findall(r"(?<![@\w.])[A-Za-z]\w*(?:\.\w+)*", code))
     made = set(re.findall(r"\bas (\w+)", query))
-    assert named - OF_INSIGHTS - made - known == set()
+    assert named - INSIGHTS_NAMES - made - known == set()
 
 
 def test_the_values_in_the_queries_are_those_of_the_code() -> None:

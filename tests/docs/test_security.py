@@ -116,12 +116,12 @@ def test_the_command_open_accepts_the_options_of_the_page() -> None:
 # ---- Alarms
 
 
-def sees(pattern: str, line: str) -> bool:
+def filter_matches(pattern: str, line: str) -> bool:
     """Say whether a metric filter counts a line."""
     return filters.matches(pattern, json.loads(line))
 
 
-def logged(error: McpError, *, http: int | None = None, logger: str = "mcp_functions") -> tuple[str, str]:
+def log_lines_of(error: McpError, *, http: int | None = None, logger: str = "mcp_functions") -> tuple[str, str]:
     """Write the line of a refusal as Lambda's runtime does, and as Powertools does; `http`: what the client got."""
     notes = Notes()
     notes.add_error(error)
@@ -134,7 +134,7 @@ def logged(error: McpError, *, http: int | None = None, logger: str = "mcp_funct
     return str(JsonFormatter().format(record)), json.dumps({"logger": logger, **json.loads(by_powertools)})
 
 
-def from_kms(said: Exception | dict[str, Any]) -> McpError:
+def error_of_kms(said: Exception | dict[str, Any]) -> McpError:
     """Say what becomes of what KMS says when a data key is wanted."""
 
     class Client:
@@ -167,23 +167,27 @@ OUTAGES = [
 def test_the_paging_alarm_matches_every_denial_and_nothing_else(
     exception: Exception | dict[str, Any], http: int | None
 ) -> None:
-    error = from_kms(exception)
-    assert all(sees(PAGING, line) and not sees(OUTAGE, line) for line in logged(error, http=http))
-    assert not any(sees(PAGING, line) for line in logged(error, logger="somebody.else"))
+    error = error_of_kms(exception)
+    assert all(
+        filter_matches(PAGING, line) and not filter_matches(OUTAGE, line) for line in log_lines_of(error, http=http)
+    )
+    assert not any(filter_matches(PAGING, line) for line in log_lines_of(error, logger="somebody.else"))
 
 
 @pytest.mark.parametrize("http", [None, 200], ids=["today", "2025"])
 @pytest.mark.parametrize("exception", OUTAGES, ids=repr)
 def test_the_outage_alarm_matches_every_outage_and_no_denial(exception: Exception, http: int | None) -> None:
-    error = from_kms(exception)
-    assert all(sees(OUTAGE, line) and not sees(PAGING, line) for line in logged(error, http=http))
-    assert not any(sees(OUTAGE, line) for line in logged(error, logger="somebody.else"))
+    error = error_of_kms(exception)
+    assert all(
+        filter_matches(OUTAGE, line) and not filter_matches(PAGING, line) for line in log_lines_of(error, http=http)
+    )
+    assert not any(filter_matches(OUTAGE, line) for line in log_lines_of(error, logger="somebody.else"))
 
 
 def test_client_errors_match_no_alarm() -> None:
     errors = [*map(InvalidRequestState, TOKEN_REASONS | CLAIM_REASONS), Busy("unwrap_budget"), Busy("used_busy")]
-    written = [line for error in errors for line in logged(error)]
-    assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)
+    written = [line for error in errors for line in log_lines_of(error)]
+    assert not any(filter_matches(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)
 
 
 def test_no_data_key_is_logged_even_with_everything_at_debug(caplog: pytest.LogCaptureFixture) -> None:

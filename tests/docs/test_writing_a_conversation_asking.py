@@ -43,7 +43,7 @@ def test_two_questions_under_one_key_are_refused(author_error: Callable[[Convers
     assert "two different questions under the key 'sure'" in author_error(talk)
 
 
-def a_question(words: str) -> LambdaFunction:
+def question_of(words: str) -> LambdaFunction:
     @tool
     def ask(*, elicit: Elicit) -> str:
         """Ask."""
@@ -78,9 +78,9 @@ def test_a_deployment_may_rename_a_key() -> None:
 
 
 def test_another_message_is_another_question() -> None:
-    talk = Conversation(a_question("Pay 420?")).call().accept(first=YES)
+    talk = Conversation(question_of("Pay 420?")).call().accept(first=YES)
     assert talk.messages == {"sure": "Pay 420?"}
-    talk.upgrade(a_question("Pay 900?")).accept(sure=YES)
+    talk.upgrade(question_of("Pay 900?")).accept(sure=YES)
     assert talk.messages == {"sure": "Pay 900?"}
     assert talk.accept(sure=YES).text == "True True"
 

@@ -20,14 +20,14 @@ REFUSED = "Invalid or expired requestState"
 LATER = "Temporarily unavailable"
 
 
-def twin(talk: Conversation) -> Conversation:
+def copy_of_conversation(talk: Conversation) -> Conversation:
     """Copy a conversation, for a second client that holds the same state."""
     other = copy.copy(talk)
     other.rounds = list(talk.rounds)
     return other
 
 
-def paying(page: dict[str, Any], **options: Any) -> Conversation:  # noqa: ANN401 - of `serve`
+def start_payment(page: dict[str, Any], **options: Any) -> Conversation:  # noqa: ANN401 - of `serve`
     handler = serve(page["pay_invoice"], codec=wire.PlainCodec(), **options)
     return Conversation(handler, function="pay_invoice").call(number="7")
 
@@ -35,7 +35,7 @@ def paying(page: dict[str, Any], **options: Any) -> Conversation:  # noqa: ANN40
 def test_a_repeated_request_gets_the_same_result(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = count(1)
     monkeypatch.setitem(page, "transfer", lambda number, key: f"{number}: {next(numbers)}{key[:0]}")
-    talk = paying(page).accept(approval=True)
+    talk = start_payment(page).accept(approval=True)
     assert (talk.text, talk.retry().text, talk.retry().text) == ("7: 1", "7: 1", "7: 1")
 
 
@@ -48,13 +48,13 @@ def test_an_older_state_and_other_answers_are_refused(page: dict[str, Any]) -> N
         return "bought"
 
     talk = Conversation(serve(buy, codec=wire.PlainCodec())).call()
-    first = twin(talk)
-    second = twin(talk.accept(one=YES))
+    first = copy_of_conversation(talk)
+    second = copy_of_conversation(talk.accept(one=YES))
     assert talk.accept(two=YES).text == "bought"
     assert first.accept(one=YES).error["message"] == REFUSED
     assert second.decline("two").error["message"] == REFUSED
-    other = paying(page)
-    declined = twin(other)
+    other = start_payment(page)
+    declined = copy_of_conversation(other)
     other.accept(approval=True)
     assert declined.accept(approval=False).error["message"] == REFUSED
 
@@ -94,7 +94,7 @@ def test_the_lease_of_a_dead_worker_delays_a_repeated_request(
 
     monkeypatch.setitem(page, "transfer", transfer)
     monkeypatch.setattr("mcp_functions.store.make_call", lambda: table)
-    talk = paying(page, now=clock)
+    talk = start_payment(page, now=clock)
     try:
         talk.accept(approval=True)
     except PowerCut:
@@ -118,7 +118,7 @@ def test_a_round_that_raises_an_exception_is_not_recorded(
         return outcome
 
     monkeypatch.setitem(page, "transfer", transfer)
-    talk = paying(page).accept(approval=True)
+    talk = start_payment(page).accept(approval=True)
     assert "failed unexpectedly" in talk.text
     assert talk.retry().text == "The bank is closed."
     assert talk.retry().text == "The bank is closed."
@@ -129,7 +129,7 @@ def test_a_test_can_make_the_table_fail(page: dict[str, Any]) -> None:
     faults: list[Fault] = []
     table = MemoryTable(weather=lambda _operation: faults.pop(0) if faults else None)
     with deployed(table):
-        talk = paying(page)
+        talk = start_payment(page)
         faults += ["denied"]
         assert talk.accept(approval=True).status == 500
         faults += [None, "lost"]

@@ -271,7 +271,7 @@ def test_async_steps_are_awaited(ledger: Ledger) -> None:
 # ---- When the time is short
 
 
-def works(clock: Clock, steps: int, seconds: float, **options: Any) -> Conversation:  # noqa: ANN401 - of @tool
+def work_for(clock: Clock, steps: int, seconds: float, **options: Any) -> Conversation:  # noqa: ANN401 - of @tool
     work = clock.works(seconds)
 
     @tool(**options)
@@ -283,7 +283,7 @@ def works(clock: Clock, steps: int, seconds: float, **options: Any) -> Conversat
 
 
 def test_a_minute_of_work_takes_three_rounds(clock: Clock, page: dict[str, Any]) -> None:
-    talk = works(clock, steps=10, seconds=6)
+    talk = work_for(clock, steps=10, seconds=6)
     assert (talk.done, talk.asked) == (False, [])
     talk.answer().answer()
     assert (talk.text, len(talk.rounds)) == ("45", 3)
@@ -317,7 +317,7 @@ def test_step_within_declares_the_duration_of_a_step(clock: Clock) -> None:
 
 
 def test_the_first_new_step_of_a_round_always_runs(clock: Clock) -> None:
-    talk = works(clock, steps=3, seconds=25)
+    talk = work_for(clock, steps=3, seconds=25)
     assert (talk.answer().answer().text, len(talk.rounds)) == ("3", 3)
 
 
@@ -334,13 +334,13 @@ def test_work_outside_steps_is_not_interrupted(clock: Clock) -> None:
 
 
 def test_the_third_round_without_a_question_is_an_error(clock: Clock) -> None:
-    talk = works(clock, steps=20, seconds=6).answer().answer()
+    talk = work_for(clock, steps=20, seconds=6).answer().answer()
     assert talk.result["isError"]
     assert "max_sheds" in talk.text
 
 
 def test_four_minutes_of_work_take_ten_rounds_if_the_author_raises_the_limit(clock: Clock) -> None:
-    talk = works(clock, steps=40, seconds=6, max_sheds=9).go_on()
+    talk = work_for(clock, steps=40, seconds=6, max_sheds=9).go_on()
     assert (talk.text, len(talk.rounds)) == ("780", 10)
     assert len(talk.rounds) <= DEFAULT_INPUT_REQUIRED_MAX_ROUNDS + 1
 

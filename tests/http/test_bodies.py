@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import LambdaFunction
 
 SIZE = 128 * 1024  # bytes of a costly value; less than the limit of 4 MiB is enough, because the budget is a ratio
-FIXED = 96 * 1024  # bytes that any round takes
+FIXED_BYTES = 96 * 1024  # bytes that any round takes
 CATALOG = Path(__file__).parents[2] / "functions" / "mcp" / "catalog.json"
 PLACEHOLDER = "PLACEHOLDER"
 NAME = "work"
@@ -187,12 +187,12 @@ def memory_of_reading(body: str) -> int:
 
 def reading_budget(body: str) -> int:
     """Return how many bytes a round may take."""
-    return 2 * memory_of_reading(body) + 3 * len(body.encode()) + FIXED
+    return 2 * memory_of_reading(body) + 3 * len(body.encode()) + FIXED_BYTES
 
 
 def validation_budget(body: str) -> int:
     """Return how many bytes a round may take where pydantic reads the values again, and keeps its own."""
-    return 3 * memory_of_reading(body) + 6 * len(body.encode()) + FIXED
+    return 3 * memory_of_reading(body) + 6 * len(body.encode()) + FIXED_BYTES
 
 
 def forwarding_budget(body: str) -> int:

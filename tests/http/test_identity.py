@@ -30,7 +30,7 @@ Mode = Literal["iam", "jwt", "oauth", "none"]
 
 NOW = 1_785_000_000.0
 IAM = {"accountId": "123456789012", "userId": "AROAX:ann", "userArn": "arn:aws:sts::123456789012:assumed-role/r/ann"}
-FRONT = {"MCP_OAUTH_URL": "https://mcp.example", "MCP_OAUTH_CLIENT_ID": "app"}
+FRONT_SETTINGS = {"MCP_OAUTH_URL": "https://mcp.example", "MCP_OAUTH_CLIENT_ID": "app"}
 CLAIMS = {
     "iss": "https://id.example",
     "sub": "ann",
@@ -43,7 +43,7 @@ CLAIMS = {
 
 def identify(authorizer: Any, mode: Mode, **variables: str) -> Identity:  # noqa: ANN401 - JSON
     event = wire.event("{}", context={"authorizer": authorizer})
-    environment = {"MCP_STACK": "shop", **JWT_SETTINGS, **FRONT, "MCP_AUTH_MODE": mode, **variables}
+    environment = {"MCP_STACK": "shop", **JWT_SETTINGS, **FRONT_SETTINGS, "MCP_AUTH_MODE": mode, **variables}
     return identity.identify(events.read(event), settings.Settings(environment), NOW)
 
 

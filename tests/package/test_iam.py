@@ -29,10 +29,16 @@ if TYPE_CHECKING:
 FRONT_DOOR = "mcp"
 HANDLERS = {folder: importlib.import_module(f"functions.{folder}.app").handler.handlers for folder in FOLDERS}
 # The endpoint seals and keeps what clients of 2025 carry, under its own name like everybody.
-ASKING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.needs_state for one in made))]
-KEEPING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.needs_table for one in made))]
-WORKING = [folder for folder, made in HANDLERS.items() if any(getattr(one, "task", None) for one in made)]
-WORKERS = {f"{folder}_worker": folder for folder in WORKING}  # the same code under another role
+FUNCTIONS_THAT_ASK = [
+    FRONT_DOOR,
+    *(folder for folder, made in HANDLERS.items() if any(one.needs_state for one in made)),
+]
+FUNCTIONS_WITH_TABLE = [
+    FRONT_DOOR,
+    *(folder for folder, made in HANDLERS.items() if any(one.needs_table for one in made)),
+]
+FUNCTIONS_WITH_WORKER = [folder for folder, made in HANDLERS.items() if any(getattr(one, "task", None) for one in made)]
+WORKERS = {f"{folder}_worker": folder for folder in FUNCTIONS_WITH_WORKER}  # the same code under another role
 ITEMS = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
 SEALS = ["kms:Decrypt", "kms:GenerateDataKey"]
 ADMIN, STRANGER = f"arn:aws:iam::{ACCOUNT}:role/admin", "arn:aws:iam::999999999999:role/stranger"
@@ -125,11 +131,11 @@ def statements(written: Policy) -> list[dict[str, Any]]:
 
 
 def test_the_samples_have_functions_that_ask_and_functions_that_do_not() -> None:
-    assert set(ASKING) > {FRONT_DOOR}
-    assert set(FOLDERS) - set(ASKING)
+    assert set(FUNCTIONS_THAT_ASK) > {FRONT_DOOR}
+    assert set(FOLDERS) - set(FUNCTIONS_THAT_ASK)
 
 
-@pytest.mark.parametrize("folder", ASKING)
+@pytest.mark.parametrize("folder", FUNCTIONS_THAT_ASK)
 def test_a_function_that_asks_may_seal_and_open_its_own_states_and_do_nothing_else_with_the_key(
     folder: str, deployed: Deployed
 ) -> None:
@@ -163,12 +169,16 @@ def test_a_role_allows_only_the_expected_actions(folder: str, deployed: Deployed
         for statement in statements(written)
         for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
     }
-    invokes = {"lambda:InvokeFunction"} if folder in KEEPING else set()  # its own worker
-    special = invokes | set(SEALS if folder in ASKING else []) | set(ITEMS if folder in KEEPING else [])
+    invokes = {"lambda:InvokeFunction"} if folder in FUNCTIONS_WITH_TABLE else set()  # its own worker
+    special = (
+        invokes
+        | set(SEALS if folder in FUNCTIONS_THAT_ASK else [])
+        | set(ITEMS if folder in FUNCTIONS_WITH_TABLE else [])
+    )
     assert named - TRACES == LOGS | special
 
 
-@pytest.mark.parametrize("folder", KEEPING)
+@pytest.mark.parametrize("folder", FUNCTIONS_WITH_TABLE)
 def test_a_function_may_store_items_only_under_its_own_name(folder: str, deployed: Deployed) -> None:
     own = f"{NAME}/{folder}/task/-/1"
     ((*allowed_actions,),) = deployed.account.allows(deployed.item(folder, "dynamodb:*", own))
@@ -199,7 +209,7 @@ def _named(deployed: Deployed, folder: str) -> list[dict[str, Any]]:
 # ---- What none may
 
 
-@pytest.mark.parametrize("folder", ASKING)
+@pytest.mark.parametrize("folder", FUNCTIONS_THAT_ASK)
 def test_no_other_role_can_open_a_functions_states(folder: str, deployed: Deployed) -> None:
     others = [other for other in [*FOLDERS, *WORKERS] if folder not in {other, WORKERS.get(other)}]
     asked = [deployed.kms(other, action, **context(folder)) for other in others for action in SEALS]
@@ -218,7 +228,7 @@ def test_a_policy_without_its_condition_would_allow_an_attack(operator: str, dep
     assert account.allows_any(attack) == [attack]
 
 
-@pytest.mark.parametrize("folder", ASKING)
+@pytest.mark.parametrize("folder", FUNCTIONS_THAT_ASK)
 def test_a_role_may_use_the_key_in_its_own_context_only(folder: str, deployed: Deployed) -> None:
     own = context(folder)
     contexts = [
@@ -240,7 +250,7 @@ def test_a_role_may_use_the_key_in_its_own_context_only(folder: str, deployed: D
     assert deployed.account.allows_any(*asked) == []
 
 
-@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in ASKING])
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in FUNCTIONS_THAT_ASK])
 def test_a_function_that_never_asks_may_do_nothing_with_the_key(folder: str, deployed: Deployed) -> None:
     contexts = [{}, *(context(other) for other in FOLDERS)]
     asked = [deployed.kms(folder, "kms:*", **one) for one in contexts]
@@ -313,22 +323,22 @@ ARNS = {"Blobs": "arn:aws:s3:::shop-blobs", "Table": f"arn:aws:dynamodb:{REGION}
 PSEUDO = {"StackName": NAME, "AccountId": ACCOUNT, "Region": REGION, "Partition": "aws"}
 
 
-def substituted(written: Any) -> Any:  # noqa: ANN401 - JSON is any value
+def substitute(written: Any) -> Any:  # noqa: ANN401 - JSON is any value
     """Return a policy with the names and ARNs that CloudFormation would put into it."""
     match written:
         case {"Fn::GetAtt": [name, _]} | {"Ref": str(name)}:
             return {**ARNS, **PSEUDO}[name.removeprefix("AWS::")]
         case {"Fn::Sub": str(text)}:
-            return substituted({"Fn::Sub": [text, {}]})
+            return substitute({"Fn::Sub": [text, {}]})
         case {"Fn::Sub": [text, values]}:
-            known = {f"AWS::{name}": value for name, value in PSEUDO.items()} | substituted(values)
+            known = {f"AWS::{name}": value for name, value in PSEUDO.items()} | substitute(values)
             for name, value in known.items():
                 text = text.replace(f"${{{name}}}", value)
             return text.replace("${!", "${")
         case dict():
-            return {name: substituted(value) for name, value in written.items()}
+            return {name: substitute(value) for name, value in written.items()}
         case list():
-            return [substituted(value) for value in written]
+            return [substitute(value) for value in written]
     return written
 
 
@@ -343,13 +353,13 @@ def with_parameter(translated: dict[str, Any], name: str, **parameters: str) -> 
     return properties
 
 
-@pytest.mark.parametrize("folder", KEEPING)
+@pytest.mark.parametrize("folder", FUNCTIONS_WITH_TABLE)
 def test_a_function_may_store_objects_only_under_its_own_name(
     folder: str, translated: dict[str, Any], deployed: Deployed
 ) -> None:
     written = with_parameter(translated, "MayKeep", BlobBucket="new")["PolicyDocument"]
     role = deployed.roles[folder]
-    account = replace(deployed.account, policies={role: [{**written, "Statement": substituted(written["Statement"])}]})
+    account = replace(deployed.account, policies={role: [{**written, "Statement": substitute(written["Statement"])}]})
     own = f"{ARNS['Blobs']}/{NAME}/{folder}/task"
     assert account.allows(Question(role, "s3:*", own)) == [["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]]
     others = [f"{ARNS['Blobs']}/{NAME}/ticket/task", f"{ARNS['Blobs']}/{NAME}/{folder}x/task", ARNS["Blobs"]]
@@ -359,7 +369,7 @@ def test_a_function_may_store_objects_only_under_its_own_name(
 def test_a_payment_may_read_its_secret_and_no_other(translated: dict[str, Any], deployed: Deployed) -> None:
     secret = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:bank-1A2B3C"
     role = with_parameter(translated, "PayInvoiceRole", BankSecret=secret)
-    policies = [substituted(one["PolicyDocument"]) for one in role["Policies"]]
+    policies = [substitute(one["PolicyDocument"]) for one in role["Policies"]]
     account = replace(deployed.account, policies={ADMIN: policies})
     asked = [
         Question(ADMIN, "secretsmanager:*", one) for one in (secret, f"{secret}x", secret.replace("bank", "other"))
@@ -411,36 +421,39 @@ def test_a_session_of_a_role_cannot_set_session_tags(folder: str, deployed: Depl
 CALLER_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/caller"
 
 
-def naming(who: str, action: str, account: str = ACCOUNT) -> Question:
+def caller_name_request(who: str, action: str, account: str = ACCOUNT) -> Question:
     """Ask whether somebody may use the key that derives callers' names."""
     return Question(who, action, CALLER_KEY, {"aws:PrincipalAccount": account})
 
 
 @pytest.fixture(scope="module")
-def logging_callers(stack: Stack, deployed: Deployed) -> Account:
+def account_with_log_callers(stack: Stack, deployed: Deployed) -> Account:
     written = dict(stack.resources(LogCallers="on"))["CallerKey"]["Properties"]["KeyPolicy"]
-    known = {**deployed.account.resource_policies, CALLER_KEY: substituted(written)}
+    known = {**deployed.account.resource_policies, CALLER_KEY: substitute(written)}
     return replace(deployed.account, resource_policies=known)
 
 
 @pytest.mark.parametrize("folder", [*FOLDERS, *WORKERS])
 def test_every_function_may_compute_caller_names_and_do_nothing_else_with_the_hmac_key(
-    folder: str, deployed: Deployed, logging_callers: Account
+    folder: str, deployed: Deployed, account_with_log_callers: Account
 ) -> None:
-    ((*allowed_actions,),) = logging_callers.allows(naming(deployed.roles[folder], "kms:*"))
+    ((*allowed_actions,),) = account_with_log_callers.allows(caller_name_request(deployed.roles[folder], "kms:*"))
     assert allowed_actions == ["kms:GenerateMac"]
 
 
 def test_no_principal_of_another_stack_or_account_may_compute_caller_names(
-    deployed: Deployed, logging_callers: Account
+    deployed: Deployed, account_with_log_callers: Account
 ) -> None:
     role = deployed.roles["add"]
-    elsewhere = {**logging_callers.tags, role: {"aws:PrincipalTag/mcp-server": "another"}}
+    elsewhere = {**account_with_log_callers.tags, role: {"aws:PrincipalTag/mcp-server": "another"}}
     stranger = {STRANGER: {"aws:PrincipalTag/mcp-server": NAME}}
-    account = replace(logging_callers, tags={**elsewhere, **stranger})
-    asked = [naming(role, "kms:GenerateMac"), naming(STRANGER, "kms:GenerateMac", "999999999999")]
+    account = replace(account_with_log_callers, tags={**elsewhere, **stranger})
+    asked = [
+        caller_name_request(role, "kms:GenerateMac"),
+        caller_name_request(STRANGER, "kms:GenerateMac", "999999999999"),
+    ]
     assert account.allows_any(*asked) == []
-    assert logging_callers.allows_any(asked[0]) == [asked[0]]
+    assert account_with_log_callers.allows_any(asked[0]) == [asked[0]]
 
 
 def test_the_stack_has_no_hmac_key_without_the_parameter_log_callers(stack: Stack) -> None:

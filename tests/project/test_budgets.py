@@ -28,10 +28,18 @@ ROOT = Path(__file__).parents[2]
 ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
 
 # Never on the way to an answer: what belongs to a loop, to the harness, to tests.
-NEVER = {"asyncio", "boto3", "botocore", "mcp_functions.local", "mcp_functions.testing", "moto", "yaml"}
-LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "inspect", "jsonschema", "aws_lambda_powertools", "pathlib"}
+NEVER_IMPORTED = {"asyncio", "boto3", "botocore", "mcp_functions.local", "mcp_functions.testing", "moto", "yaml"}
+LEAN = NEVER_IMPORTED | {
+    "pydantic",
+    "cryptography",
+    "dataclasses",
+    "inspect",
+    "jsonschema",
+    "aws_lambda_powertools",
+    "pathlib",
+}
 RECORDS = {"dataclasses", "inspect"}  # are the author's
-LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
+LIGHT = NEVER_IMPORTED | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {
     "aws", "aws.clients", "aws.connection", "aws.endpoints", "aws.errors", "aws.signing",
@@ -43,7 +51,7 @@ EVERY = {
     "protocol.errors", "protocol.header_parameters", "protocol.headers",
     "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes", "settings", "tuples",
 }  # fmt: skip
-DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
+FRONT_DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
 TOOL = EVERY | {
     "dispatch", "dispatch.dispatcher", "handlers.base", "handlers.decorators", "handlers.return_types",
     "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results",
@@ -60,8 +68,8 @@ ASKING = TOOL | CALLS | {
 }  # fmt: skip
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {
-    "list": DOOR,
-    "forward": DOOR,
+    "list": FRONT_DOOR,
+    "forward": FRONT_DOOR,
     "scalar": TOOL,
     "model": TOOL | {"schemas.class_types", "schemas.pydantic_types"},
     "record": TOOL | {"schemas.annotations", "schemas.class_types"},
@@ -74,13 +82,13 @@ FORBIDDEN = {
     "forward": LEAN,
     "scalar": LEAN,
     "record": LEAN - RECORDS,
-    "model": NEVER - PYDANTICS,
-    "asking": NEVER - PYDANTICS,
+    "model": NEVER_IMPORTED - PYDANTICS,
+    "asking": NEVER_IMPORTED - PYDANTICS,
     "choice": LIGHT | RECORDS,
     "form": LIGHT,
 }
 # All modules, with room for what a version of Python changes.
-MOST = {
+MOST_MODULES = {
     "list": 149,
     "forward": 152,
     "scalar": 120,
@@ -168,7 +176,7 @@ def aws() -> Iterator[Aws]:
 
 
 @cache
-def took(kind: str, url: str) -> dict[str, Any]:
+def run_child(kind: str, url: str) -> dict[str, Any]:
     """Run one path in a fresh interpreter, without what an environment adds to the start of each."""
     environ = {
         **{name: value for name, value in os.environ.items() if name in {"PATH", "SYSTEMROOT"}},
@@ -205,10 +213,10 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def measured(kind: str, aws: Aws) -> dict[str, Any]:
-    return took(kind, f"http://{aws.host}")
+    return run_child(kind, f"http://{aws.host}")
 
 
-def blamed(measured: dict[str, Any], name: str) -> str:
+def importers_of(measured: dict[str, Any], name: str) -> str:
     """Return the chain of modules that imported a module, up to the first."""
     chain, importers = [name], measured["importers"]
     while (importer := importers.get(chain[-1])) and importer not in chain:
@@ -222,24 +230,24 @@ def test_each_kind_of_cold_start_responds_as_expected(kind: str, measured: dict[
 
 def test_a_cold_start_imports_only_expected_libraries(kind: str, measured: dict[str, Any]) -> None:
     crept = [name for name in measured["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in FORBIDDEN[kind])]
-    assert not crept, [blamed(measured, name) for name in crept]
+    assert not crept, [importers_of(measured, name) for name in crept]
 
 
 def test_a_cold_start_imports_exactly_these_modules_of_the_package(kind: str, measured: dict[str, Any]) -> None:
     own = {name.removeprefix("mcp_functions.") for name in measured["loaded"] if name.startswith("mcp_functions.")}
     crept = sorted(own - OWN[kind])
-    assert not crept, [blamed(measured, f"mcp_functions.{name}") for name in crept]
+    assert not crept, [importers_of(measured, f"mcp_functions.{name}") for name in crept]
     assert own == OWN[kind]
 
 
 def test_the_number_of_imported_modules_is_limited(kind: str, measured: dict[str, Any]) -> None:
-    assert len(measured["loaded"]) <= MOST[kind], [blamed(measured, name) for name in measured["loaded"]]
+    assert len(measured["loaded"]) <= MOST_MODULES[kind], [importers_of(measured, name) for name in measured["loaded"]]
 
 
 def test_the_modules_of_the_first_event_are_imported_at_init(kind: str, measured: dict[str, Any]) -> None:
     homes = {"mcp_functions", "cryptography", "ssl", "http"}
     late = [name for name in measured["late"] if name.partition(".")[0] in homes]
-    assert not late, [blamed(measured, name) for name in late]
+    assert not late, [importers_of(measured, name) for name in late]
     assert kind
 
 
@@ -279,9 +287,9 @@ def test_a_warm_answer_opens_no_file(kind: str, measured: dict[str, Any]) -> Non
 
 
 def test_a_conversation_in_one_container_calls_kms_once(aws: Aws) -> None:
-    took.cache_clear()
+    run_child.cache_clear()
     aws.asked.clear()
-    measured = took("asking", f"http://{aws.host}")
+    measured = run_child("asking", f"http://{aws.host}")
     assert ANSWERS["asking"] in measured["answers"][-1]["body"]
     assert aws.asked == ["GenerateDataKey"]
 
@@ -289,10 +297,12 @@ def test_a_conversation_in_one_container_calls_kms_once(aws: Aws) -> None:
 @pytest.mark.parametrize("kind", KEEPERS)
 def test_a_function_with_a_table_calls_it_without_boto3(kind: str, aws: Aws) -> None:
     aws.asked.clear()
-    measured = took(kind, f"http://{aws.host}")
+    measured = run_child(kind, f"http://{aws.host}")
     assert {answer["statusCode"] for answer in measured["answers"]} == {200}, measured["answers"]
-    crept = [name for name in measured["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER - PYDANTICS)]
-    assert not crept, [blamed(measured, name) for name in crept]
+    crept = [
+        name for name in measured["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER_IMPORTED - PYDANTICS)
+    ]
+    assert not crept, [importers_of(measured, name) for name in crept]
     loaded = {name.removeprefix("mcp_functions.") for name in measured["loaded"]}
     assert loaded >= KEEPING
     assert "table.s3" not in loaded

@@ -97,7 +97,7 @@ def _run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module", params=MODES)
-def served(
+def readme_harness(
     request: pytest.FixtureRequest, project: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Harness]:
     state = tmp_path_factory.mktemp("state")
@@ -127,7 +127,7 @@ def test_the_tool_of_the_readme_passes_the_test_of_the_readme() -> None:
 
 
 def test_the_client_of_the_readme_finishes_the_conversation(
-    served: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    readme_harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[str] = []
 
@@ -136,7 +136,7 @@ def test_the_client_of_the_readme_finishes_the_conversation(
         return "aisle"
 
     monkeypatch.setattr("builtins.input", type_aisle)
-    exec(compile(CLIENT.replace(URL, served.url), "README.md", "exec", dont_inherit=True), {})  # noqa: S102 - our own README
+    exec(compile(CLIENT.replace(URL, readme_harness.url), "README.md", "exec", dont_inherit=True), {})  # noqa: S102 - our own README
     assert asked == ["Where would you like to sit on the way to Lisbon? "]
     assert "Booked: Lisbon, aisle seat." in capsys.readouterr().out
 
@@ -177,8 +177,8 @@ def test_the_secret_that_the_variable_names_is_read_once(monkeypatch: pytest.Mon
     assert asked == ["airline-token"]
 
 
-def test_a_module_beside_a_function_is_imported_by_its_name(served: Harness) -> None:
-    assert call(served, "quote", city="Lisbon").content == [TextContent(text="420")]
+def test_a_module_beside_a_function_is_imported_by_its_name(readme_harness: Harness) -> None:
+    assert call(readme_harness, "quote", city="Lisbon").content == [TextContent(text="420")]
 
 
 def test_a_module_beside_a_function_is_found_by_the_projects_tests(project: Path) -> None:

@@ -37,9 +37,9 @@ ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
 FRONT_DOOR = "mcp"
 DEVELOPERS_ONLY = {"__main__.py", "attack", "local", "testing"}  # in the package, not in the layer
-BROUGHT_BY_LAMBDA = {"boto3", "botocore", "snapshot_restore_py"}
-FOR_DEVELOPERS = {"click", "PyYAML", "tomlkit"}  # of the command, which no layer has
-FOR_AUTHORS = {"aws-lambda-powertools"}  # the layer ships it, and nothing of the package imports it
+PACKAGES_OF_LAMBDA = {"boto3", "botocore", "snapshot_restore_py"}
+DEVELOPER_PACKAGES = {"click", "PyYAML", "tomlkit"}  # of the command, which no layer has
+AUTHOR_PACKAGES = {"aws-lambda-powertools"}  # the layer ships it, and nothing of the package imports it
 MAX_LINES = 40
 LONGEST_LINE = 100  # of template.yaml
 FUNCTION_LINES = 15
@@ -69,7 +69,7 @@ SEAL, KEEP = {"Ref": "MaySeal"}, {"Ref": "MayKeep"}
 WRONG_ROUTE: dict[str, Any] = {
     "Mcp": {"Type": "HttpApi", "Properties": {"ApiId": {"Ref": "HttpApi"}, "Path": "/mcp/sum", "Method": "ANY"}}
 }
-AUTH_OF_ITS_OWN = {"Mcp": {**WRONG_ROUTE["Mcp"], "Properties": {**WRONG_ROUTE["Mcp"]["Properties"], "Auth": NO_AUTH}}}
+OWN_AUTHORIZER = {"Mcp": {**WRONG_ROUTE["Mcp"], "Properties": {**WRONG_ROUTE["Mcp"]["Properties"], "Auth": NO_AUTH}}}
 TABLE_ARN = {"Fn::GetAtt": "Table.Arn"}
 
 
@@ -80,7 +80,7 @@ def _own(action: str, resource: object) -> list[dict[str, Any]]:
     return [{"Statement": [{"Effect": "Allow", "Action": action, "Resource": resource}]}]
 
 
-SLIPS: list[tuple[str, object, str]] = [
+MISTAKES: list[tuple[str, object, str]] = [
     ("AuditYearWorker", ABSENT, "functions/audit_year has tasks: add AuditYearWorker"),
     ("AuditYearWorker.RecursiveLoop", ABSENT, "AuditYearWorker needs RecursiveLoop: Allow"),
     (
@@ -196,7 +196,7 @@ SLIPS: list[tuple[str, object, str]] = [
     ("Mcp.Events.Mcp.Properties.Auth", NO_AUTH, "the route ANY /mcp of Mcp must have no Auth of its own"),
     ("Add.Events", ABSENT, "Add has no route: add an event of type HttpApi with ANY /mcp/add"),
     ("Add.Events", WRONG_ROUTE, "Add has no route: add an event of type HttpApi with ANY /mcp/add"),
-    ("Add.Events", AUTH_OF_ITS_OWN, "the route ANY /mcp/sum of Add must have no Auth of its own"),
+    ("Add.Events", OWN_AUTHORIZER, "the route ANY /mcp/sum of Add must have no Auth of its own"),
     ("Add.Events.Mcp.Properties.ApiId", ABSENT, "the route ANY /mcp/add of Add must have ApiId: !Ref HttpApi"),
     ("FunctionLogs", {**PERMISSION, "Properties": {"FunctionName": {"Ref": "Add"}}}, "FunctionLogs lets others than"),
     ("Globals.Timeout", 29, "functions/add: Timeout 29 must be under the front door's 29"),
@@ -204,7 +204,9 @@ SLIPS: list[tuple[str, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("where", "instead", "complaint"), SLIPS, ids=[f"{slip[0]}: {slip[2]}" for slip in SLIPS])
+@pytest.mark.parametrize(
+    ("where", "instead", "complaint"), MISTAKES, ids=[f"{slip[0]}: {slip[2]}" for slip in MISTAKES]
+)
 def test_the_checks_report_a_mistake_in_the_template(
     where: str, instead: object, complaint: str, project: Project
 ) -> None:
@@ -213,7 +215,7 @@ def test_the_checks_report_a_mistake_in_the_template(
     assert any(complaint in line for line in complaints), complaints
 
 
-OWN_POWERS: list[tuple[str, object]] = [
+OWN_PROPERTIES: list[tuple[str, object]] = [
     ("Policies", [{"DynamoDBCrudPolicy": {"TableName": {"Ref": "Bookings"}}}]),
     ("Policies", _own("dynamodb:Query", {"Fn::Sub": "${Bookings.Arn}/index/*"})),
     ("Policies", _own("kms:Decrypt", {"Fn::GetAtt": "MyKey.Arn"})),
@@ -233,7 +235,7 @@ OWN_POWERS: list[tuple[str, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), OWN_POWERS, ids=str)
+@pytest.mark.parametrize(("name", "value"), OWN_PROPERTIES, ids=str)
 def test_the_checks_accept_additional_properties_of_a_function(name: str, value: object, project: Project) -> None:
     changed = deepcopy(project.template)
     changed["Resources"]["Add"]["Properties"][name] = value
@@ -317,7 +319,7 @@ def test_the_checks_report_a_policy_for_more_keys_than_the_configured_ones(more:
 
 
 AUDIENCE = {**MAY_SEAL["Condition"]["StringEquals"], "kms:EncryptionContext:service": "orders"}
-POWERS = [
+OWN_POLICIES = [
     [{"Statement": [{**MAY_SEAL, "Condition": {**MAY_SEAL["Condition"], "StringEquals": AUDIENCE}}]}],
     ["AWSLambdaVPCAccessExecutionRole", {"DynamoDBCrudPolicy": {"TableName": {"Ref": "Orders"}}}],
     _own("dynamodb:GetItem", {"Fn::GetAtt": "Orders.Arn"}),
@@ -327,7 +329,7 @@ POWERS = [
 ]
 
 
-@pytest.mark.parametrize("policies", POWERS, ids=str)
+@pytest.mark.parametrize("policies", OWN_POLICIES, ids=str)
 def test_the_checks_accept_additional_policies_of_a_function(policies: list[Any], project: Project) -> None:
     assert checks.complaints(replace(project, template=_with_mistake(project.template, "Add.Policies", policies))) == []
 
@@ -347,11 +349,11 @@ def test_only_the_mode_oauth_deploys_the_sign_in_front(project: Project) -> None
     assert checks.complaints(oauth) == []
 
 
-ALONE = "the sign-in front is for MCP_AUTH_MODE oauth alone, and needed there"
+SIGN_IN_COMPLAINT = "the sign-in front is for MCP_AUTH_MODE oauth alone, and needed there"
 EVENT = "Oauth.Events.Token"
-SLIPS_OF_SIGN_IN: list[tuple[str, object, str]] = [
-    ("Oauth", ABSENT, ALONE),
-    ("Globals.Environment.Variables.MCP_AUTH_MODE", "jwt", ALONE),
+SIGN_IN_MISTAKES: list[tuple[str, object, str]] = [
+    ("Oauth", ABSENT, SIGN_IN_COMPLAINT),
+    ("Globals.Environment.Variables.MCP_AUTH_MODE", "jwt", SIGN_IN_COMPLAINT),
     ("Oauth.Policies", ABSENT, "functions/oauth needs MaySeal"),
     ("Oauth.Tags", ABSENT, "Oauth must have Tags: mcp-function: oauth"),
     (EVENT, ABSENT, "Oauth has no route: add an event of type HttpApi with ANY /token"),
@@ -362,7 +364,7 @@ SLIPS_OF_SIGN_IN: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("where", "instead", "complaint"), SLIPS_OF_SIGN_IN, ids=[f"{slip[0]}: {slip[2]}" for slip in SLIPS_OF_SIGN_IN]
+    ("where", "instead", "complaint"), SIGN_IN_MISTAKES, ids=[f"{slip[0]}: {slip[2]}" for slip in SIGN_IN_MISTAKES]
 )
 def test_the_checks_report_a_mistake_in_the_template_with_a_sign_in_front(
     where: str, instead: object, complaint: str, project: Project
@@ -588,7 +590,7 @@ def test_the_layer_ships_the_packages_tested_dependencies() -> None:
     tested = {wanted.name: wanted for wanted in map(Requirement, metadata["optional-dependencies"]["dev"])}
     lines = (ROOT / "layers/dependencies/requirements.txt").read_text(encoding="utf-8").splitlines()
     shipped = [Requirement(line) for line in lines if line and not line.startswith("#")]
-    assert {wanted.name for wanted in shipped} == needed.keys() - BROUGHT_BY_LAMBDA - FOR_DEVELOPERS
+    assert {wanted.name for wanted in shipped} == needed.keys() - PACKAGES_OF_LAMBDA - DEVELOPER_PACKAGES
     for wanted in shipped:
         (pin,) = wanted.specifier
         assert pin.version in needed[wanted.name].specifier, f"pyproject.toml does not allow {wanted}"
@@ -606,8 +608,8 @@ def test_the_package_declares_its_imports() -> None:
     # pydantic brings annotated_types and pydantic_core; _typeshed and typing_extensions are for type checkers.
     imported -= {"mcp_functions", "annotated_types", "pydantic_core", "_typeshed", "typing_extensions"}
     assert (
-        imported - sys.stdlib_module_names - BROUGHT_BY_LAMBDA
-        == declared - BROUGHT_BY_LAMBDA - FOR_AUTHORS - FOR_DEVELOPERS
+        imported - sys.stdlib_module_names - PACKAGES_OF_LAMBDA
+        == declared - PACKAGES_OF_LAMBDA - AUTHOR_PACKAGES - DEVELOPER_PACKAGES
     )
 
 

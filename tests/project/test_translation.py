@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 TRANSLATE = ROOT / "scripts" / "translate.py"
 FOLDERS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.py")} - {SIGN_IN})
-TEXT = (ROOT / "template.yaml").read_text(encoding="utf-8")
+TEMPLATE = (ROOT / "template.yaml").read_text(encoding="utf-8")
 CLOSED = {f"ANY /mcp/{folder}" for folder in FOLDERS if folder != "mcp"} | {"ANY /mcp"}
 SCHEMES: dict[AuthMode, Any] = {"iam": [{"AWS_IAM": []}], "jwt": [{"jwt": []}], "oauth": [{"jwt": []}], "none": None}
 WITH_TOKENS = {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp"}
-OF_SIGN_IN = {f"ANY {path}" for path in SIGN_IN_PATHS}
+SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
 OPEN: dict[AuthMode, set[str]] = {
     "iam": {"OPTIONS /mcp"},
     "jwt": WITH_TOKENS,
-    "oauth": WITH_TOKENS | OF_SIGN_IN,
+    "oauth": WITH_TOKENS | SIGN_IN_ROUTES,
     "none": set(),
 }
 
@@ -53,7 +53,7 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> dict[AuthMode, Json]
     found: dict[AuthMode, Json] = {}
     for mode in SCHEMES:
         path = directory / f"{mode}.yaml"
-        path.write_text(set_auth(TEXT, mode), encoding="utf-8")
+        path.write_text(set_auth(TEMPLATE, mode), encoding="utf-8")
         found[mode] = translate(path)
     return found
 
@@ -102,7 +102,7 @@ def test_the_sign_in_front_has_its_own_throttle_and_concurrency(translated: dict
     deployed = _deployed(translated["oauth"], SignInsPerSecond="3", SignInBurst="4", SignInConcurrency="5")
     (stage,) = [one for one in deployed.values() if one["Type"] == "AWS::ApiGatewayV2::Stage"]
     limits = {"ThrottlingRateLimit": "3", "ThrottlingBurstLimit": "4"}
-    assert stage["Properties"]["RouteSettings"] == dict.fromkeys(OF_SIGN_IN, limits)
+    assert stage["Properties"]["RouteSettings"] == dict.fromkeys(SIGN_IN_ROUTES, limits)
     assert deployed["Oauth"]["Properties"]["ReservedConcurrentExecutions"] == "5"
     assert "ReservedConcurrentExecutions" not in deployed["Mcp"]["Properties"]
 
@@ -192,10 +192,10 @@ def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[AuthMod
 FUNCTIONS = {"AWS::Lambda::Function"}
 NEEDS_ALARMS = {"CrashesAllowed", "MonthlyBudget"}
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:told"
-WATCHERS = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
+ALARM_TYPES = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
 # parameter -> another value, and what is different with it
 CHANGES: dict[str, tuple[str, set[str]]] = {
-    "AlarmTopic": (TOPIC, FUNCTIONS | WATCHERS),
+    "AlarmTopic": (TOPIC, FUNCTIONS | ALARM_TYPES),
     "AllowedOrigins": ("https://app.example", FUNCTIONS),
     "Architecture": ("arm64", FUNCTIONS | {"AWS::Lambda::LayerVersion"}),
     "AwsClient": ("boto3", FUNCTIONS),
