@@ -17,7 +17,7 @@ import pytest
 
 from mcp_functions.attack import CHECKS, Bounds, Report, Severity, attack, cli
 from mcp_functions.attack.client import Response
-from mcp_functions.attack.findings import SkipCheck
+from mcp_functions.attack.scan import SkipCheck
 from mcp_functions.local import Harness
 from tests.support import weak_server
 from tests.support.attacker import Site, site

@@ -6,10 +6,12 @@ import base64
 import datetime as dt
 import json
 import logging
+import os
+import resource
 import socket
 import ssl
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -554,6 +556,31 @@ def test_the_client_does_not_reuse_a_connection_that_the_server_closed(
         threading.Event().wait(0.05)  # until the server has closed its side
     client.close()
     assert (len(service.asked), len(service.connections)) == (3, 3)
+
+
+@pytest.fixture
+def thousand_open_files() -> Iterator[None]:
+    """Open so many files that the next socket gets a number over 1023, which `select` refuses."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    with ExitStack() as files:
+        for _ in range(1100):
+            files.enter_context(open(os.devnull, "rb"))  # noqa: PTH123 - nothing is read
+        yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("thousand_open_files")
+def test_a_connection_is_reused_in_a_process_with_a_thousand_open_files(
+    client_kind: str, service: ScriptedServer
+) -> None:
+    assert client_kind
+    service.script += [ScriptedResponse()] * 2
+    client = lambda_client()
+    for _ in range(2):
+        client.invoke(FunctionName="shop_add", Payload=b"{}")["Payload"].read()
+    client.close()
+    assert (len(service.asked), len(service.connections)) == (2, 1)
 
 
 def test_an_invocation_passes_on_the_trace_of_lambda(

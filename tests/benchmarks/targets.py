@@ -68,11 +68,12 @@ TARGETS = (
         ("cold-ask", SDK_KMS),
         0.14,
     ),
-    Target("warm call, compared with awslabs, which checks no input", ("warm-call", OURS), ("warm-call", AWSLABS), 1.1),
-    Target("warm list of 50, compared with awslabs", ("warm-list", OURS), ("warm-list", AWSLABS), 0.15),
-    Target("warm ask, compared with mcp's best", ("warm-ask", OURS), ("warm-ask", SDK, LOWLEVEL), 0.45),
-    Target("warm answer, compared with mcp's best", ("warm-answer", OURS), ("warm-answer", SDK, LOWLEVEL), 0.45),
-    Target("warm middle round, compared with mcp's best", ("warm-middle", OURS), ("warm-middle", SDK, LOWLEVEL), 0.60),
+    # Guards, a little above what the plain code takes: docs/performance.md says why they are not lower.
+    Target("warm call, compared with awslabs, which checks no input", ("warm-call", OURS), ("warm-call", AWSLABS), 1.7),
+    Target("warm list of 50, compared with awslabs", ("warm-list", OURS), ("warm-list", AWSLABS), 0.30),
+    Target("warm ask, compared with mcp's best", ("warm-ask", OURS), ("warm-ask", SDK, LOWLEVEL), 0.60),
+    Target("warm answer, compared with mcp's best", ("warm-answer", OURS), ("warm-answer", SDK, LOWLEVEL), 0.60),
+    Target("warm middle round, compared with mcp's best", ("warm-middle", OURS), ("warm-middle", SDK, LOWLEVEL), 0.75),
 )
 STATES = (  # KB, the table, the quantity, and the limit as a multiple of mcp + Mangum
     (16, "state", "long strings", 0.5),

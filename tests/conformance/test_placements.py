@@ -23,7 +23,7 @@ def test_the_catalog_is_fresh() -> None:
 def test_both_placements_list_the_same_handlers() -> None:
     many = generated.generate(HERE / "functions")
     with Functions(HERE / "one") as loaded:
-        one = catalog.build(loaded.by_folder["mcp"].handlers)
+        one = dict(catalog.build(loaded.by_folder["mcp"].handlers))
     assert {listed: one[listed] for listed in LISTS} == {listed: many[listed] for listed in LISTS}
 
 

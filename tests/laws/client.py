@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcp_functions.http.gateway import LambdaFunction
-    from mcp_functions.rounds.asking import WireQuestion
+    from mcp_functions.rounds.questions import WireQuestion
     from tests.laws.corpus import Case
 
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.http.events import HttpRequest
+from mcp_functions.legacy.call import Call
 from mcp_functions.legacy.call_ids import CallIds, CallStream, PendingQuestion, StreamPosition
-from mcp_functions.legacy.exchange import Deployment, Exchange
-from mcp_functions.legacy.modern_requests import Call
-from mcp_functions.legacy.runner import ModernServer
+from mcp_functions.legacy.request import Deployment, LegacyRequest, ModernServer
 from mcp_functions.legacy.sessions import Session, SessionTokens
 from mcp_functions.protocol.messages import Identity, Request, Result
 from tests.support.envelope_vectors import VECTORS
@@ -32,7 +31,7 @@ PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
 CLIENT = ("a client", "1.30")
 SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT, "info", PRINCIPAL, SEALED_AT + 86400)
 HTTP = HttpRequest("POST", "/mcp", {}, "", is_base64=False, address="203.0.113.9", received_ms=0, context={})
-EXCHANGE = Exchange(
+REQUEST = LegacyRequest(
     Deployment(SETTINGS, ModernServer(answer_nothing, {}), lambda: SEALED_AT),
     HTTP,
     {},
@@ -80,10 +79,10 @@ def test_a_session_is_read_and_written_as_in_its_vector() -> None:
 
 
 def test_an_event_id_is_read_and_written_as_in_its_vector() -> None:
-    assert CallIds(VectorSeals("now"), SETTINGS).read_event(token_of("event"), EXCHANGE) == POSITION
+    assert CallIds(VectorSeals("now"), SETTINGS).read_event(token_of("event"), REQUEST.client) == POSITION
     assert CallIds(VectorSeals("born"), SETTINGS).write_event(POSITION) == token_of("event")
 
 
 def test_a_question_id_is_read_and_written_as_in_its_vector() -> None:
-    assert CallIds(VectorSeals("now"), SETTINGS).read_question(token_of("question"), EXCHANGE) == QUESTION
+    assert CallIds(VectorSeals("now"), SETTINGS).read_question(token_of("question"), REQUEST.client) == QUESTION
     assert CallIds(VectorSeals("born"), SETTINGS).write_question(QUESTION) == token_of("question")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local import checks, failures, template
+from mcp_functions.local import checks, template
 from mcp_functions.local.command import run as main
+from mcp_functions.local.lambdas import failures
 from mcp_functions.local.lambdas.functions import Functions
 from mcp_functions.local.problems import Problem
 

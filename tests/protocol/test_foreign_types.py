@@ -388,7 +388,7 @@ CYCLIC_LIST.append(CYCLIC_LIST)
         ([generate], "a function itself"),
         (Unknown, "a type itself"),
         ({"a": IMAGE}, r"dict that holds mcp_functions\.protocol\.content\.Image"),
-        ([[sdk.ImageContent(type="image", data=DATA, mime_type="image/png")]], "which cannot stand there"),
+        ([[sdk.ImageContent(type="image", data=DATA, mime_type="image/png")]], "is not a JSON value"),
         (Photo(IMAGE), r"Photo that holds mcp_functions\.protocol\.content\.Image"),
         ([Text("a"), {"b": Unknown()}], "dict that holds"),
         (Text(5), "a member is missing or of a wrong type"),  # type: ignore[arg-type]

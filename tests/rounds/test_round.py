@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
-from mcp_functions.rounds.asking import WireQuestion
 from mcp_functions.rounds.input_requests import fingerprint
+from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.schemas.forms import InvalidAnswer
 

@@ -209,6 +209,9 @@ CHOICE = "a list in a form is a choice among fixed strings"
         (list[str], CHOICE),
         (list[int], CHOICE),
         (list[Literal[1, 2]], CHOICE),
+        (list[str | int], CHOICE),
+        (list[Annotated[Literal[1, 2], Titles("One", "Two")]], CHOICE),
+        (Annotated[Literal[1, 2], Titles("One", "Two")], "the choices of a form are strings"),
         (list[model_of(str)], CHOICE),  # type: ignore[misc]
         (Literal[1, 2], "the choices of a form are strings"),
         (Literal["a", 1], GRAMMAR),

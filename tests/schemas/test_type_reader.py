@@ -337,6 +337,13 @@ def test_a_field_of_a_form_is_read_without_pydantic(annotation: Any, value: obje
     assert described == read_with_pydantic(annotation, value)
 
 
+@pytest.mark.parametrize("annotation", [Literal[1, 2], IntEnum("Size", {"SMALL": 1, "LARGE": 2})])
+def test_titles_keep_the_type_of_the_choices(annotation: Any) -> None:  # noqa: ANN401
+    titled = Annotated[annotation, Titles("One", "Two")]
+    choices = [{"const": 1, "title": "One"}, {"const": 2, "title": "Two"}]
+    assert read_type(titled).schema == TypeAdapter(titled).json_schema() == {"type": "integer", "oneOf": choices}
+
+
 @pytest.mark.parametrize("annotation", [Colour, Mixed, Spot, Leg, Trip, Part, list[Leg], Leg | None])
 def test_the_schema_of_a_class_is_the_one_that_pydantic_writes(annotation: Any) -> None:  # noqa: ANN401
     official = TypeAdapter(annotation).json_schema()

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
-from mcp_functions.handlers.catalog import read_about
+from mcp_functions.handlers.catalog import describe_server
 from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.events import folder_of
@@ -38,6 +38,7 @@ from mcp_functions.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.handlers.lookup import Target
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
@@ -64,7 +65,7 @@ def serve_catalog(
     Returns:
         The function that the template names with `Handler: app.handler`.
     """
-    about = read_about(instructions, server_info)
+    about = describe_server(instructions, server_info)
     aws.prepare("lambda")
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
@@ -141,27 +142,35 @@ class FrontDoor:
         Raises:
             McpError: the request names no handler of the catalog, or the function could not be called.
         """
-        catalog = self._catalog
         method = request.method
         params = request.params
-        if lookup.asks_for_form(catalog, method, params):
-            # The page of the toolkit's form, an app that shows questions to the user, is the same for all tools.
+        if lookup.asks_for_form(self._catalog, method, params):  # the page of the toolkit's own form, for all tools
             return lookup.form_result(self._settings.server_info)
-        if method in TASK_METHODS and catalog.get("tasks"):
+        if method in CALL_METHODS:
+            return self._forward_call(request)
+        if method == "completion/complete":
+            target = lookup.find_reference(self._catalog, params)
+            self._note_handler(target)
+            return self.forward(target.function, request)
+        if method in TASK_METHODS and self._catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
-            return self.forward(lookup.task_function(catalog, method, params), request)
-        if method in CALL_METHODS:
-            target = lookup.find(catalog, method, params)
-        elif method == "completion/complete":
-            target = lookup.find_reference(catalog, params)
-        else:
-            return self._lists.answer(method, params)
-        observability.current().handler = lookup.name_of(catalog, target)
-        # A companion is a second tool, which takes the user's answers for a tool. No header repeats its arguments.
-        if method == "tools/call" and not target.companion:
-            lookup.check_headers(lookup.header_arguments(catalog, target.key), params, request.headers)
+            return self.forward(lookup.task_function(self._catalog, method, params), request)
+        return self._lists.answer(method, params)  # refuses a method that no function has
+
+    def _forward_call(self, request: Request) -> ForwardedResponse:
+        """Forward a call, unless one of its headers differs from its arguments."""
+        target = lookup.find(self._catalog, request.method, request.params)
+        self._note_handler(target)
+        # A companion takes the user's answers for a tool. No header repeats its arguments.
+        if request.method == "tools/call" and not target.companion:
+            repeated = lookup.header_arguments(self._catalog, target.key)
+            lookup.check_headers(repeated, request.params, request.headers)
         return self.forward(target.function, request)
+
+    def _note_handler(self, target: Target) -> None:
+        """Note the name of a handler for the log line, also if the request is refused later."""
+        observability.current().handler = lookup.name_of(self._catalog, target)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
         """Forward a request, unchanged, to the function with this folder.

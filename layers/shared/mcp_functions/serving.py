@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.audit import AuditRecord
-    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.kms import Wrapping
-    from mcp_functions.tasks import Tasks, Worker
+    from mcp_functions.tasks import Tasks, TaskStore, Worker
 
 
 def serve(  # noqa: PLR0913 - each is an option of the public API
@@ -99,7 +99,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         TypeError: an argument is not a handler, or both `wrapping` and `codec` are given.
         ValueError: two handlers have the same name.
     """
-    about = catalog.read_about(instructions, server_info)
+    about = catalog.describe_server(instructions, server_info)
     if wrapping is not None and codec is not None:
         message = "serve() takes wrapping or codec: a codec wraps its own keys"
         raise TypeError(message)
@@ -145,71 +145,67 @@ class EndpointFactory:
     """Makes the endpoint of one Lambda function from the arguments of `serve` and the settings.
 
     A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs them.
+
+        stack "shop", function "shop_booking" or its worker "shop_booking-worker", stage "prod":
+
+        folder      "booking"               the folder in functions/; that of the function also for its worker
+        service     "shop/booking"          shares data keys; an `audience` replaces it
+        audience    "shop/booking/prod"     shares states
     """
 
     def __init__(self, options: ServeOptions, settings: Settings, function_name: str, now: Clock) -> None:
-        """Find out which function this is, and which keys and table it uses.
+        """Find out which function this is, and what it may use.
 
         Args:
             options: the arguments of `serve`.
             settings: the settings of the deployment.
-            function_name: the name of the Lambda function, which contains its folder: "shop_booking".
+            function_name: the name of the Lambda function.
             now: the clock, unix seconds.
 
         Raises:
             Misconfigured: a handler needs the table, and the environment names no table or no key.
         """
-        folder = folder_of(function_name, settings)
-        # A worker must open what its function sealed. So it uses the folder of that function.
-        self._folder = folder.removesuffix(WORKER_SUFFIX) if options.has_tasks else folder
-        # Functions with the same audience open each other's states.
+        self._folder = folder_of(function_name, settings)
+        if options.has_tasks:
+            self._folder = self._folder.removesuffix(WORKER_SUFFIX)
         self._service = options.audience or f"{settings.stack}/{self._folder}"
         self._audience = f"{self._service}/{settings.stage}"
-        # A function that is the endpoint of the server keeps sessions and questions of clients of 2025 in the table.
+        # The endpoint of the server keeps sessions and questions of clients of 2025 in the table.
         needs_table = options.needs_table or self._folder == ENDPOINT_FOLDER
-        needs_keys = needs_table or options.needs_state
-        # Every function finds the keys and the table in its environment, but only some have the permission to use them.
-        self._settings = copy(settings)
-        if not needs_keys:
-            self._settings.kms_keys = ()
-        if not needs_table:
-            self._settings.table = ""
+        self._settings = settings.allowing(keys=needs_table or options.needs_state, table=needs_table)
         self._options = options
         self._now = now
         self._has_keys = bool(options.codec or options.wrapping or self._settings.kms_keys)
-        if options.needs_table and not (self._has_keys and settings.table):
+        if options.needs_table and not (self._has_keys and self._settings.table):
             raise Misconfigured(
                 reason="MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their"
                 " policies, which mcp-functions block --write NAME writes into template.yaml"
             )
 
     def make(self) -> Endpoint:
-        """Make the endpoint, which checks each HTTP request before the dispatcher gets it.
-
-        Four of its parts depend on the handlers and the settings:
-
-            documents         the OAuth metadata, if callers have access tokens (MCP_AUTH_MODE)
-            run_task          runs a task in the worker, if calls may become tasks
-            handle_legacy     responds to clients of 2025, if the deployment allows them (MCP_EARLIER_REVISIONS)
-            dialects          translate messages that only proposals for the protocol have (MCP_DIALECTS)
-        """
+        """Make the endpoint, which checks each HTTP request before the dispatcher gets it."""
         settings = self._settings
         identity.warn_if_open(settings)  # writes a warning if anybody may call
-        tasks, worker = self._make_tasks() if self._options.has_tasks else (None, None)
-        # The `Conversations` and the server for clients of 2025 are made when a request first needs them.
+        store = self._make_task_store() if self._options.has_tasks else None
+        tasks = self._make_tasks(store) if store else None
+        # The `Conversations` are made when a request first needs them.
         make_conversations = partial(self._make_conversations, tasks)
         dispatcher = Dispatcher(self._options.handlers, settings, make_conversations, tasks)
-        handle_legacy = lazy_function(partial(self._make_legacy_server, dispatcher))
         endpoint = Endpoint(
             settings,
             handle_request=dispatcher.answer,
             documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
             header_parameters=lookup.cors_headers(dispatcher.catalog, settings),
             is_stopped=self._folder in settings.stopped_functions,
-            run_task=worker.work if worker else None,
-            handle_legacy=handle_legacy if settings.earlier_revisions else None,
         )
-        return self._add_dialects(endpoint) if settings.dialects else endpoint
+        if store and tasks:
+            endpoint = endpoint._replace(run_task=self._make_worker(tasks, store).work)
+        if settings.earlier_revisions:  # the server for clients of 2025 is made when such a client first calls
+            handle_legacy = lazy_function(partial(self._make_legacy_server, dispatcher))
+            endpoint = endpoint._replace(handle_legacy=handle_legacy)
+        if settings.dialects:
+            endpoint = self._add_dialects(endpoint)
+        return endpoint
 
     @cached_property
     def _seals(self) -> SealFactory:
@@ -226,12 +222,9 @@ class EndpointFactory:
         seals = self._seals if self._has_keys else None
         return Conversations(self._audience, seals, now=self._now, audit=self._options.audit, tasks=tasks)
 
-    def _make_tasks(self) -> tuple[Tasks, Worker]:
-        """Make the object that answers requests about tasks, and the one that runs tasks in the worker.
-
-        Few functions have tasks, so the others do not import their modules.
-        """
-        from mcp_functions.tasks import Tasks, TaskStore, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415
+    def _make_task_store(self) -> TaskStore:
+        """Make the store of tasks. A new task invokes the worker."""
+        from mcp_functions.tasks import TaskStore, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
 
         settings = self._settings
         # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
@@ -239,11 +232,20 @@ class EndpointFactory:
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
         limit = settings.max_open_tasks
-        store = TaskStore(table, self._folder, invoke_worker, max_open_tasks=limit, now=self._now)
-        tasks = Tasks(self._options.handlers, settings, store, now=self._now)
-        audit = self._options.audit
-        worker = Worker(tasks.tools, store, now=self._now, lease_seconds=settings.task_lease, audit=audit)
-        return tasks, worker
+        return TaskStore(table, self._folder, invoke_worker, max_open_tasks=limit, now=self._now)
+
+    def _make_tasks(self, store: TaskStore) -> Tasks:
+        """Make the object that answers requests about tasks."""
+        from mcp_functions.tasks import Tasks  # noqa: PLC0415
+
+        return Tasks(self._options.handlers, self._settings, store, now=self._now)
+
+    def _make_worker(self, tasks: Tasks, store: TaskStore) -> Worker:
+        """Make the object that runs tasks."""
+        from mcp_functions.tasks import Worker  # noqa: PLC0415
+
+        seconds = self._settings.task_lease
+        return Worker(tasks.tools, store, now=self._now, lease_seconds=seconds, audit=self._options.audit)
 
     def _make_legacy_server(self, dispatcher: Dispatcher) -> LegacyServer:
         """Make the server for clients of 2025, at the first request of such a client. No other client needs it."""
@@ -287,9 +289,8 @@ def _add_options(
             raise TypeError(message)
     error_classes = read_errors(errors)
     if around is not None:
-        from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
-
-        hooks.check(around, handlers)
+        _check_hook(around, handlers)
+        import_module("mcp_functions.handlers.hooks")
     copies = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
     for handler in copies:
         if isinstance(handler, FunctionHandler):
@@ -298,6 +299,16 @@ def _add_options(
         if handler.kind == "tool":
             handler.errors |= error_classes
     return copies
+
+
+def _check_hook(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
+    """Refuse a hook that cannot be called, or a handler of another library's server (`adopt`), with a TypeError."""
+    if not callable(around):
+        message = "around is a function that takes a Call and returns a context manager"
+        raise TypeError(message)
+    if any(not isinstance(handler, FunctionHandler) for handler in handlers):
+        message = "around is for @tool, @prompt and @resource: an adopted server has the middleware of its library"
+        raise TypeError(message)
 
 
 def _import_needed(options: ServeOptions) -> None:

@@ -8,6 +8,7 @@ A function reads them once, at its first event. A wrong value raises `Misconfigu
 from __future__ import annotations
 
 import re
+from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from mcp_functions.protocol import scopes
@@ -142,6 +143,18 @@ class Settings:
                 raise Misconfigured(reason=reason)
         _check_url("MCP_RESOURCE_URL", self.resource_url, "the URL that clients connect to")
         _check_url("MCP_OAUTH_URL", self.oauth_url, "the URL of the sign-in front")
+
+    def allowing(self, *, keys: bool, table: bool) -> Settings:
+        """Return the settings of a function without the keys or the table if it has no permission to use them.
+
+        Every function finds both in its environment, but only some have the permissions.
+        """
+        allowed = copy(self)
+        if not keys:
+            allowed.kms_keys = ()
+        if not table:
+            allowed.table = ""
+        return allowed
 
     @property
     def takes_tokens(self) -> bool:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import ToolError
-from mcp_functions.rounds.asking import WireQuestion
 from mcp_functions.rounds.input_requests import fingerprint
+from mcp_functions.rounds.questions import WireQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

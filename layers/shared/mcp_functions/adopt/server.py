@@ -2,7 +2,7 @@
 
     server = AdoptedServer(FastMCP("clinic"))
     server.read_page("tools/list", {})                   a page of a list
-    server.call(handler, {"name": "book", …}, round_)    the result of a tool, or its questions
+    server.call(AdoptedCall("tools/call", …), round_)    the result of a tool, or its questions
 
 The library answers each request as if it had come over the network (`serve_one`). A channel takes the place of the
 connection: it gets what the server sends to the client meanwhile (`channel`).
@@ -30,13 +30,13 @@ from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.protocol import constants
 from mcp_functions.protocol.constants import PROTOCOL_VERSION
 from mcp_functions.protocol.errors import McpError
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_types import ServerCapabilities
 
-    from mcp_functions.adopt.handlers import AdoptedHandler
     from mcp_functions.rounds.round import Round
 
 # The last revision in which a server may send questions to its client. In later ones, it returns them as a result.
@@ -52,6 +52,15 @@ class AdoptedError(McpError):
         """Keep the code, which differs from error to error, beside the message."""
         super().__init__(message, data)
         self.code = code
+
+
+class AdoptedCall(NamedTuple):
+    """A call of a tool, prompt or resource of an adopted server."""
+
+    method: str
+    params: Mapping[str, Any]
+    name_in_errors: str
+    replays: bool  # whether the handler asks in the middle of its work, and runs again from its first line
 
 
 class AdoptedServer:
@@ -97,7 +106,7 @@ class AdoptedServer:
         self.enter_lifespan()
         return self._answer_silently("completion/complete", params)
 
-    def call(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+    def call(self, call: AdoptedCall, round_: Round) -> dict[str, Any]:
         """Run one round of a tool, prompt or resource; return its result, which may be an InputRequiredResult.
 
         Raises:
@@ -105,21 +114,21 @@ class AdoptedServer:
             AdoptedError: the server answered with a JSON-RPC error.
         """
         self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
-        return event_loop.run(self._run_round(handler, params, round_), before_end=round_.wait_for_steps)
+        return event_loop.run(self._run_round(call, round_), before_end=round_.wait_for_steps)
 
-    async def _run_round(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        sent = {key: value for key, value in params.items() if key not in ("requestState", "inputResponses")}
-        if handler.replays:  # it asks in the middle of its work, and runs again from its first line in every round
+    async def _run_round(self, call: AdoptedCall, round_: Round) -> dict[str, Any]:
+        sent = {key: value for key, value in call.params.items() if key not in ("requestState", "inputResponses")}
+        if call.replays:  # it asks in the middle of its work, and runs again from its first line in every round
             version = REVISION_WITH_QUESTIONS
             current_round.set(round_)
         else:
             version = PROTOCOL_VERSION
             current_round.set(None)
             sent |= _answers_and_state(round_)
-        interview = Interview(handler.name_in_errors, round_, accepted=handler.replays)
+        interview = Interview(call.name_in_errors, round_, accepted=call.replays)
         channel = Channel(round_, interview)
         with over_transport(KIND), as_caller(round_.request):
-            result = await self._answer(handler.method, sent, channel, version)
+            result = await self._answer(call.method, sent, channel, version)
         # At PROTOCOL_VERSION, FastMCP itself refuses `ctx.elicit`, and the channel gets no question.
         refusal = "elicitation via server-initiated requests is unavailable"
         if result.get("isError") and refusal in str(result["content"]):

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from mcp_functions.attack.scan import Scan
 
 
-class SkipCheck(Exception):
-    """A check cannot run against this server."""
-
-    def __init__(self, reason: str) -> None:
-        """Say what is missing."""
-        super().__init__(reason)
-
-
 class Severity(StrEnum):
     """A hole lets a hostile client do what it must not; only holes set the exit code to 1."""
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.attack.checks import CHECKS
 from mcp_functions.attack.client import CALLER, OTHER, Client, LimitReached
 from mcp_functions.attack.discovery import find_targets
-from mcp_functions.attack.findings import Proof, Report, Severity, SkipCheck
-from mcp_functions.attack.scan import Bounds, Scan
+from mcp_functions.attack.findings import Proof, Report, Severity
+from mcp_functions.attack.scan import Bounds, Scan, SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

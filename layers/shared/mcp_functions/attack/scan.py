@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.attack import messages, schema_values
 from mcp_functions.attack.client import CALLER
-from mcp_functions.attack.findings import SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +29,14 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 6  # rounds of one conversation
 MAX_OTHER_CALLS = 4  # calls with other arguments that are tried
+
+
+class SkipCheck(Exception):
+    """A check cannot run against this server."""
+
+    def __init__(self, reason: str) -> None:
+        """Say what is missing."""
+        super().__init__(reason)
 
 
 class Bounds(NamedTuple):

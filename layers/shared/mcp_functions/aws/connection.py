@@ -10,12 +10,12 @@ writes together end at one deadline. A request is sent once: only the caller kno
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from functools import cache
 from http.client import HTTPConnection, HTTPException
 from io import BufferedReader, RawIOBase
-from select import select
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.aws import errors
@@ -70,7 +70,7 @@ class DeadlineSocket:
         self.deadline = deadline
 
     def fileno(self) -> int:
-        """Return the number of the socket for the system, which `select` asks for."""
+        """Return the number of the socket for the system, which `select.poll` asks for."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -190,8 +190,10 @@ class ConnectionPool:
         except IndexError:  # an `if` before would not be safe: another thread may take the last connection after it
             return None
         # A server sends nothing on an idle connection. So a readable socket means that the server has closed it.
-        readable, _writable, _failed = select([connection.sock], [], [], 0)
-        if readable:
+        # `select.select` would refuse a socket with a number over 1023.
+        readiness = select.poll()
+        readiness.register(connection.sock, select.POLLIN)
+        if readiness.poll(0):
             connection.close()
             return None
         return connection

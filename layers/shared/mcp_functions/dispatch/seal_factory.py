@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.data_keys import Keyring
-    from mcp_functions.seal.envelope import Codec, Seal
+    from mcp_functions.seal.envelope import Seal
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings

@@ -51,7 +51,7 @@ MAX_ATTEMPTS = 3  # how often a claim is written: each failure means that anothe
 
 
 class RoundClaim:
-    """The claim of one request to run one round of a conversation (§13.1)."""
+    """The claim of one request to run one round of a conversation (envelope.md §13.1)."""
 
     def __init__(self, request: Request, handler: Handler[..., Any], state: Claims, table: SealedTable) -> None:
         """Prepare the claim; the table is not read yet.

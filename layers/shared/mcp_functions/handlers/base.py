@@ -12,9 +12,9 @@ A round is one of these requests.
 from __future__ import annotations
 
 import re
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
@@ -26,13 +26,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import timedelta
+    from typing import TypedDict
 
     from mcp_functions.handlers.hooks import Call
-    from mcp_functions.handlers.tools import RepeatPolicy, TaskSupport
     from mcp_functions.protocol.header_parameters import HeaderParameter
     from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
 
+    # The types of the options, for type checkers. The constructors of the handlers list the same options with their
+    # defaults: a type checker cannot find the options of `@tool(…)` there.
+
+    class HandlerOptions(TypedDict, total=False):
+        """The options that every decorator takes."""
+
+        name: str | None
+        title: str | None
+        description: str | None
+        icons: Sequence[Icon | Model] | None
+        meta: Mapping[str, Any] | None
+        tags: Collection[str]
+        camel_case: bool
+        answer_within: int | timedelta
+        max_sheds: int
+        scopes: Sequence[str]
+
+
+# What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
+RepeatPolicy: TypeAlias = Literal["replay", "reject"]
+# Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
+TaskSupport: TypeAlias = Literal["allowed", "required"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -228,7 +250,8 @@ class FunctionHandler(Handler[P, R]):
         if self.around and round_:  # with a hook there is always a round: see `needs_round`
             from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
 
-            value = hooks.run_inside(self, arguments, round_)
+            call = hooks.describe_call(self.kind, self.name, arguments, round_)
+            value = hooks.run_inside(self.around, call, partial(self.run, arguments, round_))
         else:
             value = self.run(arguments, round_)
         return self.result(value, params)

@@ -1,17 +1,13 @@
 """The catalog describes the tools, prompts and resources of a server as JSON.
 
     {
-      "tools": [{"name": "book", "inputSchema": …}],       # the entries of `tools/list`
-      "prompts": […],                                      # and of the other lists, "resources", "resourceTemplates"
-      "functions": {"tools": {"book": "booking"}, …},      # the folder of the Lambda function, for each name or URI
-      "completions": false, "logging": false,              # whether any handler has the capability
-      "servers": [{"instructions": "…"}],                  # what the functions say about the server
-      "scopes": ["work:write"], …                          # sets of names: see NAME_SETS
+      "tools": [{"name": "book", "inputSchema": {…}}], "prompts": [], "resources": [], "resourceTemplates": [],
+      "functions": {"tools": {"book": "booking"}, "prompts": {}, "resources": {}, "resourceTemplates": {}},
+      "completions": false, "logging": false, "scopes": ["trips:write"], "asks": ["book"]
     }
 
-A handler is a tool, a prompt or a resource. `lookup` finds the handler that a request names, and `lists` answers list
-requests. The front door, which is the endpoint of the whole server, reads catalog.json. Every other function builds the
-catalog of its own handlers.
+The front door is the endpoint of the whole server, and reads this JSON from catalog.json. Every other function builds
+the catalog of its own handlers: its tools, prompts and resources.
 """
 
 from __future__ import annotations
@@ -20,138 +16,174 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import TypeAlias
+    from typing import Final, Literal, NoReturn, NotRequired, TypeAlias, TypedDict
 
     from mcp_functions.handlers.base import Handler
 
-    Catalog: TypeAlias = Mapping[str, Any]
+    ListName: TypeAlias = Literal["tools", "prompts", "resources", "resourceTemplates"]
+    Entry: TypeAlias = dict[str, Any]  # an entry of a list, as clients get it
 
-LISTS_BY_KIND = {
+    class Catalog(TypedDict):
+        """The JSON of a catalog. A member that is not required is left out if it would be empty."""
+
+        # The entries of `tools/list` and of the other list methods.
+        tools: list[Entry]
+        prompts: list[Entry]
+        resources: list[Entry]
+        resourceTemplates: list[Entry]
+        # For each list, the names or URIs with the folder of the Lambda function that serves them.
+        functions: dict[ListName, dict[str, str]]
+        # Whether any handler completes arguments, or sends log messages.
+        completions: bool
+        logging: bool
+        # The `instructions` and `serverInfo` of authors. A server of another library (`adopt`) also has `extensions`,
+        # and `order`: for each list, its names or URIs in the order of that server.
+        servers: NotRequired[list[Mapping[str, Any]]]
+        # Sets of names, sorted.
+        scopes: NotRequired[list[str]]  # the OAuth scopes that handlers require
+        tasks: NotRequired[list[str]]  # the functions whose calls may become tasks
+        asks: NotRequired[list[str]]  # the tools that may ask their user
+        formless: NotRequired[list[str]]  # those of them whose questions are not shown as a form of an app (MCP Apps)
+        relays: NotRequired[list[str]]  # those of them that let the model pass on the user's answers
+        apps: NotRequired[list[str]]  # the tools that only an app may call
+
+
+LISTS_BY_KIND: dict[str, ListName] = {
     "tool": "tools",
     "prompt": "prompts",
     "resource": "resources",
     "resource_template": "resourceTemplates",
 }
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
-FEATURES = ("completions", "logging")
-# The sets of names. A catalog leaves out a set without names.
-NAME_SETS = (
-    "scopes",  # the OAuth scopes that handlers require
-    "tasks",  # the functions whose calls may become tasks
-    "asks",  # the tools that may ask their user
-    "formless",  # those of them whose questions are not shown as a form of an app (MCP Apps)
-    "relays",  # those of them that let the model pass on the user's answers
-    "apps",  # the tools that only an app may call
-)
+NAME_SETS: Final = ("scopes", "tasks", "asks", "formless", "relays", "apps")
+# In "functions", this key is for names that are in no list. An adopted server may serve some.
+UNLISTED_KEY = "*"
+# A client that cannot show a question sends the answer to a second tool, the companion: `book-form` or `book-answer`.
+COMPANION_SUFFIXES = ("-form", "-answer")
 
 
-def build(handlers: Iterable[Handler[..., Any]], folder: str = "") -> dict[str, Any]:
-    """Describe the handlers of one function; `folder` is the function's."""
+def build(handlers: Iterable[Handler[..., Any]], folder: str = "") -> Catalog:
+    """Describe the handlers of one function; `folder` is its folder."""
     return merge(_describe(handler, folder) for handler in handlers)
 
 
-def _describe(handler: Handler[..., Any], folder: str) -> dict[str, Any]:
-    """Write the catalog of one handler."""
-    entry = handler.describe()
+def _describe(handler: Handler[..., Any], folder: str) -> Catalog:
+    """Write a catalog of one handler. It may have empty members, which `merge` leaves out."""
     list_name = LISTS_BY_KIND[handler.kind]
-    return {
-        list_name: [entry] if entry else [],
+    catalog: Catalog = {
+        "tools": [],
+        "prompts": [],
+        "resources": [],
+        "resourceTemplates": [],
         "functions": {list_name: {handler.key: folder}},
         "completions": handler.has_completers,
         "logging": handler.logs,
         "servers": [handler.server_description] if handler.server_description else [],
-        "scopes": handler.scopes,
+        "scopes": list(handler.scopes),
         "tasks": [folder] if handler.task else [],
-        **{name_set: [handler.name] for name_set in handler.name_sets()},
     }
+    entry = handler.describe()
+    if entry:  # the handler of an adopted server for UNLISTED_KEY has none
+        catalog[list_name].append(entry)
+    for name_set in NAME_SETS:
+        if name_set in handler.name_sets():
+            catalog[name_set] = [handler.name]
+    return catalog
 
 
-def merge(catalogs: Iterable[Catalog]) -> dict[str, Any]:
+def merge(catalogs: Iterable[Catalog]) -> Catalog:
     """Combine several catalogs into one.
 
     Raises:
         ValueError: two handlers have the same name, or a tool has the name of another tool's companion.
     """
     parts = list(catalogs)
-    servers = []
-    for server in _join(parts, "servers"):
-        if server not in servers:
-            servers.append(server)
-    merged: dict[str, Any] = {name: _sort(_join(parts, name), name, servers) for name in LIST_NAMES}
-    merged["functions"] = {name: _merge_functions(name, parts) for name in LIST_NAMES}
-    merged |= {feature: any(part[feature] for part in parts) for feature in FEATURES}
+    servers = _merge_servers(parts)
+    merged: Catalog = {
+        "tools": _merge_entries(parts, "tools", servers),
+        "prompts": _merge_entries(parts, "prompts", servers),
+        "resources": _merge_entries(parts, "resources", servers),
+        "resourceTemplates": _merge_entries(parts, "resourceTemplates", servers),
+        "functions": {list_name: _merge_functions(parts, list_name) for list_name in LIST_NAMES},
+        "completions": any(part["completions"] for part in parts),
+        "logging": any(part["logging"] for part in parts),
+    }
     if servers:
         merged["servers"] = servers
     for name_set in NAME_SETS:
-        names = set(_join(parts, name_set))
+        names = {name for part in parts if name_set in part for name in part[name_set]}
         if names:
             merged[name_set] = sorted(names)
     _check_companions(merged)
     return merged
 
 
-def _join(parts: Iterable[Catalog], member: str) -> list[Any]:
-    """Join the lists that catalogs have under one member; a catalog may leave it out."""
-    return [item for part in parts for item in part.get(member, ())]
-
-
-# In "functions", this key is for names that are in no list. A server of another library (`adopt`) may serve some.
-UNLISTED_KEY = "*"
-
-
-def _merge_functions(list_name: str, parts: Iterable[Catalog]) -> dict[str, str]:
-    """Return the folder of each name of a list. A name in two functions is a ValueError that names both."""
-    folders: dict[str, str] = {}
-    folders_of_unlisted = []
+def _merge_servers(parts: Iterable[Catalog]) -> list[Mapping[str, Any]]:
+    """Collect the descriptions, each once: every handler of a server has the same one."""
+    servers: list[Mapping[str, Any]] = []
     for part in parts:
-        for key, folder in part["functions"].get(list_name, {}).items():
-            if key == UNLISTED_KEY:
-                folders_of_unlisted.append(folder)
-            elif key in folders:
-                where = f", in {folders[key]} and in {folder}" if folders[key] != folder else ""
-                message = f"two {list_name} named {key!r}{where}: names are unique"
-                raise ValueError(message)
-            else:
-                folders[key] = folder
-    if len(folders_of_unlisted) == 1:  # with two functions, no rule would tell which one serves an unlisted name
-        folders[UNLISTED_KEY] = folders_of_unlisted[0]
-    return dict(sorted(folders.items()))
+        servers += [server for server in part.get("servers", ()) if server not in servers]
+    return servers
 
 
-def _sort(entries: list[dict[str, Any]], list_name: str, servers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Sort a list: first our own entries by name, then the entries of adopted servers as these order them.
+def _merge_entries(parts: Iterable[Catalog], list_name: ListName, servers: Iterable[Mapping[str, Any]]) -> list[Entry]:
+    """Sort the entries of a list: first our own by name, then those of adopted servers as these order them.
 
     Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
     """
     adopted_keys = [key for server in servers for key in server.get("order", {}).get(list_name, ())]
     places = {key: place for place, key in enumerate(adopted_keys)}
 
-    def place_and_name(entry: Mapping[str, Any]) -> tuple[int, str]:
+    def place_and_name(entry: Entry) -> tuple[int, str]:
         return places.get(key_of(entry), -1), str(entry["name"])
 
-    return sorted(entries, key=place_and_name)
+    return sorted((entry for part in parts for entry in part[list_name]), key=place_and_name)
 
 
-# A client that cannot show a question sends the answer to a second tool, the companion: `book-form` or `book-answer`.
-COMPANION_SUFFIXES = ("-form", "-answer")
+def _merge_functions(parts: Iterable[Catalog], list_name: ListName) -> dict[str, str]:
+    """Return the folder of the function that serves each name of a list, sorted by name."""
+    folders: dict[str, str] = {}
+    unlisted_folders = []
+    for part in parts:
+        for key, folder in part["functions"].get(list_name, {}).items():
+            if key == UNLISTED_KEY:
+                unlisted_folders.append(folder)
+                continue
+            if key in folders:
+                _refuse_duplicate(list_name, key, folders[key], folder)
+            folders[key] = folder
+    if len(unlisted_folders) == 1:  # with two functions, no rule would tell which one serves an unlisted name
+        folders[UNLISTED_KEY] = unlisted_folders[0]
+    return dict(sorted(folders.items()))
+
+
+def _refuse_duplicate(list_name: ListName, key: str, folder: str, other_folder: str) -> NoReturn:
+    if folder == other_folder:
+        message = f"two {list_name} named {key!r}: names are unique"
+    else:
+        message = f"two {list_name} named {key!r}, in {folder} and in {other_folder}: names are unique"
+    raise ValueError(message)
 
 
 def _check_companions(catalog: Catalog) -> None:
-    """Refuse a tool whose name another tool's companion needs, with a ValueError."""
+    """Refuse a tool that has the name of another tool's companion."""
     for tool in catalog.get("asks", ()):
         for suffix in COMPANION_SUFFIXES:
-            if tool + suffix in catalog["functions"]["tools"]:
-                message = f"a tool named {tool + suffix!r}: {tool} asks, so this is the name of its companion"
+            companion = tool + suffix
+            if companion in catalog["functions"]["tools"]:
+                message = (
+                    f"rename the tool {companion!r}: {tool!r} asks its user, and this is the name of its companion"
+                )
                 raise ValueError(message)
 
 
-def key_of(entry: Mapping[str, Any]) -> str:
-    """Return what requests name an entry of a list by: its URI template, its URI or its name."""
+def key_of(entry: Entry) -> str:
+    """Return the key of an entry, which requests contain: its URI template, its URI, or else its name."""
     return str(entry.get("uriTemplate") or entry.get("uri") or entry["name"])
 
 
-def read_about(instructions: str | None, server_info: object) -> dict[str, Any]:
-    """Read what an author writes about the server, as the catalog keeps it.
+def describe_server(instructions: str | None, server_info: object) -> dict[str, Any]:
+    """Read what an author writes about a server.
 
     Raises:
         TypeError: `instructions` is no text, or `server_info` has a wrong member.
@@ -159,15 +191,17 @@ def read_about(instructions: str | None, server_info: object) -> dict[str, Any]:
     if not isinstance(instructions, str | None):
         message = "instructions is text"
         raise TypeError(message)
-    about: dict[str, Any] = {"instructions": instructions} if instructions else {}
+    description: dict[str, Any] = {}
+    if instructions:
+        description["instructions"] = instructions
     if server_info is not None:
         from mcp_functions.protocol import hints  # noqa: PLC0415 - most functions do not set it
 
-        about["serverInfo"] = hints.read_server_info(server_info)
-    return about
+        description["serverInfo"] = hints.read_server_info(server_info)
+    return description
 
 
-def server_info(catalog: Catalog, default: Mapping[str, Any]) -> Mapping[str, Any]:
+def server_info(catalog: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the `serverInfo` of results.
 
     It is the deployment's (`default`). If exactly one function or adopted server has a `serverInfo`, its members

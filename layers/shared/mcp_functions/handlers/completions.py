@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from typing import Unpack
 
-    from mcp_functions.handlers.decorators import HandlerOptions
+    from mcp_functions.handlers.base import HandlerOptions
 
 AnyCompleter: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=AnyCompleter)

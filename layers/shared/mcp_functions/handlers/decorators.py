@@ -17,56 +17,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from mcp_functions.protocol.errors import DeveloperError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from datetime import timedelta
-    from typing import TypedDict, Unpack
+    from collections.abc import Callable, Mapping
+    from typing import Unpack
 
+    from mcp_functions.handlers.base import HandlerOptions
     from mcp_functions.handlers.prompts import Prompt
-    from mcp_functions.handlers.resources import CacheScope, Resource
-    from mcp_functions.handlers.tools import RepeatPolicy, TaskSupport, Tool
-    from mcp_functions.protocol.wire_types import Annotations, Icon, Model, ToolAnnotations
-
-    # The types of the options, for type checkers. The constructors of the handlers list the same options with their
-    # defaults: a type checker cannot find the options of `@tool(…)` there.
-
-    class HandlerOptions(TypedDict, total=False):
-        """The options that every decorator takes."""
-
-        name: str | None
-        title: str | None
-        description: str | None
-        icons: Sequence[Icon | Model] | None
-        meta: Mapping[str, Any] | None
-        tags: Collection[str]
-        camel_case: bool
-        answer_within: int | timedelta
-        max_sheds: int
-        scopes: Sequence[str]
-
-    class ToolOptions(HandlerOptions, total=False):
-        """The options of `@tool`."""
-
-        annotations: ToolAnnotations | Model | None
-        input_schema: Mapping[str, Any] | None
-        output_schema: Mapping[str, Any] | None
-        task: TaskSupport | Callable[..., TaskSupport | None] | None
-        task_ttl: int | timedelta
-        single_use: RepeatPolicy | None
-        errors: Sequence[type[Exception]]
-        requires: Sequence[str]
-        ask_in_words: Sequence[str]
-        app: str
-        form: bool
-        visibility: Sequence[str]
-
-    class ResourceOptions(HandlerOptions, total=False):
-        """The options of `@resource`."""
-
-        mime_type: str | None
-        size: int | None
-        annotations: Annotations | Model | None
-        ttl_ms: int
-        cache_scope: CacheScope
+    from mcp_functions.handlers.resources import Resource, ResourceOptions
+    from mcp_functions.handlers.tools import Tool, ToolOptions
 
 
 P = ParamSpec("P")

@@ -17,17 +17,18 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.base import FunctionHandler
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.capabilities import Caller
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
-    from mcp_functions.handlers.base import Handler
     from mcp_functions.rounds.round import Round
+
+    Hook: TypeAlias = "Callable[[Call], AbstractContextManager[object]]"
 
 
 class Call(NamedTuple):
@@ -48,41 +49,29 @@ class Call(NamedTuple):
     round: int
 
 
-def check(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
-    """Refuse a hook that cannot be called, or a handler of another library's server (`adopt`), with a TypeError."""
-    if not callable(around):
-        message = "around is a function that takes a Call and returns a context manager"
-        raise TypeError(message)
-    if any(not isinstance(handler, FunctionHandler) for handler in handlers):
-        message = "around is for @tool, @prompt and @resource: an adopted server has the middleware of its library"
-        raise TypeError(message)
+def describe_call(kind: str, name: str, arguments: Mapping[str, Any], round_: Round) -> Call:
+    """Return the round of a call as the hook sees it."""
+    copied = copy_json(arguments)
+    return Call(kind=kind, name=name, arguments=copied, caller=Caller(round_), round=round_.request.number)
 
 
-def run_inside(handler: FunctionHandler[..., Any], arguments: Mapping[str, Any], round_: Round) -> object:
-    """Run the function of a handler inside the context manager that the handler's hook returns.
+def run_inside(around: Hook, call: Call, run: Callable[[], object]) -> object:
+    """Run the function of a handler inside the context manager that a hook returns.
 
     Args:
-        handler: the handler, whose `around` is the hook.
-        arguments: the arguments of the function.
-        round_: the current round.
+        around: the hook.
+        call: the round, for the hook.
+        run: runs the function.
 
     Raises:
         DeveloperError: the hook returned no context manager, or its context manager swallowed an exception.
     """
-    around: Any = handler.around
-    call = Call(
-        kind=handler.kind,
-        name=handler.name,
-        arguments=copy_json(arguments),
-        caller=Caller(round_),
-        round=round_.request.number,
-    )
-    manager = around(call)
+    manager: object = around(call)
     if not isinstance(manager, AbstractContextManager):  # it has `__enter__` and `__exit__`
         rule = "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
         raise DeveloperError(rule)
     with manager:
-        return handler.run(arguments, round_)
-    # Not dead code: a context manager whose `__exit__` returns True swallows the exception of `handler.run`.
+        return run()
+    # Not dead code: a context manager whose `__exit__` returns True swallows the exception of `run`.
     rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
     raise DeveloperError(rule)

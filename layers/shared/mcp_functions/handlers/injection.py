@@ -35,8 +35,8 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.elicitation import Question
+    from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
@@ -51,7 +51,9 @@ class DeclaredQuestion(NamedTuple):
     def write(self, arguments: Mapping[str, Any]) -> WireQuestion:
         """Write the question for the client, with the values of arguments in place of `{name}` in its message."""
         written = self.question.formatted(arguments).to_wire_question(camel_case=self.camel_case)
-        return written._replace(read=partial(_read_or_none, written.read)) if self.is_optional else written
+        if self.is_optional:
+            return written._replace(read=partial(_read_or_none, written.read))
+        return written
 
 
 def _read_or_none(read: Callable[[dict[str, Any]], object], response: dict[str, Any]) -> object:
@@ -94,7 +96,7 @@ class Injection(NamedTuple):
         return dict(zip(self.questions, answers, strict=True))
 
 
-# For the error about a parameter that is none of them.
+# For the error about a parameter after `*` that has another type.
 CAPABILITY_NAMES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 
 
@@ -117,11 +119,7 @@ def read_injection(
     classes: list[type[Capability]] = []
     for name in after:
         hint = hints.get(name)
-        declaration = _find_declaration(hint)
-        if declaration is None:
-            rule = f"after * a function takes capabilities ({CAPABILITY_NAMES}); what the client sends is before *"
-            message = f"{name}: {rule}"
-            raise TypeError(message)
+        declaration = _find_declaration(name, hint)
         if isinstance(declaration, Ask):
             _check_braces(name, declaration.message, client_parameters)
             questions[name] = _read_question(name, hint, declaration, camel_case=camel_case)
@@ -143,21 +141,23 @@ def read_injection(
     )
 
 
-def _find_declaration(hint: object) -> type[Capability] | Ask | Shared | None:
-    """Find what an annotation declares; None if its parameter belongs before `*`.
-
-    The annotation of a capability is its class. An `Ask` or a `Shared` is an object in `Annotated[…]`.
-    """
+def _find_declaration(name: str, hint: object) -> type[Capability] | Ask | Shared:
+    """Find what the annotation of a parameter declares; raise a TypeError if the parameter belongs before `*`."""
     annotation = get_origin(hint) or hint  # `RequestState[int]` has the origin RequestState
     if isinstance(annotation, type) and issubclass(annotation, Capability):
         return annotation
-    return next((item for item in get_args(hint) if isinstance(item, Ask | Shared)), None)
+    for item in get_args(hint):
+        if isinstance(item, Ask | Shared):  # in `Annotated[…]`
+            return item
+    rule = f"after * a function takes capabilities ({CAPABILITY_NAMES}); what the client sends is before *"
+    message = f"{name}: {rule}"
+    raise TypeError(message)
 
 
 def _refuse_both_levels(capabilities: Iterable[type[Capability]]) -> None:
-    """Refuse a function that could ask in two ways, with a TypeError.
+    """Raise a TypeError for a function that could ask in two ways.
 
-    It asks inline by `answer = elicit(…)`, and on the low level by returning an InputRequiredResult.
+    Inline, a function calls `answer = elicit(…)`. On the low level, it returns an InputRequiredResult.
     """
     levels = {capability.low_level for capability in capabilities if capability.needs_state}
     if levels == {True, False}:

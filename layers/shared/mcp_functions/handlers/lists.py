@@ -11,14 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import FEATURES, LIST_NAMES, server_info
-from mcp_functions.protocol.constants import (
-    EXTENSION_APPS,
-    EXTENSION_TASKS,
-    LIST_METHODS,
-    META_CLIENT_CAPABILITIES,
-    SUPPORTED_VERSIONS,
-)
+from mcp_functions.handlers.catalog import LIST_NAMES, server_info
+from mcp_functions.protocol import constants
+from mcp_functions.protocol.constants import LIST_METHODS
 from mcp_functions.protocol.errors import MethodNotFound, UnknownName
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result, complete, shows_forms
@@ -27,23 +22,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.apps.listings import View
-    from mcp_functions.handlers.catalog import Catalog
     from mcp_functions.settings import Settings
 
+# The capability that `server/discover` declares for each list.
 CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
 
 
 class Lists:
-    """Answers `server/discover` and the list methods. The JSON of each first page is written once, and kept."""
+    """Answers `server/discover` and the list methods. It writes the JSON of each first page once, and keeps it."""
 
-    def __init__(self, catalog: Catalog, settings: Settings, about: Mapping[str, Any] | None = None) -> None:
-        """Take the catalog and the settings.
+    def __init__(self, catalog: Mapping[str, Any], settings: Settings, about: Mapping[str, Any] | None = None) -> None:
+        """Take the catalog and the settings, and what the endpoint says `about` itself.
 
-        Args:
-            catalog: the catalog of a function, or of all functions.
-            settings: the settings of the deployment.
-            about: the `instructions` and `serverInfo` of the endpoint. Its instructions come before those of the
-                functions, and its `serverInfo` replaces theirs.
+        Its instructions come before those of the functions, and its `serverInfo` replaces theirs.
         """
         endpoint = about or {}
         servers = [endpoint, *catalog.get("servers", ())]
@@ -68,8 +59,8 @@ class Lists:
         return self._first_pages[view, method]
 
     def _view_of(self, meta: Mapping[str, Any]) -> View | None:
-        """Return the client's view of the catalog; None if the client sees the whole catalog, and nothing else."""
-        capabilities = meta.get(META_CLIENT_CAPABILITIES)
+        """Return the client's view of the catalog; None if the client sees the catalog unchanged."""
+        capabilities = meta.get(constants.META_CLIENT_CAPABILITIES)
         shows_questions = isinstance(capabilities, dict) and shows_forms(capabilities)
         hides_tools = bool(self._catalog.get("apps"))  # some tools are only for clients with apps
         adds_tools = bool(self._catalog.get("asks")) and not shows_questions
@@ -98,22 +89,25 @@ class Lists:
         result = complete({**result, **cache}, self._server_info)
         return Result(result, text=dumps(result))
 
-    def _discover(self, catalog: Catalog) -> dict[str, Any]:
+    def _discover(self, catalog: Mapping[str, Any]) -> dict[str, Any]:
         """Answer `server/discover`."""
         # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
         capabilities: dict[str, Any] = {capability: {} for capability in _list_capabilities(catalog)}
-        capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
+        if catalog["completions"]:
+            capabilities["completions"] = {}
+        if catalog["logging"]:
+            capabilities["logging"] = {}
         extensions = _extensions(catalog)
         if extensions:
             capabilities["extensions"] = extensions
         if self._settings.dialects:
             capabilities["experimental"] = {name: {} for name in self._settings.dialects}
-        result = {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities}
+        result = {"supportedVersions": list(constants.SUPPORTED_VERSIONS), "capabilities": capabilities}
         if self._instructions:
             result["instructions"] = self._instructions
         return result
 
-    def _page(self, catalog: Catalog, list_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _page(self, catalog: Mapping[str, Any], list_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one page of a list (server/utilities/pagination).
 
         Raises:
@@ -132,27 +126,27 @@ class Lists:
         return page
 
 
-def _list_capabilities(catalog: Catalog) -> list[str]:
+def _list_capabilities(catalog: Mapping[str, Any]) -> list[str]:
     """List the capabilities that the handlers of a catalog have: "tools", "prompts" or "resources"."""
     # An adopted server can serve a name without an entry, and the toolkit's form has an entry without a function.
     lists = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
     return [CAPABILITIES[list_name] for list_name in lists]
 
 
-def _extensions(catalog: Catalog) -> dict[str, Any]:
+def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
     """Return the extensions that the server advertises. A catalog may contain servers of other libraries (`adopt`)."""
     extensions: dict[str, Any] = {}
     for server in catalog.get("servers", ()):
         extensions = {**server.get("extensions", {}), **extensions}
     if catalog.get("tasks"):
-        extensions[EXTENSION_TASKS] = {}
+        extensions[constants.EXTENSION_TASKS] = {}
     if catalog.get("has_form"):
-        extensions[EXTENSION_APPS] = {}
+        extensions[constants.EXTENSION_APPS] = {}
     return extensions
 
 
 def _find_start(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
-    """Find the index of the first entry on the page of a cursor, which must be one that this list gives."""
+    """Find the index of the first entry on the page of a cursor."""
     for start in range(size, len(entries), size):
         if cursor == _cursor(entries, start):
             return start

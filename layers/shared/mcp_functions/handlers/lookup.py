@@ -15,7 +15,6 @@ The front door forwards a request to the function that it finds. A function find
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import COMPANION_SUFFIXES, UNLISTED_KEY, key_of
@@ -28,7 +27,6 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.handlers.catalog import Catalog
     from mcp_functions.protocol.header_parameters import HeaderParameters
     from mcp_functions.settings import Settings
 
@@ -42,13 +40,8 @@ class Target(NamedTuple):
     companion: str = ""  # the name in the request, if the request names a companion of the tool
 
 
-def find(catalog: Catalog, method: str, params: Mapping[str, Any]) -> Target:
-    """Find the handler that a call names.
-
-    Args:
-        catalog: the catalog of a function, or of all functions.
-        method: `tools/call`, `prompts/get` or `resources/read`.
-        params: the params of the request.
+def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
+    """Find the handler that a `tools/call`, `prompts/get` or `resources/read` names.
 
     Raises:
         MethodNotFound: the catalog has no handler for this method.
@@ -73,30 +66,38 @@ def find(catalog: Catalog, method: str, params: Mapping[str, Any]) -> Target:
     raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
 
 
-# The expressions of an adopted server's template whose values a URI may leave out, as in `data://{name}{?page}`.
+# The expressions in a template whose values a URI may leave out: `{?page}` in `data://{name}{?page}`. Only templates of
+# adopted servers have them.
 OPTIONAL = r"\{[?&#/.;][^}]*\}"
 
 
-def _find_resource(catalog: Catalog, params: Mapping[str, Any]) -> Target:
+def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
     functions: Mapping[str, Mapping[str, str]] = catalog["functions"]
     if not functions["resources"] and not functions["resourceTemplates"]:
         raise MethodNotFound
     uri = _text_param(params, "uri")
     if uri in functions["resources"]:
         return Target("resources", uri, functions["resources"][uri])
-    from mcp_functions.protocol.uri_templates import UriTemplate  # noqa: PLC0415 - few functions are templates
-
     for template, function in functions["resourceTemplates"].items():
-        with suppress(ValueError):  # a template that only its adopted server can match
-            if UriTemplate(re.sub(OPTIONAL, "", template)).match(uri) is not None:
-                return Target("resourceTemplates", template, function)
-    for list_name in ("resources", "resourceTemplates"):
-        if UNLISTED_KEY in functions[list_name]:
-            return Target(list_name, UNLISTED_KEY, functions[list_name][UNLISTED_KEY])
+        if _matches(template, uri):
+            return Target("resourceTemplates", template, function)
+    if UNLISTED_KEY in functions["resources"]:
+        return Target("resources", UNLISTED_KEY, functions["resources"][UNLISTED_KEY])
+    if UNLISTED_KEY in functions["resourceTemplates"]:
+        return Target("resourceTemplates", UNLISTED_KEY, functions["resourceTemplates"][UNLISTED_KEY])
     raise ResourceNotFound(uri)
 
 
-def find_reference(catalog: Catalog, params: Mapping[str, Any]) -> Target:
+def _matches(template: str, uri: str) -> bool:
+    from mcp_functions.protocol.uri_templates import UriTemplate  # noqa: PLC0415 - few functions are templates
+
+    try:
+        return UriTemplate(re.sub(OPTIONAL, "", template)).match(uri) is not None
+    except ValueError:  # only an adopted server can match this template
+        return False
+
+
+def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
     """Find the handler that the `ref` of a `completion/complete` names: a prompt, a URI template, or a URI.
 
     Raises:
@@ -127,7 +128,7 @@ def _text_param(params: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def task_function(catalog: Catalog, method: str, params: Mapping[str, Any]) -> str:
+def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> str:
     """Return the folder of the function that keeps a task. The id of a task is `<folder>.<random text>`.
 
     Raises:
@@ -143,8 +144,8 @@ def task_function(catalog: Catalog, method: str, params: Mapping[str, Any]) -> s
     return function
 
 
-def asks_for_form(catalog: Catalog, method: str, params: Mapping[str, Any]) -> bool:
-    """Tell whether a request reads the toolkit's form, which every function has whose tools ask their user."""
+def asks_for_form(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> bool:
+    """Tell whether a request reads the toolkit's form. Each function has the form if one of its tools asks its user."""
     return method == "resources/read" and params.get("uri") == APP_FORM_URI and bool(catalog.get("asks"))
 
 
@@ -155,15 +156,15 @@ def form_result(server: Mapping[str, str]) -> Result:
     return Result(complete(form.contents(), server))
 
 
-def name_of(catalog: Catalog, target: Target) -> str:
-    """Return the name of a handler for the log, which must not contain a URI that a client sent."""
+def name_of(catalog: Mapping[str, Any], target: Target) -> str:
+    """Return the name of a handler. The log has this name, because the URI of a request may contain private values."""
     for entry in catalog[target.list_name]:
         if key_of(entry) == target.key:
             return str(entry["name"])
     return target.key  # UNLISTED_KEY, which no entry has
 
 
-def header_arguments(catalog: Catalog, name: object) -> HeaderParameters:
+def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
     """Find the arguments of one tool that clients must repeat in `Mcp-Param-*` headers."""
     for entry in catalog["tools"]:
         if entry["name"] == name:
@@ -172,24 +173,18 @@ def header_arguments(catalog: Catalog, name: object) -> HeaderParameters:
 
 
 def check_headers(declared: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
-    """Refuse a call whose `Mcp-Param-*` headers differ from its arguments.
-
-    Args:
-        declared: the arguments of the tool that clients must repeat, as `header_arguments` finds them.
-        params: the params of the call.
-        received: the headers of the call.
-    """
+    """Refuse a call whose `Mcp-Param-*` headers differ from its arguments; see `header_arguments` for `declared`."""
     arguments = params.get("arguments")
     if not isinstance(arguments, dict):  # the function refuses the call later
         arguments = {}
     header_parameters.check(declared, arguments, received)
 
 
-def cors_headers(catalog: Catalog, settings: Settings) -> list[str]:
+def cors_headers(catalog: Mapping[str, Any], settings: Settings) -> list[str]:
     """List the headers for arguments that a page in a browser may send (CORS); none if no page may call."""
     return header_names(catalog) if settings.allowed_origins else []
 
 
-def header_names(catalog: Catalog) -> list[str]:
+def header_names(catalog: Mapping[str, Any]) -> list[str]:
     """List the `Mcp-Param-*` headers of all tools."""
     return sorted({name for entry in catalog["tools"] for name in header_parameters.find(entry["inputSchema"])})

@@ -24,8 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
 
-    from mcp_functions.handlers.decorators import HandlerOptions
+    from mcp_functions.handlers.base import HandlerOptions
     from mcp_functions.protocol.wire_types import Annotations, Model
+
+    class ResourceOptions(HandlerOptions, total=False):
+        """The options of `@resource`."""
+
+        mime_type: str | None
+        size: int | None
+        annotations: Annotations | Model | None
+        ttl_ms: int
+        cache_scope: CacheScope
 
 
 CacheScope: TypeAlias = Literal["public", "private"]

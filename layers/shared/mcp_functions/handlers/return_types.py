@@ -4,7 +4,7 @@
     Booking, list[int], dict[str, float] …    structured content: its type becomes the `outputSchema`
     str, None, Any, or no annotation          text, or whatever the returned value is; no schema
     Image, list[Text | Image] …               content: the blocks of the specification; no schema
-    Booking | InputRequiredResult             the same as for Booking, because the second one is a question
+    Booking | InputRequiredResult             the same as for Booking, because InputRequiredResult is a question
 
 Content inside another value, as in `dict[str, Image]`, is an error: no client would find it there.
 """
@@ -58,9 +58,13 @@ def returns_content_list(annotation: object) -> bool:
 
 def _is_unstructured(annotation: object) -> bool:
     """Tell whether a type promises no structured content."""
+    if annotation in (None, NoneType, str, Any, object):
+        return True
     plain = _without_annotated(annotation)
-    is_bare_list = (get_origin(plain) or plain) in (list, tuple) and not get_args(plain)  # of content, perhaps
-    return is_bare_list or annotation in (None, NoneType, str, Any, object) or _contains_content(annotation)
+    is_list = plain in (list, tuple) or get_origin(plain) in (list, tuple)
+    if is_list and not get_args(plain):  # `list` without brackets: its items may be content
+        return True
+    return _contains_content(annotation)
 
 
 def _contains_content(annotation: object) -> bool:
@@ -86,12 +90,12 @@ def _plain_members(annotation: object) -> list[object]:
 
 def _without_annotated(annotation: object) -> object:
     """Return X for `Annotated[X, …]` and for an alias (`type Alias = X`); otherwise the annotation itself."""
-    annotation = getattr(annotation, "__value__", annotation)  # an alias has its type there
+    annotation = getattr(annotation, "__value__", annotation)  # only an alias has `__value__`: its type
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def union_members(annotation: object) -> tuple[Any, ...]:
-    """Return the members of a union; of any other annotation, the annotation."""
+    """Return the members of a union. Any other annotation is its own only member."""
     return get_args(annotation) if get_origin(annotation) in UNIONS else (annotation,)
 
 

@@ -11,10 +11,11 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter, read_parameter
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter, with_copied_default
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -75,10 +76,21 @@ def _read_client_parameter(parameter: Parameter, hints: Mapping[str, Any]) -> Pa
         return parameter
     _check_is_before_star(name, hints[name])
     try:
-        return read_parameter(parameter._replace(annotation=hints[name]))
+        return _read_default(parameter._replace(annotation=hints[name]))
     except (TypeError, ValueError) as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
+
+
+def _read_default(parameter: Parameter) -> Parameter:
+    """Read the default of a parameter, and its `Field` if it has one."""
+    fields = sys.modules.get("pydantic.fields")  # without this module, the author cannot have made a `Field`
+    places = (parameter.default, *get_args(parameter.annotation))
+    if fields is None or not any(isinstance(item, fields.FieldInfo) for item in places):
+        return with_copied_default(parameter)
+    from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
+
+    return pydantic_fields.read_field(parameter)
 
 
 def _check_is_before_star(name: str, hint: object) -> None:

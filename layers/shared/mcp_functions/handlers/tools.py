@@ -11,10 +11,10 @@ Each call is checked: its arguments by the `inputSchema`, and the value that the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import FunctionHandler, P, R, to_seconds
+from mcp_functions.handlers.base import FunctionHandler, P, R, RepeatPolicy, TaskSupport, to_seconds
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
@@ -25,16 +25,29 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Unpack
 
-    from mcp_functions.handlers.decorators import HandlerOptions
+    from mcp_functions.handlers.base import HandlerOptions
     from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
-# What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
-RepeatPolicy: TypeAlias = Literal["replay", "reject"]
-# Whether a call may or must become a task: the client then gets a task id at once, and polls for the result.
-TaskSupport: TypeAlias = Literal["allowed", "required"]
+    class ToolOptions(HandlerOptions, total=False):
+        """The options of `@tool`."""
+
+        annotations: ToolAnnotations | Model | None
+        input_schema: Mapping[str, Any] | None
+        output_schema: Mapping[str, Any] | None
+        task: TaskSupport | Callable[..., TaskSupport | None] | None
+        task_ttl: int | timedelta
+        single_use: RepeatPolicy | None
+        errors: Sequence[type[Exception]]
+        requires: Sequence[str]
+        ask_in_words: Sequence[str]
+        app: str
+        form: bool
+        visibility: Sequence[str]
+
+
 TASK_SUPPORT = (None, *get_args(TaskSupport))
 
 

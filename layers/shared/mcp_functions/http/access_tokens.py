@@ -12,6 +12,7 @@ OpenID Connect provider, and hands the provider's access tokens to MCP apps.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http import metadata
@@ -20,7 +21,7 @@ from mcp_functions.protocol.errors import InsufficientScope, Misconfigured, Unau
 from mcp_functions.protocol.messages import Identity, Principal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
@@ -54,24 +55,38 @@ def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings
     Raises:
         Unauthorized: the token is not valid for this server.
     """
-    is_oauth = settings.auth_mode == "oauth"
-    has_subject = isinstance(claims.get("sub"), str) and claims["sub"] != ""
-    problems = {  # a reason for the log, and whether it applies
-        "token_issuer": claims.get("iss") != settings.jwt_issuer,
-        "token_audience": _audiences(claims).isdisjoint(settings.jwt_audiences),
-        "token_use": _is_no_access_token(claims, is_oauth=is_oauth),
-        "token_client": is_oauth and _is_of_other_client(claims, settings),
-        "token_expired": _has_expired(claims, now),
-        "token_without_subject": not has_subject,
-    }
-    for reason, applies in problems.items():
-        if applies:  # the client learns only that the token is invalid
-            challenge = metadata.challenge(settings, context, error="invalid_token")
-            raise Unauthorized(reason, challenge)
-    # In the oauth mode every MCP app uses the same provider client, so its id does not tell which app calls.
-    client = "" if is_oauth else _client(claims)
-    principal = Principal(iss=claims["iss"], sub=claims["sub"], client=client)
-    return Identity(principal, _scopes(claims, settings))
+    token = AccessToken(claims)
+    reason = next(_problems(token, settings, now), None)
+    if reason:  # the client learns only that the token is invalid
+        raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
+    if settings.auth_mode == "oauth":
+        # Every MCP app uses the same provider client, so its id does not tell which app calls.
+        principal = Principal(iss=token.issuer, sub=token.subject, client="")
+        # Cognito writes `<resource>/<scope>` into the claim, and the handlers declare `<scope>` alone.
+        prefix = settings.oauth_scope_prefix
+        return Identity(principal, frozenset(scope.removeprefix(prefix) for scope in token.scopes))
+    return Identity(Principal(iss=token.issuer, sub=token.subject, client=token.client), frozenset(token.scopes))
+
+
+def _problems(token: AccessToken, settings: Settings, now: float) -> Iterator[str]:
+    """Yield each reason why a token is not valid for this server, as the log names it."""
+    if token.issuer != settings.jwt_issuer:
+        yield "token_issuer"
+    if token.audiences.isdisjoint(settings.jwt_audiences):
+        yield "token_audience"
+    if token.is_marked_for_other_use():
+        yield "token_use"
+    if settings.auth_mode == "oauth":
+        # Some providers do not mark an ID token. It has a `nonce`, because the front sends one with each sign-in.
+        if not token.is_marked_as_access_token() and token.has_id_token_claims():
+            yield "token_use"
+        # With another binding, the audience of the token names the front or this server.
+        if settings.oauth_binding == "client_id" and token.client != settings.oauth_client_id:
+            yield "token_client"
+    if token.expires <= now:
+        yield "token_expired"
+    if not token.subject:
+        yield "token_without_subject"
 
 
 def require_scopes(handler: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
@@ -101,60 +116,62 @@ def require_scopes(handler: str, needed: Sequence[str], request: Request, settin
         raise InsufficientScope(scope, challenge)
 
 
-def _is_no_access_token(claims: Mapping[str, Any], *, is_oauth: bool) -> bool:
-    """Tell whether this is an ID token or a refresh token.
+class AccessToken:
+    """The claims of an access token, read alike for all providers."""
 
-    Some providers do not mark an ID token with `token_use` or `typ`. In the oauth mode it has the claim `nonce`
-    nevertheless, because the front sends a nonce with each sign-in.
-    """
-    uses = {str(claims[name]).lower() for name in ("token_use", "typ") if name in claims}
-    if uses & OTHER_TOKENS:
-        return True
-    if uses & ACCESS_TOKENS:
-        return False
-    return is_oauth and any(name in claims for name in ID_TOKEN_CLAIMS)
+    def __init__(self, claims: Mapping[str, Any]) -> None:
+        """Keep the claims, whose values API Gateway wrote as text."""
+        self._claims = claims
+        self.issuer = _read_text(claims.get("iss"))
+        self.subject = _read_text(claims.get("sub"))
+        # The values of the claims that name the use of a token.
+        self._uses = {str(claims[name]).lower() for name in ("token_use", "typ") if name in claims}
+
+    @property
+    def audiences(self) -> set[str]:
+        """The servers for which it was issued. An access token of Cognito has no `aud`, but a `client_id`."""
+        # As API Gateway does: it "validates client_id only if aud is not present".
+        claim = self._claims["aud"] if "aud" in self._claims else self._claims.get("client_id")
+        return set(_read_list(claim))
+
+    @property
+    def client(self) -> str:
+        """The id of the client to which it was issued; "" if no claim has it."""
+        for name in CLIENT_CLAIMS:
+            if self._claims.get(name):
+                return str(self._claims[name])
+        return ""
+
+    @property
+    def expires(self) -> float:
+        """When it expires, in unix seconds; 0 if `exp` is no number."""
+        try:
+            expires = float(str(self._claims.get("exp")))
+        except ValueError:
+            return 0
+        return 0 if math.isnan(expires) else expires
+
+    @property
+    def scopes(self) -> list[str]:
+        """The scopes: one text, "read write", or a list of texts. Okta and Entra ID write them into `scp`."""
+        claim = self._claims["scope"] if "scope" in self._claims else self._claims.get("scp")
+        return " ".join(_read_list(claim)).split()
+
+    def is_marked_for_other_use(self) -> bool:
+        """Tell whether it is marked as an ID token or a refresh token."""
+        return bool(self._uses & OTHER_TOKENS)
+
+    def is_marked_as_access_token(self) -> bool:
+        """Tell whether it is marked as an access token."""
+        return bool(self._uses & ACCESS_TOKENS)
+
+    def has_id_token_claims(self) -> bool:
+        """Tell whether it has a claim that only ID tokens have."""
+        return any(name in self._claims for name in ID_TOKEN_CLAIMS)
 
 
-def _is_of_other_client(claims: Mapping[str, Any], settings: Settings) -> bool:
-    """Tell whether the provider issued the token to another client than the front.
-
-    With another `oauth_binding` this needs no check: the audience of the token names the front or this server.
-    """
-    return settings.oauth_binding == "client_id" and _client(claims) != settings.oauth_client_id
-
-
-def _client(claims: Mapping[str, Any]) -> str:
-    """Return the id of the client to which a token was issued; "" if no claim has it."""
-    for name in CLIENT_CLAIMS:
-        if claims.get(name):
-            return str(claims[name])
-    return ""
-
-
-def _audiences(claims: Mapping[str, Any]) -> set[str]:
-    """Return the audiences of a token; an access token of Cognito has no `aud`, but a `client_id`."""
-    # As API Gateway does: it "validates client_id only if aud is not present".
-    claim = claims["aud"] if "aud" in claims else claims.get("client_id")
-    return set(_read_list(claim))
-
-
-def _has_expired(claims: Mapping[str, Any], now: float) -> bool:
-    """Tell whether a token has expired. A token whose `exp` is no number counts as expired."""
-    try:
-        expires = float(str(claims.get("exp")))  # unix seconds
-    except ValueError:
-        return True
-    is_valid = expires > now  # False for NaN
-    return not is_valid
-
-
-def _scopes(claims: Mapping[str, Any], settings: Settings) -> frozenset[str]:
-    """Return the scopes of a token: one text, "read write", or a list of texts."""
-    claim = claims["scope"] if "scope" in claims else claims.get("scp")  # Okta and Entra ID use scp
-    names = " ".join(_read_list(claim)).split()
-    # Cognito writes `<resource>/<scope>` into the claim, and the handlers declare `<scope>` alone.
-    prefix = settings.oauth_scope_prefix if settings.auth_mode == "oauth" else ""
-    return frozenset(name.removeprefix(prefix) for name in names)
+def _read_text(claim: object) -> str:
+    return claim if isinstance(claim, str) else ""
 
 
 def _read_list(claim: object) -> list[str]:

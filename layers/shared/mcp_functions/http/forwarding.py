@@ -37,9 +37,10 @@ DID_NOT_RUN = {
     "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
     "ConnectTimeoutError", "EndpointConnectionError",
 }  # fmt: skip
-# If the connection broke after the request was sent, the function may have run. The names of these errors have one of
-# these words in them, for example ReadTimeoutError.
-BROKEN_CONNECTION_WORDS = ("Read", "Streaming", "ConnectionClosed")
+# The connection broke after the request was sent: the function may have run.
+MAY_HAVE_RUN = {
+    "ConnectionClosedError", "IncompleteReadError", "ReadTimeoutError", "ResponseStreamingError",
+}  # fmt: skip
 
 T = TypeVar("T")
 
@@ -116,7 +117,7 @@ def _invoke_error(error: Exception) -> McpError:
         return errors.TemporarilyUnavailable(reason=reason)
     if code == "RequestTooLargeException":
         return errors.ContentTooLarge(reason=reason)
-    if any(word in code for word in BROKEN_CONNECTION_WORDS):
+    if code in MAY_HAVE_RUN:
         return errors.OutcomeUnknown(reason=reason)
     return errors.Misconfigured(reason=reason)  # every other error, such as a missing permission, needs the operator
 

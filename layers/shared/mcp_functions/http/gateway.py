@@ -1,9 +1,10 @@
-"""The Lambda entry point of MCP endpoints: an event comes in, and an HTTP response goes out.
+"""The Lambda entry point of MCP endpoints: an event of API Gateway comes in, and an HTTP response goes out.
 
-    an HTTP request, in an event of API Gateway     `HttpExchange` responds
-    the order to continue a task                    the endpoint continues the task; nobody gets a response
+    handler = LambdaFunction(make_endpoint)
+    handler(event, context)      {"statusCode": 200, "headers": {…}, "body": "…", "isBase64Encoded": false}
 
-A task is a call that goes on after its response, in a second Lambda function, the worker.
+The first event makes the endpoint. A worker, which continues a task after the response, has the same entry point. Its
+event is an order, which `worker_orders` carries out.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.http import cors, events
+from mcp_functions.http import cors, events, worker_orders
 from mcp_functions.http.exchange import HttpExchange
 from mcp_functions.http.request_log import RequestLog, note_response
-from mcp_functions.protocol.errors import FunctionStopped, Misconfigured, is_ctrl_c, to_mcp_error
+from mcp_functions.protocol.errors import is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,15 +31,9 @@ if TYPE_CHECKING:
     Clock: TypeAlias = Callable[[], float]  # returns the unix seconds
     EndpointMaker: TypeAlias = Callable[[str, Clock], Endpoint]  # takes the name of the Lambda function
 
-WORKER_ORDER = "mcpTask"  # the member of an event that orders a worker to continue a task; API Gateway writes none
-
-
-class WorkFailed(Exception):
-    """A worker could not continue its task. The exception has no text, because Lambda would log the text."""
-
 
 class LambdaFunction:
-    """A Lambda entry point: `handler(event, context)`. The first event makes the endpoint, which the function serves.
+    """A Lambda entry point: `handler(event, context)`.
 
     Attributes:
         handlers: the handlers that the function offers, for the catalog and for tests.
@@ -71,21 +66,14 @@ class LambdaFunction:
 
         Raises:
             ValueError: the event is neither.
-            WorkFailed: the task could not be continued. When the client asks for the result, another worker starts.
+            WorkFailed: the task could not be continued.
         """
-        if WORKER_ORDER in event:
-            self._continue_task(event[WORKER_ORDER], context)
+        if worker_orders.KEY in event:
+            worker_orders.carry_out(event[worker_orders.KEY], context, self._log, self._get_endpoint)
             return {}
         http = events.read(event)
         with self._log.taking_notes(context, http) as notes:
-            exchange = HttpExchange(http, event, context, notes)
-            try:
-                response = exchange.respond(self._get_endpoint(context), self.now())
-            except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
-                if is_ctrl_c(error):
-                    raise
-                notes.add_error(error)
-                response = exchange.error_response(error)
+            response = self._respond(HttpExchange(http, event, context, notes), context, notes)
             note_response(notes, response)
         self._add_cors_headers(response, http)
         return response
@@ -94,22 +82,15 @@ class LambdaFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return LambdaFunction(self._make_endpoint, self.handlers, now=now or self.now, logger=self._log.logger)
 
-    def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> None:
-        """Continue a task. Only a role that may call Lambda's Invoke API can order it, so no client can."""
-        has_failed = False
-        with self._log.taking_notes(context) as notes:
-            notes.method = "work"
-            notes.status = 200
-            try:
-                _run_task(self._get_endpoint(context), order, context, notes)
-            except BaseException as error:  # also SystemExit, as in `__call__`
-                if is_ctrl_c(error):
-                    raise
-                notes.add_error(error)
-                notes.status = to_mcp_error(error).status
-                has_failed = True
-        if has_failed:
-            raise WorkFailed
+    def _respond(self, exchange: HttpExchange, context: LambdaContext, notes: Notes) -> Response:
+        """Respond to a request. Every exception becomes an error response, so that the client gets one."""
+        try:
+            return exchange.respond(self._get_endpoint(context), self.now())
+        except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
+            if is_ctrl_c(error):
+                raise
+            notes.add_error(error)
+            return exchange.error_response(error)
 
     def _get_endpoint(self, context: LambdaContext) -> Endpoint:
         """Make the endpoint once. Lambda runs one request at a time, but the local harness runs several."""
@@ -123,18 +104,3 @@ class LambdaFunction:
         if self._endpoint and self._endpoint.settings.allowed_origins:
             origin = http.headers.get("origin")
             response["headers"].update(cors.response_headers(origin, self._endpoint.settings.allowed_origins))
-
-
-def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext, notes: Notes) -> None:
-    """Continue a task, unless the operator stopped the function.
-
-    Raises:
-        Misconfigured: no tool of the function may become a task.
-    """
-    if endpoint.is_stopped:
-        # The task waits. A client asks for its result now and then, and that request invokes another worker.
-        notes.conclude("refused", FunctionStopped.__name__)
-        return
-    if endpoint.run_task is None:
-        raise Misconfigured(reason="an order to work, but no tool here has task=…")
-    endpoint.run_task(order, context)

@@ -4,22 +4,22 @@ A legacy request (of 2025-03-26, 2025-06-18 or 2025-11-25) becomes a modern one 
 translated back. A session id holds the session itself, sealed: the client can neither read nor change it.
 
     server.py           an HTTP request comes in, an HTTP response goes out; batches.py has the batches of 2025-03-26
-    exchange.py         one HTTP request, with its caller and the parts of the deployment
+    request.py          one HTTP request, with its caller and the parts of the deployment
     sessions.py         what a client sent in `initialize`; sealed_ids.py has the seal of sessions and other ids
-    replies.py          the reply to one JSON-RPC request; final_messages.py has the last message of a call, and
-                        obstacles.py why it cannot ask its user
+    replies.py          the reply to one JSON-RPC request; final_messages.py has the last message of a call
+    call.py             a call between its rounds
     runner.py           runs a call; modern_requests.py writes its requests, translation.py rewrites its result
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
-    round_records.py    runs the next rounds of these calls, and records the outcomes
+    waiting_call.py     runs the next rounds of these calls, and records how they ended
     streams.py          the events for a client that returns for the rest of a call; call_ids.py has the ids for that
-    mailbox.py          the table with the messages that a client has not fetched yet
+    call_store.py       the table with the messages that a client has not fetched yet
 
 The modern path does not import this package, so deleting these files removes the feature.
 """
 
 from __future__ import annotations
 
-from mcp_functions.legacy.runner import ModernServer
+from mcp_functions.legacy.request import ModernServer
 from mcp_functions.legacy.server import LegacyServer
 
 __all__ = ["LegacyServer", "ModernServer"]

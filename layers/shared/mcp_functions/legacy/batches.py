@@ -20,41 +20,41 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcp_functions.http.events import HttpRequest, Response
-    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.responses import Reply
 
 
-def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
+def respond(request: LegacyRequest, batch: Sequence[Mapping[str, Any]]) -> Response:
     """Return the HTTP response to a batch, in its order; 202 if the batch has no request.
 
     Raises:
         McpError: the batch has no request, and one of its responses cannot be accepted.
     """
-    exchange = exchange._replace(in_batch=True)
+    request = request._replace(in_batch=True)
     has_requests = any("method" in message and "id" in message for message in batch)
     sent: list[Mapping[str, Any]] = []
     headers: dict[str, str] = {}
     for message in batch:
         if "method" not in message:
-            _receive_answer(exchange, message, has_requests=has_requests)
+            _receive_answer(request, message, has_requests=has_requests)
         elif "id" not in message:
-            conversations.receive_notification(exchange, message)
+            conversations.receive_notification(request, message)
         else:
-            reply = _reply(exchange, message)
+            reply = _reply(request, message)
             sent += reply.notifications
             if reply.response:
                 sent.append(reply.response)
             headers |= reply.headers
     if not has_requests:
         return empty(202)
-    return _fitting_response(exchange.http, sent, headers)
+    return _fitting_response(request.http, sent, headers)
 
 
-def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_requests: bool) -> None:
+def _receive_answer(request: LegacyRequest, message: Mapping[str, Any], *, has_requests: bool) -> None:
     try:
-        if _is_late(exchange):
+        if _is_late(request):
             raise Busy(reason="batch_deadline")
-        conversations.receive_answer(exchange, message)
+        conversations.receive_answer(request, message)
     except McpError as error:
         # 2025-03-26, basic/transports: "If the server cannot accept the input, it MUST return an HTTP error status
         # code". The requests of the same batch still get their responses.
@@ -63,21 +63,21 @@ def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_reque
         observability.current().add_error(error)
 
 
-def _reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
-    if _is_late(exchange):
+def _reply(request: LegacyRequest, message: Mapping[str, Any]) -> Reply:
+    if _is_late(request):
         return replies.error_reply(message["id"], Busy(reason="batch_deadline"))
     # 2025-03-26, basic/lifecycle: "The initialize request MUST NOT be part of a JSON-RPC batch"
     if message["method"] == "initialize":
         return replies.error_reply(message["id"], MethodNotFound(message="initialize must not be part of a batch"))
-    return replies.reply_to(exchange, message)
+    return replies.reply_to(request, message)
 
 
-def _is_late(exchange: Exchange) -> bool:
+def _is_late(request: LegacyRequest) -> bool:
     """Return whether the rest of a batch must not run: its client would not receive the results.
 
     A batch may be fifty calls, which share the time of one request. The client may send the rest again.
     """
-    return exchange.seconds_left < SPARE_SECONDS
+    return request.seconds_left < SPARE_SECONDS
 
 
 def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.legacy.call import Call
 from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
-from mcp_functions.legacy.modern_requests import Call
 from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import InvalidRequestState
 
@@ -21,9 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
+
+
+class Client(NamedTuple):
+    """The client that sends an id."""
+
+    session: str | None  # the `id` of its session
+    principal: str | None  # digest of the caller
+    caller_id: str  # the name under which the caller's invalid ids are counted
 
 
 class CallStream(NamedTuple):
@@ -81,30 +88,29 @@ class CallIds:
         """Return the JSON-RPC id of a question; the errors are those of `SealedIds`."""
         return self._questions.write(question._asdict())
 
-    def read_event(self, id_: str, exchange: Exchange) -> StreamPosition:
+    def read_event(self, id_: str, client: Client) -> StreamPosition:
         """Return the position that an event id holds; SessionNotFound if this client did not receive the event."""
         try:
-            return StreamPosition(**_read_for_client(self._events, id_, exchange))
+            return StreamPosition(**_read_for_client(self._events, id_, client))
         except InvalidRequestState as error:
             raise SessionNotFound(reason=f"event_{error.reason}") from None
 
-    def read_question(self, id_: object, exchange: Exchange) -> PendingQuestion:
+    def read_question(self, id_: object, client: Client) -> PendingQuestion:
         """Return the question that a JSON-RPC id holds; UnknownQuestion if this server did not ask this client."""
         try:
-            data = _read_for_client(self._questions, id_, exchange)
+            data = _read_for_client(self._questions, id_, client)
         except InvalidRequestState as error:
             raise UnknownQuestion(reason=f"question_{error.reason}") from None
         data["call"] = Call(*data["call"])  # JSON has a list
         return PendingQuestion(**data)
 
 
-def _read_for_client(ids: SealedIds, id_: object, exchange: Exchange) -> dict[str, Any]:
+def _read_for_client(ids: SealedIds, id_: object, client: Client) -> dict[str, Any]:
     """Return the data of an id; InvalidRequestState if it is invalid, or another caller or session received it."""
     if not isinstance(id_, str):
         raise InvalidRequestState(reason="not_a_token")
-    data = ids.read(id_, exchange.caller_id)
+    data = ids.read(id_, client.caller_id)
     stream = CallStream(*data["stream"])  # JSON has a list
-    session = exchange.session
-    if session is None or stream.session != session.id or stream.principal != exchange.principal:
+    if stream.session != client.session or stream.principal != client.principal:
         raise InvalidRequestState(reason="session")
     return {**data, "stream": stream}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.handlers import lookup
 from mcp_functions.protocol import header_parameters, headers
@@ -21,65 +21,47 @@ from mcp_functions.protocol.messages import Request
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.protocol.wire_types import JSONRPCRequest, RequestId
+    from mcp_functions.legacy.call import Call
+    from mcp_functions.legacy.request import LegacyRequest
+    from mcp_functions.protocol.wire_types import JSONRPCRequest
 
 SPARE_SECONDS = 1.5  # the part of the gateway's time that a request must leave, to store and write its outcome
-# These params and headers have another meaning in 2026-07-28, or none.
-DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
+# These headers have another meaning in 2026-07-28, or none.
 DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
 
 
-class Call(NamedTuple):
-    """One request of a client, between its rounds. Sealed ids and items hold it as an array, in this order."""
-
-    id: RequestId  # the id of the client's request
-    method: str  # the method of the request
-    params: Mapping[str, Any]  # the params of the request, with their meaning in 2026-07-28
-    state: str | None = None  # `requestState` for the next round
-
-
-def read_call(message: Mapping[str, Any]) -> Call:
-    """Return the call in a client's request. Its params are those that keep their meaning, with a copy of `_meta`."""
-    params = message.get("params") or {}
-    kept = {name: value for name, value in params.items() if name not in DROPPED_PARAMS}
-    meta = params.get("_meta")
-    kept["_meta"] = dict(meta) if isinstance(meta, dict) else {}
-    return Call(message["id"], message["method"], kept)
-
-
 def modern_request(
-    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
+    request: LegacyRequest, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
 ) -> Request:
     """Return the modern request for one round of a call. The arguments are those of `runner.run_rounds`."""
-    modern = exchange.deployment.modern
-    message = _message(exchange, call, capabilities, answers)
-    written_headers = _headers(message, modern.catalog, exchange.http.headers)
+    modern = request.deployment.modern
+    message = _message(request, call, capabilities, answers)
+    written_headers = _headers(message, modern.catalog, request.http.headers)
     return Request(
         message=message,
         headers=written_headers,
-        principal=exchange.caller.principal,
-        address=exchange.http.address,
-        gateway_deadline=exchange.gateway_deadline - SPARE_SECONDS,
-        event=_event(exchange.event, message, written_headers) if modern.forwards else exchange.event,
-        scopes=exchange.caller.scopes,
-        lambda_deadline=exchange.lambda_deadline,
+        principal=request.caller.principal,
+        address=request.http.address,
+        gateway_deadline=request.gateway_deadline - SPARE_SECONDS,
+        event=_event(request.event, message, written_headers) if modern.forwards else request.event,
+        scopes=request.caller.scopes,
+        lambda_deadline=request.lambda_deadline,
     )
 
 
 def _message(
-    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
+    request: LegacyRequest, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
 ) -> JSONRPCRequest:
     meta: dict[str, Any] = {
         **call.params["_meta"],
         META_PROTOCOL_VERSION: PROTOCOL_VERSION,
         META_CLIENT_CAPABILITIES: dict(capabilities),
-        META_CLIENT_REVISION: exchange.revision,
+        META_CLIENT_REVISION: request.revision,
     }
-    if exchange.session:
-        name, version = exchange.session.client
+    if request.session:
+        name, version = request.session.client
         meta[META_CLIENT_INFO] = {"name": name, "version": version}
-        meta[META_LOG_LEVEL] = exchange.session.level
+        meta[META_LOG_LEVEL] = request.session.level
     params = {**call.params, "_meta": meta}
     if call.state:
         params["requestState"] = call.state

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.legacy import conversations, final_messages, revisions, runner, sessions
-from mcp_functions.legacy.modern_requests import Call, read_call
-from mcp_functions.legacy.obstacles import Obstacle, obstacle_to_asking
+from mcp_functions.legacy.call import Call, read_call
+from mcp_functions.legacy.final_messages import Obstacle, obstacle_to_asking
 from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
@@ -23,16 +23,16 @@ from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFoun
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.protocol.wire_types import RequestId
 
 
-def reply_to(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
+def reply_to(request: LegacyRequest, message: Mapping[str, Any]) -> Reply:
     """Return the reply to a request; an error becomes a JSON-RPC error."""
     call = read_call(message)
     try:
-        return _result_reply(exchange, call)
+        return _result_reply(request, call)
     except McpError as error:
         return error_reply(call.id, error)
 
@@ -43,57 +43,57 @@ def error_reply(id_: RequestId, error: McpError) -> Reply:
     return Reply(error_message(id_, error.to_json()))
 
 
-def _result_reply(exchange: Exchange, call: Call) -> Reply:
+def _result_reply(request: LegacyRequest, call: Call) -> Reply:
     """Return the reply to a request by its method; MethodNotFound if this server has no such method."""
     method = call.method
     if method in CALL_METHODS or method in LIST_METHODS or method == "completion/complete":
-        return _relay(exchange, call)
+        return _relay(request, call)
     if method == "initialize":
-        return _initialize(exchange, call)
+        return _initialize(request, call)
     if method == "logging/setLevel":
-        return _set_level(exchange, call)
+        return _set_level(request, call)
     if method == "ping":
         return _empty_reply(call)
     raise MethodNotFound
 
 
-def _relay(exchange: Exchange, call: Call) -> Reply:
+def _relay(request: LegacyRequest, call: Call) -> Reply:
     """Let the modern server answer a call or a list."""
-    obstacle = obstacle_to_asking(exchange)
-    outcome = runner.run_rounds(exchange, call, _usable_capabilities(exchange, obstacle))
+    obstacle = obstacle_to_asking(request)
+    outcome = runner.run_rounds(request, call, _usable_capabilities(request, obstacle))
     # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
-    if outcome.refusal and not exchange.in_batch:
+    if outcome.refusal and not request.in_batch:
         return Reply(refusal=outcome.refusal)
     if outcome.is_final:
-        return Reply(final_messages.final_message(exchange, call, outcome), outcome.notifications)
-    mailbox = exchange.deployment.mailbox
-    if obstacle or mailbox is None:
+        return Reply(final_messages.final_message(request, call, outcome), outcome.notifications)
+    store = request.deployment.call_store
+    if obstacle or store is None:
         last = final_messages.unfinished_message(call, outcome, obstacle or Obstacle.NO_TABLE)
         return Reply(last, outcome.notifications)
-    return conversations.begin(exchange, mailbox, call, outcome)
+    return conversations.begin(request, store, call, outcome)
 
 
-def _usable_capabilities(exchange: Exchange, obstacle: Obstacle | None) -> dict[str, Any]:
+def _usable_capabilities(request: LegacyRequest, obstacle: Obstacle | None) -> dict[str, Any]:
     """Return those capabilities of the client that a handler may use in this request."""
-    session = exchange.session
-    if session is None or exchange.in_batch:
+    session = request.session
+    if session is None or request.in_batch:
         return {}
     return session.capabilities_without_answer if obstacle else session.capabilities
 
 
-def _initialize(exchange: Exchange, call: Call) -> Reply:
+def _initialize(request: LegacyRequest, call: Call) -> Reply:
     """Reply with the negotiated revision, and with what modern clients learn from `server/discover`."""
     revision = revisions.negotiate(call.params.get("protocolVersion"))
     observability.current().revision = revision
-    deployment = exchange.deployment
+    deployment = request.deployment
     ends = int(deployment.now()) + deployment.settings.session_seconds
-    session = sessions.new_session(call.params, revision, exchange.principal, ends=ends)
+    session = sessions.new_session(call.params, revision, request.principal, ends=ends)
     discover = Call(call.id, "server/discover", {"_meta": {}})
-    outcome = runner.run_request(exchange, discover, session.capabilities)
+    outcome = runner.run_request(request, discover, session.capabilities)
     if outcome.error:
         return Reply(error_message(call.id, outcome.error))
     result = _initialize_result(outcome.result, revision)
-    return Reply(result_message(call.id, result), headers=_session_header(exchange, session))
+    return Reply(result_message(call.id, result), headers=_session_header(request, session))
 
 
 def _initialize_result(discovered: Mapping[str, Any], revision: str) -> dict[str, Any]:
@@ -110,17 +110,17 @@ def _initialize_result(discovered: Mapping[str, Any], revision: str) -> dict[str
     return result
 
 
-def _set_level(exchange: Exchange, call: Call) -> Reply:
+def _set_level(request: LegacyRequest, call: Call) -> Reply:
     """Reply with a new session token, which holds the level. A client that ignores it keeps its old level."""
     # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
     # capability".
-    if not exchange.deployment.modern.catalog["logging"]:
+    if not request.deployment.modern.catalog["logging"]:
         raise MethodNotFound
     level = call.params.get("level")
     if level not in LOG_LEVELS:
         raise InvalidParams(message=f"params.level must be one of {', '.join(LOG_LEVELS)}")
-    session = exchange.session
-    headers = _session_header(exchange, session._replace(level=level)) if session else {}
+    session = request.session
+    headers = _session_header(request, session._replace(level=level)) if session else {}
     return _empty_reply(call, headers)
 
 
@@ -129,12 +129,12 @@ def _empty_reply(call: Call, headers: Mapping[str, str] = {}) -> Reply:
     return Reply(result_message(call.id, {}), headers=headers)
 
 
-def _session_header(exchange: Exchange, session: Session) -> dict[str, str]:
+def _session_header(request: LegacyRequest, session: Session) -> dict[str, str]:
     """Return the header with the session's token.
 
     Without a key there is no header: 2025-11-25, basic/transports, "Session Management": "MAY assign a session ID".
     """
-    tokens = exchange.deployment.session_tokens
+    tokens = request.deployment.session_tokens
     if tokens is None:
         return {}
     try:

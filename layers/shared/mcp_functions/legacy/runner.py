@@ -15,23 +15,13 @@ from mcp_functions import observability
 from mcp_functions.http import responses
 from mcp_functions.legacy.modern_requests import modern_request
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, Unauthorized, is_ctrl_c, to_mcp_error
-from mcp_functions.protocol.messages import ForwardedResponse, Result, value_at
+from mcp_functions.protocol.messages import Result, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.modern_requests import Call
-    from mcp_functions.protocol.messages import Request
-
-
-class ModernServer(NamedTuple):
-    """The server of 2026-07-28: this Lambda function, or an endpoint that forwards requests to other functions."""
-
-    answer: Callable[[Request], Result | ForwardedResponse]
-    catalog: Mapping[str, Any]  # its tools, prompts and resources
-    # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
-    forwards: bool = True
+    from mcp_functions.legacy.call import Call
+    from mcp_functions.legacy.request import LegacyRequest
 
 
 class Outcome(NamedTuple):
@@ -68,12 +58,12 @@ MIN_ROUND_SECONDS = 15.0  # `run_rounds` begins another round only if the gatewa
 
 
 def run_rounds(
-    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
+    request: LegacyRequest, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
 ) -> Outcome:
     """Run rounds of a call until it ends, asks a question, or the gateway does not wait for another round.
 
     Args:
-        exchange: the HTTP request of the client, for which the gateway waits.
+        request: the HTTP request of the client, for which the gateway waits.
         call: the call, with the state of its last round.
         capabilities: the client's capabilities that the round may use.
         answers: the answers to the questions of the last round, by key; None if it asked nothing.
@@ -83,9 +73,9 @@ def run_rounds(
     """
     notifications: tuple[Mapping[str, Any], ...] = ()
     while True:
-        outcome = run_request(exchange, call, capabilities, answers)
+        outcome = run_request(request, call, capabilities, answers)
         notifications += outcome.notifications
-        if not outcome.needs_time or exchange.seconds_left < MIN_ROUND_SECONDS:
+        if not outcome.needs_time or request.seconds_left < MIN_ROUND_SECONDS:
             return outcome._replace(notifications=notifications)
         call = call._replace(state=outcome.state)
         answers = None  # the state holds them now
@@ -96,13 +86,13 @@ ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientSc
 
 
 def run_request(
-    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
+    request: LegacyRequest, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
 ) -> Outcome:
     """Run one modern request; an exception becomes the outcome's error. The arguments are those of `run_rounds`."""
     notes = observability.current()
-    request = modern_request(exchange, call, capabilities, answers)
+    sent = modern_request(request, call, capabilities, answers)
     try:
-        answer = exchange.deployment.modern.answer(request)
+        answer = request.deployment.modern.answer(sent)
     except (Unauthorized, InsufficientScope) as error:
         notes.add_error(error)
         return Outcome(error=ACCESS_DENIED_ERROR, refusal=responses.failure(error, call.id))
@@ -129,7 +119,7 @@ def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
         notifications, last = [], None
     if not isinstance(last, dict) or not (last.get("result") or last.get("error")):
         return Outcome(error=InternalError().to_json())
-    return Outcome(last.get("result") or {}, last.get("error") or {}, tuple(notifications))
+    return Outcome(result=last.get("result") or {}, error=last.get("error") or {}, notifications=tuple(notifications))
 
 
 def _message_texts(body: str) -> list[str]:

@@ -24,8 +24,8 @@ from mcp_functions.http import events
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import empty
 from mcp_functions.legacy import batches, conversations, replies, responses, revisions, sessions, streams
-from mcp_functions.legacy.exchange import Deployment, read_exchange
-from mcp_functions.legacy.mailbox import Mailbox
+from mcp_functions.legacy.call_store import CallStore
+from mcp_functions.legacy.request import Deployment, read_request
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
-    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.request import LegacyRequest, ModernServer
     from mcp_functions.legacy.revisions import Kind
-    from mcp_functions.legacy.runner import ModernServer
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
@@ -64,11 +63,9 @@ class LegacyServer:
             now: the clock, in unix seconds.
             sleep: waits some seconds between attempts to reach the table.
         """
-        self._deployment = Deployment(settings, modern, now)
-        if seal_factory:
-            session_tokens = sessions.SessionTokens(seal_factory, settings)
-            mailbox = Mailbox(settings, seal_factory, now=now, sleep=sleep) if settings.table else None
-            self._deployment = self._deployment._replace(session_tokens=session_tokens, mailbox=mailbox)
+        tokens = sessions.SessionTokens(seal_factory, settings) if seal_factory else None
+        calls = CallStore(settings, seal_factory, now=now, sleep=sleep) if seal_factory and settings.table else None
+        self._deployment = Deployment(settings, modern, now, session_tokens=tokens, call_store=calls)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Answer one HTTP request; None if it is not of a client of 2025.
@@ -104,17 +101,17 @@ class LegacyServer:
 
         2025-11-25, basic/transports, "Listening for Messages from the Server": "or else return HTTP 405".
         """
-        mailbox = self._deployment.mailbox
+        store = self._deployment.call_store
         session_token = http.headers.get(sessions.HEADER)
         event_id = http.headers.get("last-event-id", "")
-        if mailbox is None or session_token is None or not EVENT_ID.fullmatch(event_id):
+        if store is None or session_token is None or not EVENT_ID.fullmatch(event_id):
             return None
         notes = observability.current()
         notes.method = "resume"
         try:
-            exchange = read_exchange(self._deployment, http, event, context, session_token)
-            notes.revision = exchange.revision
-            stream = streams.resume(exchange, mailbox, event_id)
+            request = read_request(self._deployment, http, event, context, session_token)
+            notes.revision = request.revision
+            stream = streams.resume(request, store, event_id)
         except TemporarilyUnavailable as error:
             notes.add_error(error)
             # After a pause, the client returns with the same event id.
@@ -136,19 +133,19 @@ class LegacyServer:
         session_token = http.headers.get(sessions.HEADER)
         if kind == "request" and body["method"] == "initialize":
             session_token = None  # it starts another session
-        exchange = read_exchange(self._deployment, http, event, context, session_token)
-        if kind == "batch" and exchange.revision != revisions.WITH_BATCHES:
+        request = read_request(self._deployment, http, event, context, session_token)
+        if kind == "batch" and request.revision != revisions.WITH_BATCHES:
             return None  # the code for 2026-07-28 refuses an array, unless it is a message of a dialect
-        _check_headers(exchange, body if kind == "batch" else [body])
-        observability.current().revision = exchange.revision
+        _check_headers(request, body if kind == "batch" else [body])
+        observability.current().revision = request.revision
         if kind == "batch":
-            return batches.respond(exchange, body)
+            return batches.respond(request, body)
         if kind == "request":
-            return responses.reply_response(http, replies.reply_to(exchange, body))
+            return responses.reply_response(http, replies.reply_to(request, body))
         if kind == "answer":
-            conversations.receive_answer(exchange, body)
+            conversations.receive_answer(request, body)
         else:
-            conversations.receive_notification(exchange, body)
+            conversations.receive_notification(request, body)
         return empty(202)
 
 
@@ -161,13 +158,13 @@ def _note_method(kind: Kind, body: JSONValue) -> None:
         note_method(notes, body["method"])
 
 
-def _check_headers(exchange: Exchange, messages: Sequence[Mapping[str, Any]]) -> None:
+def _check_headers(request: LegacyRequest, messages: Sequence[Mapping[str, Any]]) -> None:
     """Refuse headers that contradict a message: these clients need not send them, but a router may read them."""
-    received = exchange.http.headers
+    received = request.http.headers
     for message in messages:
         headers.check_no_contradiction(message, received)
         params = message.get("params")
         if message.get("method") == "tools/call" and isinstance(params, dict):  # an answer may have any params
-            declared = lookup.header_arguments(exchange.deployment.modern.catalog, params.get("name"))
+            declared = lookup.header_arguments(request.deployment.modern.catalog, params.get("name"))
             received_arguments = {name: parameter for name, parameter in declared.items() if name in received}
             lookup.check_headers(received_arguments, params, received)

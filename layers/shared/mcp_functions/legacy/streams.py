@@ -1,6 +1,6 @@
 """The event streams of waiting calls: a client returns with the id of the last event, and gets what came after it.
 
-The id holds the client's position in the call. The mailbox has the record of the call: its phase, and messages.
+The id holds the client's position in the call. The record of the call is in a table, and has its phase and messages:
 
     ASKED          the client gets the question, and then polls until it has answered
     RUNNING        the client gets polls, until another function has ended the round
@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 from mcp_functions import observability
 from mcp_functions.legacy import responses
 from mcp_functions.legacy.call_ids import StreamPosition
+from mcp_functions.legacy.call_store import Phase
 from mcp_functions.legacy.errors import QuestionExpired
-from mcp_functions.legacy.mailbox import Phase
 from mcp_functions.legacy.responses import StreamEvent
-from mcp_functions.legacy.round_records import WaitingCall, run_next_round
+from mcp_functions.legacy.waiting_call import WaitingCall
 from mcp_functions.protocol.errors import InternalError, McpError, OutcomeUnknown, TemporarilyUnavailable
 from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
-    from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.mailbox import CallRecord, Mailbox, StoredRecord
+    from mcp_functions.legacy.call_store import CallRecord, CallStore, StoredRecord
+    from mcp_functions.legacy.request import LegacyRequest
 
     Events = tuple[StreamEvent, ...]
 
@@ -36,79 +36,80 @@ FIRST_PAUSE = POLL_PAUSES[0]
 LONGEST_PAUSE = POLL_PAUSES[-1]
 
 
-def resume(exchange: Exchange, mailbox: Mailbox, last_event_id: str) -> Events | None:
+def resume(request: LegacyRequest, store: CallStore, last_event_id: str) -> Events | None:
     """Return the events after an event; None if no event can follow it.
 
     Raises:
         SessionNotFound: this client did not receive the event.
         TemporarilyUnavailable, Misconfigured: no key is available for the event id.
     """
-    position = mailbox.ids.read_event(last_event_id, exchange)
+    position = store.ids.read_event(last_event_id, request.client)
     if position.last:
         return None
     notes = observability.current()
     notes.conclude("complete")  # the request has done its work, even if the call has failed
     try:
-        stored = mailbox.find(position.stream)
+        stored = store.find(position.stream)
     except TemporarilyUnavailable as error:
         notes.reason = error.reason
-        return _poll(mailbox, position, LONGEST_PAUSE)
+        return _poll(store, position, LONGEST_PAUSE)
     except McpError as error:
         notes.misconfigured = True
         return _error(position, error)
     if stored is None:
         return _error(position, QuestionExpired(reason="nothing_waits"))
-    return _following(exchange, mailbox, position, stored)
+    return _following(request, store, position, stored)
 
 
-def _following(exchange: Exchange, mailbox: Mailbox, position: StreamPosition, stored: StoredRecord) -> Events:
+def _following(request: LegacyRequest, store: CallStore, position: StreamPosition, stored: StoredRecord) -> Events:
     """Return the events that follow a position, by the phase of the call."""
     record = stored.record
-    is_in_time = exchange.deployment.now() < record.until
+    is_in_time = request.deployment.now() < record.until
     if record.phase == Phase.OUT_OF_TIME and record.call:
-        waiting = WaitingCall(exchange, mailbox, position.stream, record.step, record.call, unseen=record.messages)
-        return _outcome_events(waiting, position, stored)
+        waiting = WaitingCall(
+            request, store, position.stream, record.call, step=record.step, notifications=record.messages
+        )
+        return _next_round_events(waiting, position, stored)
     if record.phase == Phase.RUNNING:
-        return _poll(mailbox, position) if is_in_time else _error(position, OutcomeUnknown(reason="runner_died"))
+        return _poll(store, position) if is_in_time else _error(position, OutcomeUnknown(reason="runner_died"))
     if record.step > position.step:
-        return events_after(mailbox, position, record)
+        return events_after(store, position, record)
     # The client has received the question, and has not answered it.
     if is_in_time:
-        return _poll(mailbox, position, POLL_PAUSES[position.polls])
+        return _poll(store, position, POLL_PAUSES[position.polls])
     return _error(position, QuestionExpired(reason="not_answered"))
 
 
-def events_after(mailbox: Mailbox, position: StreamPosition, record: CallRecord) -> Events:
+def events_after(store: CallStore, position: StreamPosition, record: CallRecord) -> Events:
     """Return the events that bring a record's messages; a poll if the record waits for a round."""
-    if record.phase in (Phase.RUNNING, Phase.OUT_OF_TIME):
-        return _poll(mailbox, position)
+    if record.phase == Phase.OUT_OF_TIME:
+        return _poll(store, position)
     if not responses.is_unicode(record.messages):  # Lambda's runtime could not encode the response
         return _error(position, InternalError(reason="the function returned half of a surrogate pair"))
     # The first event repeats the old position: a client that loses the rest of the stream resumes from there.
-    first = StreamEvent(None, mailbox.ids.write_event(position._replace(polls=0)), FIRST_PAUSE)
+    first = StreamEvent(None, store.ids.write_event(position._replace(polls=0)), FIRST_PAUSE)
     *before, last = record.messages  # the last is the question or the response
     reached = StreamPosition(position.stream, record.step, last=record.phase == Phase.OVER)
-    return (first, *map(StreamEvent, before), StreamEvent(last, mailbox.ids.write_event(reached)))
+    return (first, *map(StreamEvent, before), StreamEvent(last, store.ids.write_event(reached)))
 
 
-def _outcome_events(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
+def _next_round_events(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
     """Run another round of a call that ran out of time, and return the events of its outcome."""
-    mailbox = waiting.mailbox
+    store = waiting.store
     try:
-        claim = mailbox.claim(stored, waiting.exchange)
+        record = waiting.run_next_round(stored, answers=None)  # the last round asked nothing
     except Conflict:  # another function runs the round
-        return _poll(mailbox, position)
+        return _poll(store, position)
     except McpError as error:  # a later request of the client runs the round
         observability.current().reason = error.reason
-        return _poll(mailbox, position)
-    record = run_next_round(waiting, claim, answers=None)  # the last round asked nothing
-    return events_after(mailbox, position, record)
+        return _poll(store, position)
+    return events_after(store, position, record) if record else _poll(store, position)
 
 
-def _poll(mailbox: Mailbox, position: StreamPosition, milliseconds: int = FIRST_PAUSE) -> Events:
+def _poll(store: CallStore, position: StreamPosition, milliseconds: int = FIRST_PAUSE) -> Events:
     """Return the event after which the client polls again, after a pause."""
     polls = min(position.polls + 1, len(POLL_PAUSES) - 1)
-    event_id = mailbox.ids.write_event(position._replace(polls=polls))
+    event_id = store.ids.write_event(position._replace(polls=polls))
     return (StreamEvent(None, event_id, milliseconds),)
 
 

@@ -44,7 +44,7 @@ def describe(functions: Iterable[Function]) -> dict[str, Any]:
     """
     listed = [function for function in functions if function.folder != FRONT_DOOR]
     try:
-        return catalog.merge(catalog.build(function.handlers, function.folder) for function in listed)
+        return dict(catalog.merge(catalog.build(function.handlers, function.folder) for function in listed))
     except ValueError as error:
         stop(str(error), after=error)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_functions.local import catalog, failures, template
+from mcp_functions.local import catalog, template
+from mcp_functions.local.lambdas import failures
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, find
 from mcp_functions.local.lambdas.modules import common
 from mcp_functions.local.problems import Problem

@@ -16,7 +16,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING
 
-from mcp_functions.oauth import answers, consent_page
+from mcp_functions.oauth import consent_page, responses
 from mcp_functions.oauth.browsers import new_browser
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
@@ -38,7 +38,7 @@ def begin(request: OAuthRequest, services: Services) -> Response:
     Raises:
         OAuthError: nothing may be sent to the redirect URI, so the browser shows a page.
     """
-    client = _check_client(request, services)
+    client = _find_client(request, services)
     try:
         sign_in = read_sign_in(client, request.parameters, services.settings)
     except OAuthError as error:
@@ -52,8 +52,8 @@ def begin(request: OAuthRequest, services: Services) -> Response:
     return _show_consent_page(client, sign_in, browser, services)
 
 
-def _check_client(request: OAuthRequest, services: Services) -> Client:
-    """Return the client of a request, if it may use the redirect URI, and could recognise a response by its `state`."""
+def _find_client(request: OAuthRequest, services: Services) -> Client:
+    """Find the client of a request. Check its redirect URI and its `state`, which each response to the client needs."""
     client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
     if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
         raise OAuthError(ErrorCode.INVALID_REQUEST, "redirect_uri is not registered for this client")
@@ -66,7 +66,7 @@ def _may_get_error(client: Client, request: OAuthRequest, services: Services) ->
     """Check whether the browser may be sent to a client with an error, before the user has done anything.
 
     Anybody may register a client. If every client got its errors, a link to this server could lead a user to any site
-    (RFC 9700, 4.11.2). So only a client of the operator's, or one that this browser has consented to, gets them.
+    (RFC 9700, 4.11.2). So a client gets them only if the operator listed it, or if this browser has consented to it.
     """
     if client.id in services.settings.clients:
         return True
@@ -82,14 +82,14 @@ def _may_get_error(client: Client, request: OAuthRequest, services: Services) ->
 
 
 def _show_consent_page(client: Client, sign_in: SignIn, browser: Browser | None, services: Services) -> Response:
-    """Ask the user. The form of the page counts only in this browser, so a browser without a cookie gets one."""
+    """Ask the user. Only this browser can send the form of the page, so a browser without a cookie gets one."""
     cookies = []
     if browser is None:
         browser = new_browser()
         cookies.append(services.browsers.cookie(browser))
     sealed_sign_in = services.values.seal(CONSENT, sign_in._asdict(), browser.digest)
     page = consent_page.render(client, sign_in, sealed_sign_in, services.settings)
-    return answers.page(200, consent_page.TITLE, page, cookies)
+    return responses.make_page(200, consent_page.TITLE, page, cookies)
 
 
 def decide(request: OAuthRequest, services: Services) -> Response:
@@ -107,7 +107,7 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     claims = services.values.open(CONSENT, form.get("request", ""), request.caller_id, browser.digest)
     if claims is None:
         raise OAuthError(ErrorCode.INVALID_REQUEST, "the page was not shown to this browser, or was shown too long ago")
-    sign_in = SignIn.of(claims)
+    sign_in = SignIn.from_claims(claims)
     if form.get("decision") != "allow":
         denied = OAuthError(ErrorCode.ACCESS_DENIED, "the user did not consent")
         return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
@@ -118,15 +118,15 @@ def decide(request: OAuthRequest, services: Services) -> Response:
 
 
 def _redirect_to_provider(sign_in: SignIn, browser: Browser, services: Services, cookies: list[str]) -> Response:
-    """Send the browser to the provider, for which this server's PKCE verifier and nonce derive from a new seed."""
+    """Send the browser to the provider. Our PKCE verifier and nonce for the provider derive from a new seed."""
     seed = secrets.token_urlsafe(32)
     state = services.values.seal(REQUEST, {**sign_in._asdict(), "seed": seed}, browser.digest)
     url = services.provider.authorization_url(state, seed, sign_in.scope, sign_in.prompt)
-    return answers.redirect(303, url, cookies)
+    return responses.make_redirect(303, url, cookies)
 
 
 def _redirect_error(redirect: str, state: str, error: OAuthError, services: Services) -> Response:
     """Send the browser back to the client with an error."""
     error.note()
     # After 303 the browser sends a GET; after 307 it would send the page's form to the client (RFC 9700, 4.12).
-    return answers.redirect(303, response_url(redirect, state, error.parameters(), services.settings))
+    return responses.make_redirect(303, response_url(redirect, state, error.parameters(), services.settings))

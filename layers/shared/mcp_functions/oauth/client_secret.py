@@ -28,12 +28,7 @@ class ClientSecret:
     """The secret that this server has as a client of the provider."""
 
     def __init__(self, arn: str, now: Callable[[], float]) -> None:
-        """Keep the arguments; the first `get` reads the secret.
-
-        Args:
-            arn: the ARN of the secret; "" if this server is a public client of the provider.
-            now: the clock, unix seconds.
-        """
+        """Keep the arguments; the first `get` reads the secret. `arn` is "" if this server is a public client."""
         self._arn = arn
         self._now = now
         self.reset()

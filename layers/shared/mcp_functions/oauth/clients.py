@@ -33,13 +33,7 @@ class Clients:
     """Finds clients by their ids, and registers new ones."""
 
     def __init__(self, settings: FrontSettings, values: SealedValues, documents: DocumentCache) -> None:
-        """Keep the arguments; no client is looked up.
-
-        Args:
-            settings: the settings of the front.
-            values: the object that seals and opens client ids.
-            documents: the object that fetches metadata documents and key sets.
-        """
+        """Keep the arguments; no client is looked up."""
         self._settings = settings
         self._values = values
         self._documents = documents

@@ -29,14 +29,7 @@ ELSEWHERE = "Attention: the answer goes to another site than the one that publis
 
 
 def render(client: Client, sign_in: SignIn, sealed_sign_in: str, settings: FrontSettings) -> str:
-    """Return the content of the page, as HTML.
-
-    Args:
-        client: the client that asks.
-        sign_in: the request of the client.
-        sealed_sign_in: the same request, encrypted and authenticated; the form sends it back.
-        settings: the settings of the front.
-    """
+    """Return the content of the page, as HTML. Its form sends `sealed_sign_in` back: the same request, encrypted."""
     name = client.name or UNNAMED
     rows = [("Name, given by the application itself and not verified", name)]
     if client.site:

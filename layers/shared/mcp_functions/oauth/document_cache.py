@@ -33,13 +33,7 @@ class DocumentCache:
     """Fetches documents from URLs that strangers chose, and keeps them in memory."""
 
     def __init__(self, now: Callable[[], float], budgets: CallerBudgets, network: Network | None = None) -> None:
-        """Start empty.
-
-        Args:
-            now: the clock, unix seconds.
-            budgets: how many fetches each caller may cause.
-            network: the network for fetches, which tests replace.
-        """
+        """Start empty. The budgets limit how many fetches each caller causes; tests replace the network."""
         self._now = now
         self._budgets = budgets
         self._network = network or Network()
@@ -49,9 +43,7 @@ class DocumentCache:
     def get(self, url: str, caller_id: str) -> dict[str, Any] | None:
         """Return the JSON object at a URL; None if the URL may not be fetched, or has no usable document.
 
-        Args:
-            url: the URL that a client named.
-            caller_id: the caller whose budget is charged if the object is not in the cache.
+        If the object is not in the cache, the fetch is charged to the caller's budget.
 
         Raises:
             Busy: the caller's budget is empty.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp_functions import observability
-from mcp_functions.oauth import answers, authorization, callback, discovery, registration, token
+from mcp_functions.oauth import authorization, callback, discovery, registration, responses, token
 from mcp_functions.oauth.request import read as read_request
 
 if TYPE_CHECKING:
@@ -38,15 +38,15 @@ def answer(event: Event, http: HttpRequest, services: Services) -> Response:
     name, endpoints = _find_route(http.path, services.settings)
     if not endpoints:
         notes.reason = "not_found"
-        return answers.empty(404)
+        return responses.make_empty(404)
     notes.method = name
     if http.method in endpoints:
         return endpoints[http.method](event, http, services)
     # A preflight (CORS): a browser asks whether a page of another site may call the path. Only our pages are refused.
-    if http.method == "OPTIONS" and not answers.is_page(http.path):
-        return answers.empty(204, answers.PREFLIGHT)
+    if http.method == "OPTIONS" and not responses.is_page_path(http.path):
+        return responses.make_empty(204, responses.PREFLIGHT_HEADERS)
     notes.reason = "http_method"
-    return answers.empty(405, {"allow": ", ".join(endpoints)})
+    return responses.make_empty(405, {"allow": ", ".join(endpoints)})
 
 
 def _find_route(path: str, settings: FrontSettings) -> tuple[str, Mapping[str, Endpoint]]:
@@ -73,7 +73,7 @@ def _path_in_front(path: str, settings: FrontSettings) -> str:
 
 
 def _show_document(document: Mapping[str, Any], *_request: object) -> Response:
-    return answers.document(document)
+    return responses.make_public_json(document)
 
 
 def _register(_event: Event, http: HttpRequest, services: Services) -> Response:

@@ -1,7 +1,7 @@
 """The Lambda function of the sign-in front: `handler = serve_oauth()`.
 
     event -> HttpRequest -> front.answer(services) -> response
-                                 └ exception -> error response (`answers`), and its reason in the log line
+                                 └ exception -> error response (`responses`), and its reason in the log line
 
 The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment. It keeps
 nothing between two requests that another container would need.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import aws
 from mcp_functions.http import events
 from mcp_functions.http.request_log import RequestLog, note_response
-from mcp_functions.oauth import answers, front, services
+from mcp_functions.oauth import front, responses, services
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
 
@@ -87,12 +87,12 @@ class SignInFunction:
                 response = front.answer(event, http, self._get_services(context))
             except OAuthError as error:
                 error.note()
-                response = answers.refused(error, http)
+                response = responses.make_oauth_error(error, http)
             except BaseException as error:  # also SystemExit, which would end the environment
                 if is_ctrl_c(error):
                     raise
                 notes.add_error(error)
-                response = answers.failed(to_mcp_error(error), http)
+                response = responses.make_server_error(to_mcp_error(error), http)
             note_response(notes, response)
         return response
 

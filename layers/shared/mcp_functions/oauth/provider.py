@@ -36,7 +36,7 @@ SKEW_SECONDS = 60  # the provider's clock may differ by this
 
 
 class Tokens(NamedTuple):
-    """The provider's tokens, as far as the front uses them."""
+    """The provider's tokens for the front."""
 
     access_token: str  # the token that the provider issued, unchanged
     expires_in: int  # seconds
@@ -48,13 +48,7 @@ class Provider:
     """The provider of this deployment."""
 
     def __init__(self, settings: FrontSettings, api: ProviderApi, now: Callable[[], float]) -> None:
-        """Keep the arguments; nothing is sent to the provider.
-
-        Args:
-            settings: the settings of the front.
-            api: the provider's endpoints.
-            now: the clock, unix seconds.
-        """
+        """Keep the arguments; nothing is sent to the provider. `now` is the clock, in unix seconds."""
         self._settings = settings
         self.api = api
         self._now = now
@@ -65,19 +59,12 @@ class Provider:
         return f"{self._settings.url}/callback"
 
     def authorization_url(self, state: str, seed: str, scope: str, prompt: str) -> str:
-        """Return where a browser is sent to sign in.
-
-        Args:
-            state: the `state` that the provider returns unchanged.
-            seed: the secret from which this sign-in's PKCE verifier and nonce derive.
-            scope: the scope that the client asked for.
-            prompt: the `prompt` that the client asked for; "" if none.
-        """
+        """Return where a browser is sent to sign in. `scope` and `prompt` are the client's; `prompt` is "" for none."""
         parameters = {
             "response_type": "code",
             "client_id": self.api.client_id,
             "redirect_uri": self.callback,
-            "scope": self._scope(scope),
+            "scope": self._scope_for_provider(scope),
             "state": state,
             "nonce": derive(seed, "nonce"),
             "code_challenge": challenge(derive(seed, "verifier")),
@@ -104,11 +91,11 @@ class Provider:
             raise OAuthError(ErrorCode.INVALID_GRANT, "the response is of another issuer")
 
     def redeem(self, code: str, seed: str) -> Tokens:
-        """Spend the provider's code.
+        """Exchange the provider's code for tokens.
 
         Raises:
             OAuthError: the code has been spent, or is too old.
-            TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
+            TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {
             "grant_type": "authorization_code",
@@ -118,34 +105,34 @@ class Provider:
         }
         answer = self.api.request_tokens(form)
         self._check_id_token(answer.get("id_token"), derive(seed, "nonce"))
-        return self._tokens(answer)
+        return self._read_tokens(answer)
 
     def refresh(self, token: str, scope: str | None) -> Tokens:
         """Get another access token.
 
         Args:
             token: the provider's refresh token.
-            scope: a part of what was granted; None for all of it, which sends no scope.
+            scope: a part of the granted scope; None for all of it. Then the request has no scope.
 
         Raises:
             OAuthError: the token has been revoked, or has expired.
-            TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
+            TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {"grant_type": "refresh_token", "refresh_token": token}
         if scope is not None:
-            form["scope"] = self._scope(scope)
-        return self._tokens(self.api.request_tokens(form))
+            form["scope"] = self._scope_for_provider(scope)
+        return self._read_tokens(self.api.request_tokens(form))
 
-    def _scope(self, scope: str) -> str:
-        """Return the scopes to ask for. `openid` brings the ID token, whose nonce binds the response to the browser."""
+    def _scope_for_provider(self, scope: str) -> str:
+        """Return the scopes to ask for. With `openid`, the provider also sends an ID token, which has our nonce."""
         prefixed = [self._settings.common.oauth_scope_prefix + name for name in scope.split()]
         names = ["openid", *self._settings.extra_scopes, *prefixed]
         return " ".join(dict.fromkeys(names))  # each name once, in this order
 
-    def _tokens(self, answer: Mapping[str, Any]) -> Tokens:
-        """Check an access token as every function of this server does, and return it.
+    def _read_tokens(self, answer: Mapping[str, Any]) -> Tokens:
+        """Read the tokens of an answer, and check the access token as every function of this server does.
 
-        A provider that binds its tokens neither to this server nor to this client is refused here.
+        The check refuses a token that the provider bound neither to this server nor to this client.
         """
         token = answer.get("access_token")
         now = self._now()
@@ -162,11 +149,11 @@ class Provider:
         return Tokens(
             access_token=str(token),
             expires_in=max(0, int(claims["exp"] - now)),
-            scope=self._granted(scope) if isinstance(scope, str) else "",
+            scope=self._granted_scope(scope) if isinstance(scope, str) else "",
             refresh_token=refresh_token if isinstance(refresh_token, str) else "",
         )
 
-    def _granted(self, scope: str) -> str:
+    def _granted_scope(self, scope: str) -> str:
         """Return the scopes of the provider's answer with this server's names, without those that the front added."""
         added = {"openid", *self._settings.extra_scopes}
         prefix = self._settings.common.oauth_scope_prefix
@@ -175,7 +162,7 @@ class Provider:
 
     def _check_id_token(self, token: object, nonce: str) -> None:
         """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). No client gets it."""
-        claims = self._verify(token)
+        claims = self._verify_id_token(token)
         audience = claims.get("aud")  # one client id, or a list
         audiences = audience if isinstance(audience, list) else [audience]
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
@@ -190,7 +177,7 @@ class Provider:
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
             raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is of another sign-in")
 
-    def _verify(self, token: object) -> dict[str, Any]:
+    def _verify_id_token(self, token: object) -> dict[str, Any]:
         """Return the claims of an ID token that the provider has signed."""
         if token is None:
             raise Misconfigured(reason="provider:no_id_token")

@@ -52,14 +52,7 @@ class ProviderApi:
     """The provider's endpoints, as one client of the provider sees them."""
 
     def __init__(self, issuer: str, client_id: str, secret: ClientSecret, now: Callable[[], float]) -> None:
-        """Store the arguments; no request is sent yet.
-
-        Args:
-            issuer: the issuer of the provider, exactly as in its metadata.
-            client_id: the id of the front's client at the provider.
-            secret: the secret of this client.
-            now: the clock, unix seconds.
-        """
+        """Store the arguments; no request is sent yet. `issuer` is the exact text of the provider's metadata."""
         self.issuer = issuer
         self.client_id = client_id
         self._secret = secret

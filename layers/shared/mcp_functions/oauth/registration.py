@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http import events
-from mcp_functions.oauth import answers
+from mcp_functions.oauth import responses
 from mcp_functions.oauth.client_metadata import GRANTS
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import CLIENT
@@ -38,17 +38,11 @@ def register(http: HttpRequest, services: Services) -> Response:
     except ParseError:  # an error of JSON-RPC; a client of OAuth expects one of RFC 7591
         raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "the body is not JSON") from None
     client, secret = services.clients.create(metadata)
-    return answers.json(201, describe(client, secret, int(services.now())))
+    return responses.make_json(201, describe(client, secret, int(services.now())))
 
 
 def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
-    """Return the client information response (RFC 7591, section 3.2.1).
-
-    Args:
-        client: the registered client.
-        secret: the client's secret, which this response alone tells; "" if the client has none.
-        now: the current time in unix seconds.
-    """
+    """Return the client information response (RFC 7591, section 3.2.1). Only this response contains the secret."""
     described: dict[str, Any] = {
         "client_id": client.id,
         "client_id_issued_at": now,

@@ -54,12 +54,7 @@ class SealedValues:
     """Seals and opens JSON objects, the claims."""
 
     def __init__(self, seals: SealFactory, now: Callable[[], float]) -> None:
-        """Make the seals of all purposes; no key is fetched yet.
-
-        Args:
-            seals: the factory of the function's envelopes.
-            now: the clock, unix seconds.
-        """
+        """Make the seals of all purposes; no key is fetched yet."""
         self._now = now
         self._seals: dict[Purpose, Seal] = {}
         for purpose in PURPOSES:

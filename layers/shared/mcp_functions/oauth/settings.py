@@ -57,9 +57,7 @@ class FrontSettings(NamedTuple):
         """Return the settings with the URLs of the front and of the MCP endpoint, from the domain of a request.
 
         A template cannot give a function the URL of the API that calls it, so a deployment may leave both empty.
-
-        Args:
-            context: the event's `requestContext`, which the gateway alone writes.
+        The gateway alone writes the event's `requestContext`, which is the argument.
         """
         if self.common.oauth_url and self.common.resource_url:
             return self

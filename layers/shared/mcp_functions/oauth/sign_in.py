@@ -33,8 +33,8 @@ class SignIn(NamedTuple):
     consent: str  # the name under which a browser remembers this consent; "" if no browser may remember it
 
     @classmethod
-    def of(cls, claims: Mapping[str, Any]) -> SignIn:
-        """Read the claims of a sealed value, which has further claims."""
+    def from_claims(cls, claims: Mapping[str, Any]) -> SignIn:
+        """Read the claims of a sealed value. It may have more claims than the fields of a sign-in."""
         return cls(**{name: claims[name] for name in cls._fields})
 
 
@@ -69,7 +69,7 @@ def read_sign_in(client: Client, parameters: Mapping[str, str], settings: FrontS
 
 
 def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> None:
-    """Check that a token is requested for this server (RFC 8707), as it is by a request without a resource.
+    """Check that a token is requested for this server (RFC 8707). A request without a resource means this server.
 
     Raises:
         OAuthError: the request names another resource.
@@ -115,10 +115,11 @@ def _read_prompt(text: str) -> str:
 
 
 def name_consent(client: Client, redirect: str, scope: str) -> str:
-    """Return the name under which a browser remembers a consent, with the scopes in any order; "" if it may not."""
-    if not redirects.is_web(redirect):  # another program on the user's machine could get the code without a question
+    """Return the name under which a browser remembers a consent; "" if no browser may remember it."""
+    # Another program on the user's machine could receive at this URI, and get a code without a question.
+    if not redirects.is_web(redirect):
         return ""
-    scopes = " ".join(sorted(scope.split()))
+    scopes = " ".join(sorted(scope.split()))  # the order of the scopes does not count
     consent = f"{client.id}\0{redirect}\0{scopes}"
     return base64url(hashlib.sha256(consent.encode()).digest()[:16])
 

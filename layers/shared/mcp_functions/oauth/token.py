@@ -15,7 +15,7 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.oauth import answers
+from mcp_functions.oauth import responses
 from mcp_functions.oauth.client_authentication import authenticate
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.provider import challenge
@@ -65,14 +65,14 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
         raise OAuthError(ErrorCode.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
     claims = _open_refresh_token(token, request, client, services)
     if claims is None:
-        return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
+        return responses.make_json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
     with services.refusal_budget.charged_if_refused(request.caller_id):
         services.provider.api.revoke(claims["token"])
-    return answers.json(200, {})
+    return responses.make_json(200, {})
 
 
 def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
-    """Redeem our code: `callback` has bound it to the client, its redirect URI and the resource."""
+    """Redeem our code. `callback` sealed it for the client, its redirect URI and the resource."""
     form = request.parameters
     bound_to = (client.id_digest, form.get("redirect_uri", ""), services.settings.resource)
     claims = services.values.open(CODE, form.get("code", ""), request.caller_id, *bound_to)
@@ -81,14 +81,14 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
     _check_verifier(form.get("code_verifier", ""), claims["challenge"])
     with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.redeem(claims["code"], claims["seed"])
-    body = _access_token(tokens, scope=claims["scope"])
+    body = _token_body(tokens, scope=claims["scope"])
     if tokens.refresh_token:
         body["refresh_token"] = _seal_refresh_token(tokens.refresh_token, claims["scope"], client, services)
-    return answers.json(200, body)
+    return responses.make_json(200, body)
 
 
 def _check_verifier(verifier: str, expected_challenge: str) -> None:
-    """Check the PKCE verifier of the client that sends a code; its challenge came with the request for the code."""
+    """Check the PKCE verifier of a client. Its challenge came with the request to `/authorize`."""
     if not re.fullmatch(VERIFIER, verifier):
         raise OAuthError(ErrorCode.INVALID_GRANT, "code_verifier is missing or malformed")
     if not hmac.compare_digest(challenge(verifier), expected_challenge):
@@ -102,32 +102,32 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
     if claims is None:
         raise OAuthError(ErrorCode.INVALID_GRANT, UNUSABLE_GRANT)
     granted = claims["scope"]
-    scope = " ".join(form.get("scope", "").split()) or granted
-    # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
-    asked = set(scope.split())
-    if not asked.issubset(granted.split()):
-        raise OAuthError(ErrorCode.INVALID_SCOPE, "the scope is more than was granted")
+    scope = _read_scope(form.get("scope", ""), granted)
     # RFC 6749, 6: without a scope, the provider grants all that the user granted. So the front sends a scope only for a
     # part of it. A provider that was asked for "https://example.com/read" may have granted it as "read", and refuse the
     # first name now.
-    is_part = asked != set(granted.split())
+    is_part = set(scope.split()) != set(granted.split())
     # One caller with false tokens could make the provider throttle this server, and so every user.
     with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.refresh(claims["token"], scope if is_part else None)
-    body = _access_token(tokens, scope=scope)
+    body = _token_body(tokens, scope=scope)
     # A provider that does not rotate its refresh tokens returns none: the old one stays valid.
     refresh_token = tokens.refresh_token or claims["token"]
     body["refresh_token"] = _seal_refresh_token(refresh_token, granted, client, services)
-    return answers.json(200, body)
+    return responses.make_json(200, body)
 
 
-def _access_token(tokens: Tokens, scope: str) -> dict[str, Any]:
-    """Return the body of a response: the provider's access token, without its ID token and its refresh token.
+def _read_scope(requested: str, granted: str) -> str:
+    """Return the scope that a refreshed token gets: the requested scope, or all that the user granted."""
+    scope = " ".join(requested.split()) or granted
+    # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
+    if not set(scope.split()).issubset(granted.split()):
+        raise OAuthError(ErrorCode.INVALID_SCOPE, "the scope is more than was granted")
+    return scope
 
-    Args:
-        tokens: the provider's tokens.
-        scope: the scope that the client asked for; the provider's answer may name another one.
-    """
+
+def _token_body(tokens: Tokens, scope: str) -> dict[str, Any]:
+    """Return the body of a response. It has neither the ID token nor the refresh token of the provider."""
     body = {"access_token": tokens.access_token, "token_type": "Bearer", "expires_in": tokens.expires_in}
     granted_now = tokens.scope or scope
     if granted_now:

@@ -9,12 +9,11 @@ A field that is None is absent from the object.
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions.protocol import content_blocks, hints
-from mcp_functions.protocol.plain_values import BYTES, to_json
+from mcp_functions.protocol.plain_values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +47,7 @@ class Media:
 
     def wire(self) -> dict[str, Any]:
         """Write it as ImageContent or AudioContent."""
-        data = _to_base64(self.data)
+        data = content_blocks.to_base64(self.data)
         return {"type": self.type, "data": data, "mimeType": self.mime_type, **_annotations_and_meta(self)}
 
 
@@ -77,14 +76,7 @@ class ResourceContents:
 
     def wire(self) -> dict[str, Any]:
         """Write it as TextResourceContents or BlobResourceContents."""
-        members: dict[str, Any] = {"uri": self.uri}
-        if self.mime_type is not None:
-            members["mimeType"] = self.mime_type
-        if self.meta is not None:
-            members["_meta"] = to_json(dict(self.meta))
-        if isinstance(self.contents, str):
-            return {**members, "text": self.contents}
-        return {**members, "blob": _to_base64(self.contents)}
+        return content_blocks.write_contents(self.uri, self.contents, self.mime_type, self.meta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +152,3 @@ def _annotations_and_meta(block: Text | Media | EmbeddedResource | ResourceLink)
     if block.meta is not None:
         members["_meta"] = to_json(dict(block.meta))
     return members
-
-
-def _to_base64(data: bytes) -> str:
-    if not isinstance(data, BYTES):
-        message = "its data must be bytes"
-        raise TypeError(message)
-    return base64.b64encode(data).decode()

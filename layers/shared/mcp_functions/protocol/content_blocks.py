@@ -15,12 +15,25 @@ The JSON is checked after that, because an author may leave out a member or give
 
 from __future__ import annotations
 
+import binascii
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import BLOCK, MESSAGE, RESOURCE, content_kind, pydantic_to_json, type_name
+from mcp_functions.protocol.plain_values import (
+    BLOCK,
+    BYTES,
+    MESSAGE,
+    RESOURCE,
+    content_kind,
+    pydantic_to_json,
+    to_json,
+    type_name,
+)
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 
 # FastMCP's Image, Audio and File have one of these methods each.
@@ -68,16 +81,48 @@ def resource_contents(value: object, uri: str) -> JSONObject:
     if content_kind(value) != RESOURCE:
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
         raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
-    resource: Any = value
-    if not hasattr(resource, "uri"):
-        from mcp_functions.protocol.content import ResourceContents  # noqa: PLC0415 - other types do not need it
-
-        meta = getattr(resource, "meta", None)
-        resource = ResourceContents(uri, resource.content, mime_type=resource.mime_type, meta=meta)
+    resource = value if hasattr(value, "uri") else ReadContents(uri, value)
     contents = to_wire(resource)
     if not _is_resource_contents(contents):
-        raise DeveloperError(rule=f"{type_name(resource)} needs a uri, and text or bytes")
+        raise DeveloperError(rule=f"{type_name(value)} needs a uri, and text or bytes")
     return contents
+
+
+class ReadContents(NamedTuple):
+    """A ReadResourceContents of the official SDK, with the URI that it lacks."""
+
+    uri: str
+    read: Any
+
+    def wire(self) -> JSONObject:
+        """Write it as TextResourceContents or BlobResourceContents."""
+        return write_contents(self.uri, self.read.content, self.read.mime_type, getattr(self.read, "meta", None))
+
+
+def write_contents(
+    uri: str, contents: str | bytes, mime_type: str | None, meta: Mapping[str, Any] | None
+) -> JSONObject:
+    """Write TextResourceContents or BlobResourceContents.
+
+    Raises:
+        TypeError, ValueError: the contents are neither text nor bytes, or JSON cannot hold `meta`.
+    """
+    members: JSONObject = {"uri": uri}
+    if mime_type is not None:
+        members["mimeType"] = mime_type
+    if meta is not None:
+        members["_meta"] = to_json(dict(meta))
+    if isinstance(contents, str):
+        return {**members, "text": contents}
+    return {**members, "blob": to_base64(contents)}
+
+
+def to_base64(data: bytes) -> str:
+    """Write bytes as base64, or raise a TypeError for any other value."""
+    if not isinstance(data, BYTES):
+        message = "its data must be bytes"
+        raise TypeError(message)
+    return binascii.b2a_base64(data, newline=False).decode()
 
 
 def messages(value: object) -> list[JSONObject]:

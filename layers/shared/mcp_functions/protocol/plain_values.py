@@ -1,51 +1,38 @@
 """Converts an author's value to plain JSON values. A value that JSON cannot hold is refused.
 
     {"day": date(2026, 7, 28), 1: {"b", "a"}}    {"day": "2026-07-28", "1": ["a", "b"]}
-    {"picture": b"GIF89a"}                       refused: "dict that holds bytes: binary data goes into Image, …"
-    Image(b"GIF89a", "image/gif")                refused: a protocol type is no plain value (see `content_kind`)
+    {"picture": b"GIF89a"}                       NotJson("dict that holds bytes: binary data goes into Image, …")
+    Image(b"GIF89a", "image/gif")                NotJson("…Image: a type of the protocol is not a JSON value")
 
-This module converts JSON's own types, dataclasses, enums, dates and datetimes. pydantic converts UUIDs, paths, decimals
-and the rest. It is imported only for them.
+A caller puts the text of NotJson into its own message: "JSON cannot carry what the function returned (dict that …)".
+pydantic converts UUIDs, paths, decimals and other rare types. It is imported only for them.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from enum import Enum
 from types import FunctionType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from _typeshed import DataclassInstance
 
     from mcp_functions.protocol.wire_types import JSONValue
 
-SCALARS = (str, int, float, bool, NoneType)
-# How a value of a subclass, such as a member of a StrEnum, becomes a plain str, int or float.
-TO_SCALAR: dict[type, Callable[[Any], JSONValue]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+JSON_SCALARS = (str, int, float, bool, NoneType)
 BYTES = (bytes, bytearray, memoryview)
-# Types that are refused although pydantic would convert some of them, and the reason. {0} is the name of the type.
-REFUSED: dict[tuple[type, ...], str] = {
-    BYTES: "{0}: binary data goes into Image, Audio or ResourceContents",
-    (Coroutine,): "a coroutine that nobody awaited",
-    (Iterator, AsyncIterator): "a {0}: return a list of what it yields",
-    (type, FunctionType, ModuleType): "a {0} itself",
-}
 
 
 class NotJson(ValueError):
-    """JSON cannot hold a value. The text names types and never quotes values or keys, because it goes to the log."""
+    """JSON cannot hold a value. The text names the types of values. It quotes no value or key, because it is logged."""
 
 
 class _UnsupportedValue(Exception):
-    """JSON cannot hold a value, which may be deep inside the author's value. `to_json` raises NotJson for it."""
-
-    def __init__(self, value: object, reason: str) -> None:
-        """Keep the value, and the reason, which names the type of the value."""
-        super().__init__(reason)
-        self.value = value
-        self.reason = reason
+    """JSON cannot hold a value, which may be deep inside the author's. The arguments are the value and the reason."""
 
 
 def to_json(value: object) -> JSONValue:
@@ -61,9 +48,10 @@ def to_json(value: object) -> JSONValue:
         message = f"{type_name(value)} that is nested too deep, or holds itself"
         raise NotJson(message) from None
     except _UnsupportedValue as error:
-        message = error.reason
-        if error.value is not value:
-            message = f"{type_name(value)} that holds {error.reason}"
+        unsupported, reason = error.args
+        if unsupported is value:
+            raise NotJson(reason) from None
+        message = f"{type_name(value)} that holds {reason}"
         raise NotJson(message) from None
 
 
@@ -86,30 +74,48 @@ def type_name(value: object) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _convert(value: object) -> JSONValue:
+def _convert(value: object) -> JSONValue:  # noqa: PLR0911 - one for each type
     """Convert a value of any type, and the values inside it.
 
     Raises:
         _UnsupportedValue: JSON cannot hold the value, or a value inside it.
     """
-    if type(value) in SCALARS:
+    if type(value) in JSON_SCALARS:
         return value
-    for scalar, convert in TO_SCALAR.items():
-        if isinstance(value, scalar):
-            return convert(value)
-    if isinstance(value, dict):
-        return _convert_dict(value)
-    if isinstance(value, list | tuple | deque):
-        return [_convert(member) for member in value]
-    if isinstance(value, set | frozenset):
-        members = [_convert(member) for member in value]
-        return sorted(members, key=repr)  # Python's order of a set differs between processes
-    for types, reason in REFUSED.items():
-        if isinstance(value, types):
-            raise _UnsupportedValue(value, reason.format(type(value).__name__))
-    if content_kind(value):
-        raise _UnsupportedValue(value, f"{type_name(value)}, which cannot stand there")
+    match value:
+        case str():
+            return str.__str__(value)  # a plain str of a subclass, such as a member of a StrEnum
+        case int():
+            return int.__int__(value)
+        case float():
+            return float.__float__(value)
+        case dict():
+            return _convert_dict(value)
+        case list() | tuple() | deque():
+            return [_convert(member) for member in value]
+        case set() | frozenset():
+            members = [_convert(member) for member in value]
+            return sorted(members, key=repr)  # Python's order of a set differs between processes
+    _check_supported(value)
     return _convert_object(value)
+
+
+def _check_supported(value: object) -> None:
+    """Refuse some types, although pydantic would convert some of them."""
+    name = type(value).__name__
+    if isinstance(value, BYTES):
+        reason = f"{name}: binary data goes into Image, Audio or ResourceContents"
+    elif isinstance(value, Coroutine):
+        reason = "a coroutine that nobody awaited"
+    elif isinstance(value, Iterator | AsyncIterator):
+        reason = f"a {name}: return a list of what it yields"
+    elif isinstance(value, type | FunctionType | ModuleType):
+        reason = f"a {name} itself"
+    elif content_kind(value):
+        reason = f"{type_name(value)}: a type of the protocol is not a JSON value"
+    else:
+        return
+    raise _UnsupportedValue(value, reason)
 
 
 def _convert_object(value: object) -> JSONValue:
@@ -122,14 +128,22 @@ def _convert_object(value: object) -> JSONValue:
         return {field.name: _convert(getattr(value, field.name)) for field in declared}
     if isinstance(value, Enum):
         return _convert(value.value)
-    # `date` and `datetime`, written as pydantic writes them. A `time` has no year.
-    if type(value).__module__ == "datetime" and hasattr(value, "isoformat") and hasattr(value, "year"):
-        text: str = value.isoformat()
-        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+    from datetime import date, datetime  # noqa: PLC0415 - few values are dates, and pydantic imports it, too
+
+    if type(value) in (date, datetime):
+        return _convert_date(cast("date", value))
     try:
         return pydantic_to_json(value)
     except ValueError:  # `from None` hides pydantic's text, because it quotes the value
         raise _UnsupportedValue(value, type_name(value)) from None
+
+
+def _convert_date(value: date) -> str:
+    """Convert a date or a datetime as pydantic does: its UTC is "Z"."""
+    text = value.isoformat()
+    if text.endswith("+00:00"):
+        return text.removesuffix("+00:00") + "Z"
+    return text
 
 
 def _convert_dict(value: dict[Any, Any]) -> JSONValue:

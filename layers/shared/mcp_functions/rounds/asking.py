@@ -15,28 +15,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.round import Round
 
 Answer_co = TypeVar("Answer_co", covariant=True)
-
-
-class WireQuestion(NamedTuple):
-    """A question as the client gets it, and the function that reads the response."""
-
-    key: str  # the question's key in `inputRequests`
-    request: JSONObject  # an ElicitRequest, CreateMessageRequest or ListRootsRequest of schema.ts
-    # Returns the answer. It raises InvalidAnswer if the response does not fit the question, and any other exception if
-    # the author's function should get that exception in place of an answer.
-    read: Callable[[JSONObject], object]
-    # True if an answer counts once: when the function asks again in the same round, the user is asked again. A user may
-    # have to open a page a second time, because the first visit failed (`elicit.url`).
-    read_once: bool = False
 
 
 class InputRequest:

@@ -19,9 +19,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
-from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask, ask_together
+from mcp_functions.rounds.asking import AnyQuestion, InputRequest, ask, ask_together
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.input_requests import is_declared
+from mcp_functions.rounds.input_requests import FORMS, URLS, is_declared
+from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -117,12 +118,12 @@ class Elicit(Capability):
     @property
     def possible(self) -> bool:
         """Whether this user can be asked: by the client, or in a form of its host. If not, a question ends the call."""
-        return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation.form")
+        return self._round.request.has_app or is_declared(self._round.request.capabilities, FORMS)
 
     @property
     def url_possible(self) -> bool:
         """Whether this user can be asked to open pages."""
-        return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation.url")
+        return self._round.request.has_app or is_declared(self._round.request.capabilities, URLS)
 
 
 class Question(AnyQuestion[Answer]):

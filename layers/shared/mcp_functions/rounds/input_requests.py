@@ -18,11 +18,19 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONObject
 
+# The client capabilities that questions need: the name, and the member that must be declared, or "".
+FORMS = ("elicitation", "form")
+URLS = ("elicitation", "url")
+SAMPLING = ("sampling", "")
+SAMPLING_WITH_TOOLS = ("sampling", "tools")
+SAMPLING_WITH_CONTEXT = ("sampling", "context")
+ROOTS = ("roots", "")
+
 FINGERPRINT_BYTES = 16  # enough that two questions are never equal by chance; every state carries the fingerprints
 
 
 def fingerprint(question: JSONObject) -> str:
-    """Return the digest of a question, 22 characters: an answer counts only for the same fingerprint."""
+    """Return the digest of a question, 22 characters. If a question changes, its old answer no longer counts."""
     digest = hashlib.sha256(dumps_sorted(question).encode()).digest()
     return base64url(digest[:FINGERPRINT_BYTES])
 
@@ -43,9 +51,9 @@ def with_reason(question: JSONObject, reason: str) -> JSONObject:
 
 
 def requested_part(question: JSONObject, response: JSONObject) -> JSONObject:
-    """Return a response to a form with the user's action and the fields of the form alone. Others stay unchanged.
+    """Return a response to a form without members that the form did not request. Any other response stays unchanged.
 
-    No round reads the rest, but the state of every later round would carry it.
+    Every later state carries the response, so these members would make each state longer.
     """
     content = response.get("content")
     if not _is_form(question) or "action" not in response or not isinstance(content, dict):
@@ -67,33 +75,38 @@ def missing_capabilities(questions: Iterable[JSONObject], declared: Mapping[str,
     missing: dict[str, Any] = {}
     for question in questions:
         needed = _needed_capability(question)
-        if not is_declared(declared, needed):
-            capability, _dot, member = needed.partition(".")
-            members = missing.setdefault(capability, {})
-            if member:
-                members[member] = {}
-    # `{}` declares forms, too. The specification's example names it to a client that declares no elicitation at all.
-    if missing.get("elicitation") == {"form": {}} and "elicitation" not in declared:
+        if is_declared(declared, needed):
+            continue
+        name, member = needed
+        members = missing.setdefault(name, {})
+        if member:
+            members[member] = {}
+    # Forms alone are written as `{"elicitation": {}}`, as in the specification's example. A client that declares URLs
+    # needs `{"form": {}}`, because it declares a member.
+    needs_only_forms = missing.get("elicitation") == {"form": {}}
+    if needs_only_forms and "elicitation" not in declared:
         missing["elicitation"] = {}
     return missing
 
 
-def is_declared(declared: Mapping[str, Any], capability: str) -> bool:
-    """Tell whether a client declares a capability ("roots"), or a member of one ("elicitation.url")."""
-    if capability == "elicitation.form":
+def is_declared(declared: Mapping[str, Any], capability: tuple[str, str]) -> bool:
+    """Tell whether a client declares a capability, such as URLS."""
+    name, member = capability
+    if capability == FORMS:  # two ways declare it
         return shows_forms(declared)
-    return isinstance(value_at(declared, *capability.split(".")), dict)
+    if member:
+        return isinstance(value_at(declared, name, member), dict)
+    return isinstance(declared.get(name), dict)
 
 
-def _needed_capability(question: JSONObject) -> str:
-    """Return the capability that a question needs, as `is_declared` takes it."""
+def _needed_capability(question: JSONObject) -> tuple[str, str]:
     params = question.get("params", {})
     if question["method"] == "roots/list":
-        return "roots"
+        return ROOTS
     if question["method"] == "elicitation/create":
-        return "elicitation.url" if params.get("mode") == "url" else "elicitation.form"
+        return URLS if params.get("mode") == "url" else FORMS
     if "tools" in params or "toolChoice" in params:
-        return "sampling.tools"
+        return SAMPLING_WITH_TOOLS
     if params.get("includeContext") in ("thisServer", "allServers"):
-        return "sampling.context"
-    return "sampling"
+        return SAMPLING_WITH_CONTEXT
+    return SAMPLING

@@ -22,10 +22,9 @@ from mcp_functions.schemas.forms import InvalidAnswer
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.wire_types import JSONObject
-    from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.record import Record
 
 ACTIONS = ("accept", "decline", "cancel")
@@ -34,6 +33,19 @@ MAX_TIMES_ASKED = 10_000  # in one round; a loop that waits for another answer w
 # message comes from a clock or from chance, and the function would never get an answer.
 MAX_MESSAGE_CHANGES = 2
 MAX_KEY_CHANGES = 1
+
+
+class WireQuestion(NamedTuple):
+    """A question as the client gets it, and the function that reads the response."""
+
+    key: str  # the question's key in `inputRequests`
+    request: JSONObject  # an ElicitRequest, CreateMessageRequest or ListRootsRequest of schema.ts
+    # Returns the answer. It raises InvalidAnswer if the response does not fit the question, and any other exception if
+    # the author's function should get that exception in place of an answer.
+    read: Callable[[JSONObject], object]
+    # True if an answer counts once: when the function asks again in the same round, the user is asked again. A user may
+    # have to open a page a second time, because the first visit failed (`elicit.url`).
+    read_once: bool = False
 
 
 class Outcome(NamedTuple):

@@ -38,15 +38,23 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import JSONObject
-    from mcp_functions.rounds.asking import WireQuestion
-    from mcp_functions.rounds.step_call import StepCall
+    from mcp_functions.rounds.questions import WireQuestion
 
 # From the end of the last step to the deadline: the time to seal the state and to answer. It also allows for a
 # difference between the clock of this machine and the clock of the gateway, which sets the deadline.
 MARGIN_SECONDS = 2.0
 
+
+class RunningStep(NamedTuple):
+    """A step whose function runs."""
+
+    round: Round
+    key: str
+    arguments_digest: str
+
+
 # The step that runs the calling code. Tasks and threads that a step started keep this value after the step has ended.
-step_of_context: ContextVar[StepCall | None] = ContextVar("step_of_context", default=None)
+step_of_context: ContextVar[RunningStep | None] = ContextVar("step_of_context", default=None)
 
 
 class RoundRequest(NamedTuple):
@@ -165,7 +173,7 @@ class Round:
         step = self.current_step()
         if questions and step:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
-            self.fail(rule, question=questions[0].key, step=step.step_key)
+            self.fail(rule, question=questions[0].key, step=step.key)
         with self.lock:
             if self.handler_returned:
                 raise InputRequired
@@ -219,10 +227,10 @@ class Round:
         self.has_ended = True
         raise InputRequired
 
-    def current_step(self) -> StepCall | None:
+    def current_step(self) -> RunningStep | None:
         """Return the step of this round in which the calling code runs; None outside of steps."""
         step = step_of_context.get()
-        if step and step.round is self and step.step_key in self.running_steps:
+        if step and step.round is self and step.key in self.running_steps:
             return step
         return None
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.plain_values import MESSAGE, NotJson, content_kind, to_json, type_name
-from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask
+from mcp_functions.rounds.asking import AnyQuestion, InputRequest, ask
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.input_requests import is_declared
+from mcp_functions.rounds.input_requests import SAMPLING, is_declared
+from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Sample(Capability):
     @property
     def possible(self) -> bool:
         """Whether this client has a model to ask (without tools)."""
-        return is_declared(self._round.request.capabilities, "sampling")
+        return is_declared(self._round.request.capabilities, SAMPLING)
 
 
 class SampleQuestion(AnyQuestion["dict[str, Any]"]):

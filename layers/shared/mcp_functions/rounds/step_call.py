@@ -25,7 +25,7 @@ from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.record import RecordedStep
-from mcp_functions.rounds.round import step_of_context
+from mcp_functions.rounds.round import RunningStep, step_of_context
 from mcp_functions.rounds.step_arguments import digest_arguments
 from mcp_functions.rounds.step_results import is_json, read_return_type, to_record
 
@@ -61,13 +61,14 @@ class StepCall:
         self._returns = read_return_type(function)
         outer = round_.current_step()
         if outer:
-            self._fail("step {key!r} runs inside step {outer!r}: a step is recorded as a whole", outer=outer.step_key)
+            self._fail("step {key!r} runs inside step {outer!r}: a step is recorded as a whole", outer=outer.key)
         if not isinstance(key, str):
             self._fail("a step's key is text, and not of type {type}", type=type(key).__name__)
         try:
             self.arguments_digest = digest_arguments(args, kwargs)
         except (TypeError, ValueError, RecursionError):
             self._fail("step {key!r}: JSON cannot carry the arguments of {function}")
+        self._running = RunningStep(round_, key, self.arguments_digest)
 
     def run(self, max_seconds: float | None) -> object:
         """Return the recorded result; run the function first if the record has none.
@@ -131,7 +132,7 @@ class StepCall:
     def _run_and_record(self) -> None:
         """Call the function in this thread, and record its result."""
         began = self.round.request.now()
-        token = step_of_context.set(self)
+        token = step_of_context.set(self._running)
         try:
             result = self._call()
         finally:
@@ -164,7 +165,7 @@ class StepCall:
     async def _await_and_record(self) -> None:
         """Await the function, and record its result."""
         began = self.round.request.now()
-        step_of_context.set(self)  # no reset: each task has a copy of the context, which ends with the task
+        step_of_context.set(self._running)  # no reset: each task has a copy of the context, which ends with the task
         result = await self._call()
         self._record(result, began)
 

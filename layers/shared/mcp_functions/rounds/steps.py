@@ -96,11 +96,11 @@ class Step(Capability):
         Raises:
             DeveloperError: no step is running.
         """
-        call = self._round.current_step()
-        if call is None:
+        step = self._round.current_step()
+        if step is None:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
         # The digest is base64url, without a zero byte. So two pairs of key and digest never give the same text.
-        name = f"{call.step_key}\0{call.arguments_digest}"
+        name = f"{step.key}\0{step.arguments_digest}"
         return self._derive("step", name, length=16).hex()
 
     def now(self) -> datetime:

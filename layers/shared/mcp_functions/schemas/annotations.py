@@ -5,8 +5,10 @@
     Literal["a"], Titles("One")     {"type": "string", "oneOf": [{"const": "a", "title": "One"}]}
     str, Format("email")            {"type": "string", "format": "email"}
 
-Each item works in two ways. `type_reader` applies it without pydantic, with `add_limits` or `add_to`. Inside a pydantic
-model, or beside a `Field`, pydantic reads it: it calls the methods `__iter__` and `__get_pydantic_…`.
+Each item works in two ways:
+
+    without pydantic                             `type_reader` calls `add_limits`, or the item's `add_to`
+    inside a pydantic model, beside a `Field`    pydantic calls the item's `__iter__`, or its `__get_pydantic_…`
 """
 
 from __future__ import annotations
@@ -137,10 +139,7 @@ FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
 
 
 class Keywords:
-    """An item of `Annotated` that adds keywords to a schema.
-
-    A subclass overrides `extend_one`, and `check` if it limits the values.
-    """
+    """Adds keywords to a schema. A subclass overrides `add_keywords`, and `check` if it limits the values."""
 
     def add_to(self, type_: JsonType) -> JsonType:
         """Add the keywords to the schema of a type, and their check to its reader."""
@@ -148,17 +147,10 @@ class Keywords:
         def read(value: object) -> object:
             return self.check(type_.read(value))
 
-        return JsonType(self.extend(type_.schema), read)
+        return JsonType(self.add_keywords(type_.schema), read)
 
-    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Add the keywords to a schema; in a union, add them to each member except null."""
-        if "anyOf" not in schema:
-            return self.extend_one(schema)
-        members = [member if member == NULL else self.extend(member) for member in schema["anyOf"]]
-        return {**schema, "anyOf": members}
-
-    def extend_one(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Add the keywords to a schema that is no union."""
+    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema with the keywords."""
         raise NotImplementedError
 
     def check(self, value: object) -> object:
@@ -171,7 +163,7 @@ class Keywords:
 
     def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Add the keywords to the schema that pydantic makes; pydantic calls this method."""
-        return self.extend(_without_references(handler(core_schema), handler))
+        return self.add_keywords(_without_references(handler(core_schema), handler))
 
 
 def _without_references(schema: dict[str, Any], handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -185,6 +177,14 @@ def _without_references(schema: dict[str, Any], handler: GetJsonSchemaHandler) -
     return definition
 
 
+def _change_members(schema: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """Change each member of a union except null. Any other schema is changed itself."""
+    if "anyOf" not in schema:
+        return change(schema)
+    members = [member if member == NULL else _change_members(member, change) for member in schema["anyOf"]]
+    return {**schema, "anyOf": members}
+
+
 class Title(Keywords):
     """Names a field or an argument for people: `Annotated[int, Title("Work item")]`."""
 
@@ -192,8 +192,8 @@ class Title(Keywords):
         """Set the title."""
         self._title = title
 
-    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Add the title beside the description; a union has one title too."""
+    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Add the title. A union has one title, not one for each member."""
         return {**schema, "title": self._title}
 
 
@@ -204,12 +204,15 @@ class Titles(Keywords):
         """Set one title for each choice, in their order."""
         self._titles = titles
 
-    def extend_one(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Replace `enum` by `oneOf` with `const` and `title`.
 
         Raises:
             TypeError: there are more or fewer titles than choices.
         """
+        return _change_members(schema, self._add_titles)
+
+    def _add_titles(self, schema: dict[str, Any]) -> dict[str, Any]:
         others = dict(schema)
         choices = others.pop("enum", [])
         if "const" in others:
@@ -218,7 +221,7 @@ class Titles(Keywords):
             message = f"Titles has {len(self._titles)} titles for {len(choices)} choices"
             raise TypeError(message)
         pairs = zip(choices, self._titles, strict=True)
-        return {**others, "type": "string", "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
+        return {**others, "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
 
 
 class Format(Keywords):
@@ -236,7 +239,7 @@ class Format(Keywords):
         self._name = name
 
     def check(self, value: object) -> object:
-        """Return a value that is no string, or has the format.
+        """Check a string. Return any other value unchanged, such as the None of `str | None`.
 
         Raises:
             ValueError: the string does not have the format.
@@ -246,9 +249,9 @@ class Format(Keywords):
             raise ValueError(message)
         return value
 
-    def extend_one(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Write the format."""
-        return {**schema, "format": self._name}
+    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Add the format."""
+        return _change_members(schema, lambda member: {**member, "format": self._name})
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Add the check to the validator that pydantic makes; pydantic calls this method."""

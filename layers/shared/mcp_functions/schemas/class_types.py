@@ -24,20 +24,26 @@ from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from mcp_functions.schemas import json_types
-from mcp_functions.schemas.json_types import JsonType, NeedsPydantic
+from mcp_functions.schemas.json_types import JsonType, NeedsPydantic, needs_pydantic
 from mcp_functions.schemas.parameters import docstring, published_default
-from mcp_functions.schemas.type_reader import needs_pydantic, read_without_pydantic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import date
+    from typing import TypeAlias
+
+    TypeReader: TypeAlias = Callable[[object], JsonType]
 
 # The attributes in which a class keeps a rule for pydantic.
 RULES = {"__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__"}
 
 
-def read_class(cls: type[Any]) -> JsonType:
+def read_class(cls: type[Any], read_member: TypeReader) -> JsonType:
     """Read an Enum, `date`, `datetime`, a dataclass or a TypedDict.
+
+    Args:
+        cls: the class.
+        read_member: reads the types of its members.
 
     Raises:
         NeedsPydantic: it is another class, or pydantic must read the class or one of its members.
@@ -52,9 +58,9 @@ def read_class(cls: type[Any]) -> JsonType:
         return _date_type(cls, "date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z")
     # A subclass without the decorator inherits this attribute, but its own fields are not in it.
     if "__dataclass_fields__" in vars(cls):
-        return _dataclass_type(cls)
+        return _dataclass_type(cls, read_member)
     if hasattr(cls, "__required_keys__"):  # a TypedDict, of `typing` or of `typing_extensions`
-        return _typed_dict_type(cls)
+        return _typed_dict_type(cls, read_member)
     raise NeedsPydantic
 
 
@@ -103,7 +109,7 @@ def _date_type(cls: type[date], schema_format: str, pattern: str, reason: str) -
     return JsonType({"type": "string", "format": schema_format}, read)
 
 
-def _dataclass_type(cls: type[Any]) -> JsonType:
+def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
     from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
 
     hints = get_type_hints(cls, include_extras=True)
@@ -115,7 +121,7 @@ def _dataclass_type(cls: type[Any]) -> JsonType:
     types: dict[str, JsonType] = {}
     required: list[str] = []
     for field in fields(cls):
-        type_ = read_without_pydantic(hints[field.name])
+        type_ = read_member(hints[field.name])
         if field.default is not MISSING:
             type_ = type_.with_keywords(published_default(field.default, type_.read))
         elif field.default_factory is MISSING:
@@ -133,14 +139,14 @@ def _dataclass_type(cls: type[Any]) -> JsonType:
     return JsonType(object_type.schema, read)
 
 
-def _typed_dict_type(cls: type[Any]) -> JsonType:
+def _typed_dict_type(cls: type[Any], read_member: TypeReader) -> JsonType:
     if getattr(cls, "__closed__", None):  # a closed TypedDict refuses members that it does not declare
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
     for name, hint in get_type_hints(cls, include_extras=True).items():
         type_hint, is_required = _unqualified(hint, is_required=name in cls.__required_keys__)
-        types[name] = read_without_pydantic(type_hint)
+        types[name] = read_member(type_hint)
         if is_required:
             required.append(name)
     return _object_of(cls, types, required)

@@ -205,7 +205,7 @@ def _write_choices(path: str, items: dict[str, Any]) -> dict[str, Any]:
     items.pop("title", None)
     if "oneOf" in items:
         items = {"anyOf": items["oneOf"]}
-    has_titles = set(items) == {"anyOf"}
+    has_titles = set(items) == {"anyOf"} and all(isinstance(choice.get("const"), str) for choice in items["anyOf"])
     has_strings = set(items) == {"type", "enum"} and items["type"] == "string"
     if not has_titles and not has_strings:
         _refuse(path, "a list in a form is a choice among fixed strings: list[Literal[…]] or a list of an Enum")
@@ -227,9 +227,10 @@ FORMATS = {"email", "uri", "date", "date-time"}
 def _check_property(path: str, schema: dict[str, Any]) -> None:
     allowed = ALLOWED.get(str(schema.get("type")))
     choices = schema.get("enum", [])
+    titled_choices = [choice.get("const") for choice in schema.get("oneOf", [])]
     if allowed is None:
         _refuse(path, "a form holds strings, numbers, booleans and choices; nothing nested")
-    if not all(isinstance(choice, str) for choice in choices):
+    if not all(isinstance(choice, str) for choice in [*choices, *titled_choices]):
         _refuse(path, "the choices of a form are strings")
     # "enumNames: (Legacy) Display names for enum values", for clients without `oneOf`.
     if "enumNames" in schema and len(schema["enumNames"]) != len(choices):

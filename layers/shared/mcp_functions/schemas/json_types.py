@@ -30,6 +30,19 @@ class NeedsPydantic(Exception):
     """Only pydantic can read a type. `type_reader` catches this exception, and lets pydantic read the type."""
 
 
+def needs_pydantic(item: object) -> bool:
+    """Tell whether only pydantic understands an item of `Annotated`, or an attribute of a class."""
+    if is_keywords(item):  # pydantic understands it too, but is not needed for it
+        return False
+    is_made_by_pydantic = type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core")
+    return is_made_by_pydantic or hasattr(item, "__get_pydantic_core_schema__")
+
+
+def is_keywords(item: object) -> bool:
+    """Recognize a `Keywords` of the module `annotations`, which is imported only where an author uses it."""
+    return hasattr(item, "add_to")
+
+
 class JsonType(NamedTuple):
     """A type as JSON sees it."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from copy import deepcopy
 from functools import partial
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
@@ -55,19 +54,12 @@ def docstring(item: object) -> str | None:
     return f"{first_line.lstrip()}\n{dedent(other_lines)}".strip("\n")
 
 
-def read_parameter(declared: Parameter) -> Parameter:
-    """Read the default of a parameter, and its `Field` if it has one.
-
-    Args:
-        declared: the parameter as the signature has it; its annotation is a resolved type hint.
+def with_copied_default(declared: Parameter) -> Parameter:
+    """Return a parameter whose calls get a copy of the default each, unless no call can change it.
 
     Raises:
-        TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
+        TypeError: the default cannot be copied.
     """
-    if any(_is_field(item) for item in (declared.default, *get_args(declared.annotation))):
-        from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
-
-        return pydantic_fields.read_field(declared)
     if _is_constant(declared.default):  # also MISSING
         return declared
     return declared._replace(make_default=default_maker(declared.default))
@@ -119,8 +111,3 @@ def _is_constant(value: object) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _is_field(item: object) -> bool:
-    fields = sys.modules.get("pydantic.fields")  # without this module, the author cannot have made a `Field`
-    return fields is not None and isinstance(item, fields.FieldInfo)

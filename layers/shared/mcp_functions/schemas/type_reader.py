@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from mcp_functions.schemas import json_types
-from mcp_functions.schemas.json_types import ANY, SCALARS, NeedsPydantic
+from mcp_functions.schemas.json_types import ANY, SCALARS, NeedsPydantic, is_keywords, needs_pydantic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def read_without_pydantic(annotation: object) -> JsonType:
         return PLAIN_TYPES[annotation]
     from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have another class
 
-    return class_types.read_class(annotation)
+    return class_types.read_class(annotation, read_without_pydantic)
 
 
 def _read_with_brackets(origin: object, args: tuple[Any, ...]) -> JsonType:
@@ -88,7 +88,7 @@ def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
     limits = [item for item in metadata if _is_limit(item)]
     type_ = _read_limited(inner, limits) if limits else read_without_pydantic(inner)
     for item in metadata:
-        if _is_keywords(item):
+        if is_keywords(item):
             type_ = item.add_to(type_)
     return _described(type_, metadata)
 
@@ -105,19 +105,6 @@ def _read_limited(inner: object, limits: list[object]) -> JsonType:
     # `Annotated[int | None, Ge(1)]` is read as `Annotated[int, Ge(1)] | None`.
     limited: Any = Annotated[(members[0], *limits)]
     return json_types.union_type([read_without_pydantic(limited), SCALARS[NoneType]])
-
-
-def needs_pydantic(item: object) -> bool:
-    """Tell whether only pydantic understands an item of `Annotated`, or an attribute of a class."""
-    if _is_keywords(item):  # pydantic understands it too, but is not needed for it
-        return False
-    is_made_by_pydantic = type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core")
-    return is_made_by_pydantic or hasattr(item, "__get_pydantic_core_schema__")
-
-
-def _is_keywords(item: object) -> bool:
-    """Recognize a `Keywords` of the module `annotations`, which is imported only where an author uses it."""
-    return hasattr(item, "add_to")
 
 
 def _is_limit(item: object) -> bool:

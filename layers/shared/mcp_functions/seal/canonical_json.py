@@ -50,7 +50,7 @@ def _write_value(value: object, write: Callable[[bytes], object], levels: int) -
 
 def _write_object(members: dict[str, object], write: Callable[[bytes], object], levels: int) -> None:
     write(b"{")
-    for position, name in enumerate(sorted(members)):  # Python compares texts by code points, as §9.3 does
+    for position, name in enumerate(sorted(members)):  # Python compares texts by code points, as envelope.md §9.3 does
         if position > 0:
             write(b",")
         _write_string(name, write)

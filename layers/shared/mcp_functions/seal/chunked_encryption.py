@@ -57,7 +57,7 @@ def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
     """
     salt, expected_commitment, ciphertext = split(message)
     key, first_nonce, commitment = derive(data_key, salt, context)
-    # §4.1: "A reader compares it, in constant time, before it decrypts."
+    # envelope.md §4.1: "A reader compares it, in constant time, before it decrypts."
     if not hmac.compare_digest(commitment, expected_commitment):
         raise InvalidRequestState(reason="commitment")
     if len(ciphertext) % SEALED_CHUNK_BYTES == 0:  # every chunk is full, so the last one is missing
@@ -85,19 +85,18 @@ def message_size(payload_size: int) -> int:
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    """Return a salt that depends on the payload, too, as a hedge against bad randomness (§4.2).
+    """Return a salt that depends on the payload, too, as a hedge against bad randomness (envelope.md §4.2).
 
     Lambda may start many containers from one snapshot of memory, and these may get the same `entropy`. Even then, two
     different payloads have two different salts, and so two keys.
     """
     hedge_key = HKDFExpand(SHA512(), length=32, info=b"ks1/hedge\0").derive(data_key)
-    mac = hmac.new(hedge_key, entropy + len(context).to_bytes(4, "big") + context, "sha512")
-    mac.update(payload)
-    return mac.digest()[:SALT_BYTES]
+    message = entropy + len(context).to_bytes(4, "big") + context + payload
+    return hmac.digest(hedge_key, message, "sha512")[:SALT_BYTES]
 
 
 def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
-    """Derive the key, the first nonce and the commitment of one message (§4.1).
+    """Derive the key, the first nonce and the commitment of one message (envelope.md §4.1).
 
     This is HKDF-Expand without HKDF-Extract: a data key is random already (RFC 5869 §3.3).
     """
@@ -115,5 +114,8 @@ def _cut(content: bytes, size: int) -> Iterator[bytes]:
 
 
 def _nonce(first_nonce: bytes, number: int) -> bytes:
-    """Return the nonce of a chunk: "`nonce` XOR `i`" (§4.3). AES-GCM must not use a nonce twice under one key."""
+    """Return the nonce of a chunk: "`nonce` XOR `i`" (envelope.md §4.3).
+
+    AES-GCM must not use a nonce twice under one key.
+    """
     return (int.from_bytes(first_nonce, "big") ^ number).to_bytes(NONCE_BYTES, "big")

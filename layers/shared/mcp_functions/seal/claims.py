@@ -151,7 +151,7 @@ def _has_valid_members(members: object) -> bool:
     return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
 
 
-# The fields of a Binding in the order in which §9.5 compares them: the reason if a field differs -> its name
+# The fields of a Binding, in the order of envelope.md §9.5: the reason if a field differs -> the name of the field
 BINDING_FIELDS = {
     "audience": "audience",
     "principal": "principal",

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
 
-if TYPE_CHECKING:
-    from mcp_functions.seal.envelope import Codec
+
+class Codec(Protocol):
+    """An author's replacement of `Envelope`. The toolkit still checks the claims in the payload."""
+
+    def seal(self, payload: bytes, /) -> str:
+        """Return a text that hides and authenticates `payload`."""
+
+    def unseal(self, token: str, /) -> bytes:
+        """Return the payload, or raise `InvalidRequestState`; any other exception counts as this error."""
 
 
 class CodecAdapter:
@@ -48,5 +55,5 @@ class CodecAdapter:
         return payload[len(digest) :]
 
     def _digest(self, about: bytes) -> bytes:
-        """Return the digest that precedes the payload (§12.2): no bytes if there is no `about`."""
+        """Return the digest that precedes the payload (envelope.md §12.2): no bytes if there is no `about`."""
         return hashlib.sha256(self._label + b"\0" + about).digest() if about else b""

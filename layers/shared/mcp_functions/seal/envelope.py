@@ -14,7 +14,7 @@ The specification is envelope.md. `token_format` has the outer layer of a token,
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
@@ -33,16 +33,6 @@ if TYPE_CHECKING:
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds
 STATE_LABEL = b"ks1/request-state"
-
-
-class Codec(Protocol):
-    """An author's replacement of `Envelope`. The toolkit still checks the claims in the payload."""
-
-    def seal(self, payload: bytes, /) -> str:
-        """Return a text that hides and authenticates `payload`."""
-
-    def unseal(self, token: str, /) -> bytes:
-        """Return the payload, or raise `InvalidRequestState`; any other exception counts as this error."""
 
 
 class Envelope:
@@ -77,8 +67,8 @@ class Envelope:
         self.max_age = max_age
         self._keys = keys
         self._rand = rand
-        # The first part of a context (§4); `seal` and `unseal` append `about` and the head of the token. Two contexts
-        # are never the same bytes: each part has its length before it, and a label has one form of `about`.
+        # The first part of a token's context (envelope.md §4); `seal` and `unseal` append `about` and the token's head.
+        # Two contexts are never the same bytes: each part of the scope has its length before it.
         self._context = label + b"\0" + b"".join(_with_length(part.encode()) for part in keys.scope)
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
@@ -86,7 +76,7 @@ class Envelope:
 
         Args:
             payload: the bytes to encrypt.
-            about: the further context that the token is bound to; `unseal` needs the same (§4).
+            about: the further context that the token is bound to; `unseal` needs the same (envelope.md §4).
 
         Raises:
             StateTooLarge: the token would be over the limit.

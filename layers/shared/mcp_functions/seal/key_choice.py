@@ -1,12 +1,13 @@
 """The choice of the data key to seal with (envelope.md §6.2).
 
-An epoch is a quarter of an hour of the wall clock. A key belongs to the epoch in which it was born. A container knows
-the keys that it generated, and the keys under which it opened an authentic token. It seals with
+An epoch is a quarter of an hour of the wall clock. A data key belongs to the epoch in which KMS generated it. A
+container knows the keys that it generated, and the keys under which it opened an authentic token. It seals with the
+first of these that exists:
 
-    1. a key of the current epoch;
-    2. else, in the first minutes of an epoch (the grace period), a key of the previous epoch;
-    3. else a new key, which KMS generates;
-    4. while KMS generates none, a key of the previous epoch.
+    the current key     the oldest key of the current epoch
+    the previous key    the oldest key of the previous epoch; only in the grace period, the first minutes of an epoch
+    a new key           KMS generates it
+    the previous key    at any time in the epoch, while KMS is not available
 
 If all containers ended their grace period in the same second, each would generate a key. So each container ends its
 grace period at a random moment: most end it late, and a few early. The earliest container generates a key. The others
@@ -35,25 +36,20 @@ if TYPE_CHECKING:
     from mcp_functions.seal.kms import WrappingKeys
 
 EPOCH_SECONDS = 900
-PAUSE_SECONDS = 5  # how long a container does not ask KMS again after a failure, if it has a key of rule 4
+PAUSE_SECONDS = 5  # how long a container seals with the previous key after KMS failed, before it asks KMS again
 _log = logging.getLogger(__name__)
 
 
 class KeyChoice:
-    """Chooses the key that one container seals with, and generates it if need be."""
+    """Chooses the key that one container seals with. If the container knows no such key, KMS generates one."""
 
     def __init__(
-        self,
-        wrapping_keys: WrappingKeys,
-        cache: KeyCache,
-        *,
-        now: Callable[[], float],
-        rand: Callable[[int], bytes],
+        self, wrapping_keys: WrappingKeys, cache: KeyCache, *, now: Callable[[], float], rand: Callable[[int], bytes]
     ) -> None:
         """Choose among the keys of a cache.
 
         Args:
-            wrapping_keys: the wrapping keys; the first one, which the operator chose to seal, wraps new data keys.
+            wrapping_keys: the first one, which the operator chose to seal, wraps new data keys.
             cache: the keys that the container knows; it gets each new one.
             now: the wall clock, in unix seconds.
             rand: the function that returns a number of random bytes, for the end of the grace period.
@@ -72,26 +68,30 @@ class KeyChoice:
             TemporarilyUnavailable: KMS is not available, and the container knows no key of the previous epoch.
             Misconfigured: KMS fails until the operator acts.
         """
+        key = self._find_known_key()
+        if key:
+            return key
         try:
-            return self._choose() or self._choose_or_generate()
+            return self._generate_key()
         except TemporarilyUnavailable as error:
-            key = choose_key(self._keys_that_may_seal(), self._now(), grace=EPOCH_SECONDS)
+            key = find_key_for_outage(self._keys_that_may_seal(), self._now())
             if key is None:
                 raise
             _log.warning("sealing under %r, of an earlier epoch: %s", key, error.reason)
             return key
 
-    def _choose(self) -> DataKey | None:
-        """Return a key that the container knows; None if it needs a new one."""
+    def _find_known_key(self) -> DataKey | None:
+        """Find a key that the container knows; None if it needs a new one."""
         now = self._now()
-        # In the pause, the grace period lasts to the end of the epoch: rule 4 without another call of KMS.
-        grace = EPOCH_SECONDS if now < self._pause_ends else self.grace
-        return choose_key(self._keys_that_may_seal(), now, grace)
+        keys = self._keys_that_may_seal()
+        if now < self._pause_ends:
+            return find_key_for_outage(keys, now)
+        return choose_key(keys, now, self.grace)
 
-    def _choose_or_generate(self) -> DataKey:
-        """Have KMS generate a key (rule 3), or begin the pause if KMS is not available."""
+    def _generate_key(self) -> DataKey:
+        """Have KMS generate a key. If KMS is not available, the pause begins."""
         with acquire_or_raise(self._generate_lock):
-            key = self._choose()  # another thread may have generated a key meanwhile
+            key = self._find_known_key()  # another thread may have generated a key meanwhile
             if key:
                 return key
             now = self._now()
@@ -104,17 +104,14 @@ class KeyChoice:
             return key
 
     def _keys_that_may_seal(self) -> list[DataKey]:
-        """Return the known keys under the first wrapping key."""
+        """Return the known data keys that the first wrapping key wrapped. `kek_hint` identifies a wrapping key."""
         return [key for key in self._cache.known_keys() if key.header.kek_hint == self._wrapping_keys.first_hint]
 
 
 def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | None:
-    """Choose among the keys that may seal: rules 1 and 2. None if the container needs a new key.
+    """Choose the current key, or in the grace period the previous key. None if the container needs a new key.
 
-    Args:
-        keys: the keys that may seal.
-        now: the current time in unix seconds.
-        grace: the length of the grace period in seconds; with `EPOCH_SECONDS`, this is rule 4.
+    `now` is in unix seconds, and `grace` is the length of the grace period in seconds.
     """
     epoch = epoch_of(now)
     key = oldest_key(keys, epoch)
@@ -123,14 +120,20 @@ def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | N
     return key
 
 
+def find_key_for_outage(keys: Sequence[DataKey], now: float) -> DataKey | None:
+    """Find a key to seal with while KMS is not available: the current key, or else the previous key."""
+    epoch = epoch_of(now)
+    return oldest_key(keys, epoch) or oldest_key(keys, epoch - 1)
+
+
 def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
     """Return the oldest key of an epoch; None if there is no key of this epoch.
 
     All containers should seal with the same key, because each container that learns another key calls KMS. The oldest
-    key has been in tokens for the longest time, so most containers know it. If two keys were born in the same second,
-    the order of their wrapped bytes decides.
+    key has been in tokens for the longest time, so most containers know it. If KMS generated two keys in the same
+    second, the order of their wrapped bytes decides.
     """
-    candidates = [key for key in keys if epoch_of(key.header.born) == epoch]
+    candidates = [key for key in keys if epoch_of(key.header.born) == epoch]  # born: when KMS generated the key
     return min(candidates, key=lambda key: (key.header.born, key.header.wrapped), default=None)
 
 
@@ -140,9 +143,9 @@ def epoch_of(seconds: float) -> int:
 
 
 def last_use(born: int) -> int:
-    """Return the unix second at which the last container stops to seal with a key that was born at `born`.
+    """Return the unix second at which the last container stops to seal with a key that KMS generated at `born`.
 
-    It is the end of the next epoch, because of rule 4.
+    It is the end of the next epoch: until then, the key is the previous key.
     """
     return (epoch_of(born) + 2) * EPOCH_SECONDS
 

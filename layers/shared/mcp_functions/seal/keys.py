@@ -1,4 +1,4 @@
-"""Data keys, and the part of a token that identifies one: plain data (envelope.md §2 and §3)."""
+"""Data keys, and the part of a token that identifies one: plain data (envelope.md §2 and envelope.md §3)."""
 
 from __future__ import annotations
 
@@ -46,5 +46,8 @@ def key_name(wrapped: bytes) -> str:
 
 
 def kek_hint(key_id: str) -> bytes:
-    """Return the four bytes of a header that identify a wrapping key; `key_id` is the id without the ARN (§3)."""
+    """Return the four bytes of a header that identify a wrapping key (envelope.md §3).
+
+    `key_id` is the key's id without the ARN.
+    """
     return hashlib.sha256(KEK_HINT_LABEL + key_id.encode()).digest()[:4]

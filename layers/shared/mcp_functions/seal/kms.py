@@ -1,4 +1,4 @@
-"""Wrapping of data keys by AWS KMS, or by an author's own pair of functions (envelope.md §5, §8).
+"""Wrapping of data keys by AWS KMS, or by an author's own pair of functions (envelope.md §5, envelope.md §8).
 
     data key        32 bytes that encrypt tokens; each token carries its own data key, wrapped
     wrapping key    a key that never leaves KMS; it wraps (encrypts) data keys, and unwraps them
@@ -85,7 +85,7 @@ class KmsKey:
 
     def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
         """Have KMS unwrap a data key: `kms:Decrypt`."""
-        # Without `KeyId`, KMS would also unwrap a key that an attacker wrapped under a KMS key of their own (§5).
+        # Without `KeyId`, KMS would also unwrap what an attacker wrapped under their own KMS key (envelope.md §5).
         answer = self._call_kms("decrypt", KeyId=self.arn, CiphertextBlob=wrapped, EncryptionContext=context)
         return self._plaintext(answer)
 
@@ -107,7 +107,7 @@ class KmsKey:
         return answer
 
     def _plaintext(self, answer: dict[str, Any]) -> bytes:
-        """Return the plaintext key of an answer, after a check that our own KMS key made it (§5)."""
+        """Return the plaintext key of an answer, after a check that our own KMS key made it (envelope.md §5)."""
         if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id:
             raise Misconfigured(reason="kms:UnexpectedAnswer")
         return bytes(answer.get("Plaintext", b""))
@@ -176,7 +176,7 @@ class WrappingKeys:
             return _check_length(DataKey(header, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:
-        """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
+        """Return the EncryptionContext (envelope.md §5). CloudTrail shows it in clear, so it holds nothing personal."""
         return {"purpose": PURPOSE, **self._scope._asdict(), "born": str(born)}
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SKEW_MS = 60_000  # how far the clocks of two containers may differ, in milliseconds
 FLOW_BYTES = 16  # the random bytes in the id of a conversation
-# A conversation may take six times as long as one answer may take, and at least an hour (§9.4).
+# A conversation may take six times as long as one answer may take, and at least an hour (envelope.md §9.4).
 FLOW_FACTOR = 6
 MIN_CONVERSATION_SECONDS = 3600
 
@@ -151,7 +151,7 @@ class RequestStates:
             number = previous.round + 1
             flow = previous.flow
             # The deadline is that of the first round. It is earlier if the clock of this container is behind the clock
-            # of the first one: `open` refuses a deadline that is too far away (§9.5).
+            # of the first one: `open` refuses a deadline that is too far away (envelope.md §9.5).
             deadline = min(previous.flow_deadline, deadline)
         if number > self._max_rounds:
             message = f"This conversation has used its {self._max_rounds} rounds. Start again."
@@ -194,7 +194,7 @@ class RequestStates:
         return claims
 
     def _check_limits(self, claims: Claims) -> None:
-        """Check the times and the number of the round, against the limits as they are configured now (§9.5)."""
+        """Check the times and the number of the round against the configured limits (envelope.md §9.5)."""
         now = self._now_ms()
         if claims.issued > now + SKEW_MS:
             raise InvalidRequestState(reason="issued_future")
@@ -215,7 +215,7 @@ class RequestStates:
         return int(self._now() * 1000)
 
     def _check_principal(self, binding: Binding) -> None:
-        # §9.2: "Without `anonymous`, a request without a principal is a configuration error".
+        # envelope.md §9.2: "Without `anonymous`, a request without a principal is a configuration error".
         if binding.principal is None and not self._anonymous:
             message = "no principal: set RequestStates(anonymous=True) for a server without authentication"
             raise Misconfigured(message)

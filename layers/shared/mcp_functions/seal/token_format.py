@@ -83,7 +83,7 @@ def parse(text: str, max_chars: int) -> Token:
         raise InvalidRequestState(reason="suite")
     if key_kind != KEY_IN_TOKEN:
         raise InvalidRequestState(reason="key_kind")
-    # §7 has one reason for a size that no wrapped key has and for a body that ends too early.
+    # envelope.md §7 has one reason for a size that no wrapped key has and for a body that ends too early.
     if not 1 <= wrapped_size <= MAX_WRAPPED:
         raise InvalidRequestState(reason="truncated")
     head_size = _FIXED_FIELDS.size + wrapped_size
@@ -95,7 +95,10 @@ def parse(text: str, max_chars: int) -> Token:
 
 
 def _decode(text: str) -> bytes:
-    """Decode base64url without padding. Only its canonical form is accepted (§7), so that a token has one spelling."""
+    """Decode base64url without padding.
+
+    Only the canonical form is accepted, so that a token has one spelling (envelope.md §7).
+    """
     if "+" in text or "/" in text or "=" in text:  # base64 has these characters, base64url has not
         raise InvalidRequestState(reason="encoding")
     padding = "=" * (-len(text) % 4)  # the decoder needs a multiple of 4 characters

@@ -1,9 +1,9 @@
 """Opens tokens under the data keys that their headers hold in wrapped form (envelope.md §6.3 and §6.5).
 
-A container has KMS unwrap a data key once, and caches it. Anyone can send a token with a data key of their own that KMS
-wrapped. Only a token that decrypts proves that its data key is one of ours, so no key enters the cache before.
+A container has KMS unwrap a data key once, and caches it after a token decrypted under it. Before that, the key may be
+an attacker's: a forged token can hold any data key that KMS once wrapped.
 
-Each such forged token costs a call of KMS. So every caller has a budget for these calls.
+Each forged token costs a call of KMS. So every caller has a budget for these calls.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TokenOpener:
             if key:
                 return decrypt(key)
             key = self._charge_and_unwrap(header, caller)
-            payload = decrypt(key)  # raises an error for a forged token, whose caller then gets nothing back
+            payload = decrypt(key)  # for a forged token it raises an error, and the caller has paid the full cost
             self._budgets.put_back(caller, FAILED_UNWRAP_COST - AUTHENTIC_UNWRAP_COST, self._now())
             self._cache.add(key, caller)
             return payload
@@ -71,7 +71,8 @@ class TokenOpener:
     def _check_header(self, header: Header, max_age: float) -> None:
         """Check, before KMS is asked, that a token under this data key may still be valid (§6.3).
 
-        An attacker cannot make a data key younger: KMS unwraps it only for the second in which it was born.
+        `born` is the second in which KMS generated the data key. An attacker cannot change it: KMS unwraps the data key
+        only together with this second.
         """
         now = self._now()
         if header.kek_hint not in self._wrapping_keys.by_hint:
@@ -89,7 +90,7 @@ class TokenOpener:
         as much as a forged token: while KMS denies a key, each token under it would cause another call.
         """
         if not self._budgets.take(caller, FAILED_UNWRAP_COST, self._now()):
-            raise Busy(reason="unwrap_budget")  # "Over budget the answer is 503 and no verdict"
+            raise Busy(reason="unwrap_budget")  # §6.5: "Over budget the answer is 503 and no verdict"
         try:
             return self._wrapping_keys.unwrap(header)
         except TemporarilyUnavailable:

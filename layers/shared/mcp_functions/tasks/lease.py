@@ -1,16 +1,10 @@
 """The lease of a worker: the time in which no other worker may take its task.
 
-A worker is a Lambda invocation that runs one round of a task. If the worker dies, its lease ends, and another worker
-takes the task. While it lives, these methods renew the lease and write its results:
-
-    change               writes the next state of the task
-    renew                renews the lease
-    renewed_by_thread    renews the lease all the time while a round runs, so that a long step does not lose it
-    renew_before_step    renews the lease, and tells whether the next step may run
-    save_step            saves the record of the round after a step, and renews the lease
+A worker is a Lambda invocation that runs the task's tool once. While it runs, a thread renews the lease. If the worker
+dies, the lease ends, and another worker takes the task.
 
 A worker may lose its lease without knowing it, for example while Lambda freezes it. So the task has an epoch: the
-number of workers that have taken it. Every write checks that the epoch is still the one of this worker:
+number of workers that have taken it. Every write of a worker checks that the epoch is still its own:
 
     worker 1 takes the task     epoch 1
     worker 1 sleeps, its lease ends
@@ -22,12 +16,12 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import McpError, TemporarilyUnavailable, UnknownTask
 from mcp_functions.tasks import transitions
-from mcp_functions.tasks.transitions import LeaseLost, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,30 +31,36 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
+RETRY_PAUSES = (0.1, 0.5, 2.0)  # seconds before each further attempt, while the table is unavailable
+
+
+class LeaseLost(Exception):
+    """The worker has lost its task: another worker has taken it, it has ended, or it was deleted."""
+
 
 class Lease:
-    """The lease of the worker that runs a round of a task, and the writes of this worker."""
+    """The lease of the worker that runs a task, and the writes of this worker."""
 
     def __init__(
         self,
         change_task: Callable[[Callable[[Task], Task]], Task],
-        epoch: int,
+        task: Task,
         *,
         lease_ms: int,
         now_ms: Callable[[], int],
         sleep: Callable[[float], None],
     ) -> None:
-        """Hold the lease of a task that the worker has just taken.
+        """Hold the lease; `transitions.take` has begun it.
 
         Args:
-            change_task: writes the next state of this task (`TaskStore.change`).
-            epoch: the epoch of the task since the worker took it.
+            change_task: writes the state that a function makes of the current one (`TaskStore.change`).
+            task: the task, as the worker has taken it.
             lease_ms: the length of the lease in milliseconds.
             now_ms: the clock, in unix milliseconds.
             sleep: the function that waits some seconds.
         """
-        self.epoch = epoch
         self._change_task = change_task
+        self._epoch = task.epoch
         self._lease_ms = lease_ms
         self._now_ms = now_ms
         self._sleep = sleep
@@ -68,13 +68,13 @@ class Lease:
         self._round_ended = Event()
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
-        """Write the next state of the task and return it; try again while the table is unavailable.
+        """Write the state that `transition` returns; try again while the table is unavailable.
 
         Raises:
-            LeaseLost: another worker has the lease, or the task has ended. Nothing is written.
+            LeaseLost: the worker has lost its task. Nothing is written.
         """
         with self._lock:
-            for pause in (0.1, 0.5, 2.0):  # in seconds
+            for pause in RETRY_PAUSES:
                 try:
                     return self._write(transition)
                 except TemporarilyUnavailable:
@@ -88,14 +88,13 @@ class Lease:
         If more than half of the lease is left, the end of the lease stays the same, which saves a write.
         """
 
-        def transition(task: Task) -> Task:
+        def renewed(task: Task) -> Task:
             lease_until = task.lease_until
-            remaining = lease_until - self._now_ms()
-            if remaining <= self._lease_ms // 2:
+            if lease_until - self._now_ms() <= self._lease_ms // 2:
                 lease_until = self._new_end()
-            return transitions.renew(task, self.epoch, lease_until, round_.progress_message or task.message)
+            return replace(task, lease_until=lease_until, message=round_.progress_message or task.message)
 
-        return self.change(transition)
+        return self.change(renewed)
 
     def renew_before_step(self, round_: Round) -> bool:
         """Renew the lease; return False if the task is cancelled or lost, so that the step must not run."""
@@ -107,20 +106,19 @@ class Lease:
     def save_step(self, round_: Round) -> bool:
         """Save the round's record after a step, and renew the lease; return False if the task is lost."""
 
-        def transition(task: Task) -> Task:
+        def saved(task: Task) -> Task:
             # `change` has the lock here, so that no slower thread overwrites this record with an older one.
-            progress = Progress(self.epoch, round_record(round_), round_.progress_message or task.message)
-            return transitions.save_progress(task, progress, self._new_end())
+            return replace(transitions.save_progress(task, round_), lease_until=self._new_end())
 
         try:
-            self.change(transition)
+            self.change(saved)
         except LeaseLost:
             return False
         return True
 
     @contextmanager
     def renewed_by_thread(self, round_: Round) -> Iterator[None]:
-        """Renew the lease in a thread until the end of the block, which runs the round."""
+        """Renew the lease in a thread until the end of the block, so that a long step does not lose it."""
         thread = Thread(target=self._renew_until_round_ends, args=[round_], daemon=True)
         thread.start()
         try:
@@ -144,16 +142,14 @@ class Lease:
         return self._now_ms() + self._lease_ms
 
     def _write(self, transition: Callable[[Task], Task]) -> Task:
+        def checked(task: Task) -> Task:
+            # A late worker may continue: a lease that is over does no harm until another worker has taken the task.
+            # `lease_until` is 0 if no worker has the task, because it waits or has ended.
+            if task.epoch != self._epoch or not task.lease_until:
+                raise LeaseLost
+            return transition(task)
+
         try:
-            return self._change_task(transition)
+            return self._change_task(checked)
         except UnknownTask:
-            raise LeaseLost from None  # the task was deleted, so this worker must stop as well
-
-
-def round_record(round_: Round) -> dict[str, Any]:
-    """Return what the next round must know: the answers and steps so far.
-
-    The member `sheds`, the number of rounds that ended for lack of time, is left out. A task may have any number of
-    such rounds, and another number alone is no progress.
-    """
-    return {name: value for name, value in round_.next_record().items() if name != "sheds"}
+            raise LeaseLost from None  # the task was deleted

@@ -5,8 +5,8 @@
     tasks/update  gives answers to the task's questions
     tasks/cancel  ends the task, or asks its worker to stop
 
-A worker is an invocation of a second Lambda function with the same code. It runs one round of the task: the handler,
-once. No process watches the workers. Clients poll with `tasks/get`, and each poll checks the worker.
+A worker is an invocation of a second Lambda function with the same code; it runs the tool once. No process watches the
+workers. Clients poll with `tasks/get`, and each poll checks the worker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.seal.principals import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
-from mcp_functions.tasks.lease import round_record
 from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, Task
 from mcp_functions.tasks.task_store import TooManyTasks
 
@@ -115,7 +114,7 @@ class Tasks:
             ttl=min(tool_ttl, self._settings.max_task_ttl * 1000, request.task_ttl or tool_ttl),
             updated=now,
             # `step.now` is the time of the call, so later rounds must read the same time.
-            record={**round_record(round_), "began": round_.began},
+            record={**transitions.round_record(round_), "began": round_.began},
         )
         return transitions.request_worker(task, now)
 

@@ -4,27 +4,23 @@
     the client answers         apply_answers
     the client cancels         request_cancel
     a worker begins            take
-    a worker goes on           renew, save_progress
+    a worker has run a step    save_progress
     a worker ends its round    finish, ask or pause
 
-A worker is a Lambda invocation that runs one round of a task. A lease is the time in which no other worker may take
-the task. A task that is working has one of two times:
+A worker is a Lambda invocation that runs the task's tool once (a round). A task that is working has one of two times:
 
     lease_until    a worker has the task until then, unless it renews its lease
     retry_at       a worker was requested; if none has taken the task by then, a poll requests another one
 
 `TaskStore.change` writes the next state, and invokes a worker if the state requests one. If the client has cancelled
 the task, the next worker that is requested, begins or ends a round finds that out, and the task ends instead.
-
-A worker names itself by its epoch: the number of workers that had taken the task when it began. After a later worker
-took the task, the earlier worker gets `LeaseLost`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import InternalError
 from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
@@ -32,21 +28,11 @@ from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.rounds.round import Round
+
 
 class NotAvailable(Exception):
     """A worker may not take the task: it has ended, waits for the client, or belongs to another worker."""
-
-
-class LeaseLost(Exception):
-    """The worker has lost its task: another worker has taken it, it has ended, or it was deleted."""
-
-
-class Progress(NamedTuple):
-    """The progress that a worker writes during a round."""
-
-    epoch: int  # the epoch of the worker
-    record: Mapping[str, Any]  # the answers and steps so far, from `round_record`
-    message: str  # the client sees it as `statusMessage`
 
 
 def request_worker_if_lost(task: Task, now: int) -> Task:
@@ -95,40 +81,43 @@ def take(task: Task, now: int, lease_ms: int) -> Task:
     if task.attempts < MAX_ATTEMPTS:
         return taken
     error = InternalError("The task was begun again and again, and never came further")  # the log has the cause
-    return finish(taken, taken.epoch, now, {"error": error.to_json()})
+    return finish(taken, now, {"error": error.to_json()})
 
 
-def renew(task: Task, epoch: int, lease_until: int, message: str) -> Task:
-    """Extend the lease of a worker; LeaseLost if the worker no longer has it."""
-    _require_lease(task, epoch)
-    return replace(task, lease_until=lease_until, message=message)
-
-
-def save_progress(task: Task, progress: Progress, lease_until: int) -> Task:
-    """Save the record of a round, and extend the lease of its worker; LeaseLost if the worker no longer has it.
+def save_progress(task: Task, round_: Round) -> Task:
+    """Save the answers and steps that a round has so far, and its message for the client.
 
     The last questions and their answers are deleted, because the record now holds the answers that the round has read.
     """
-    renewed = renew(task, progress.epoch, lease_until, progress.message)
-    return replace(renewed, record=progress.record, asked={}, given={}, attempts=0)
+    message = round_.progress_message or task.message
+    return replace(task, record=round_record(round_), message=message, asked={}, given={}, attempts=0)
 
 
-def finish(task: Task, epoch: int, now: int, outcome: Mapping[str, Any]) -> Task:
+def round_record(round_: Round) -> dict[str, Any]:
+    """Return what the next round must know: the answers and steps so far.
+
+    The member `sheds`, the number of rounds that ended for lack of time, is left out. A task may have any number of
+    such rounds, and another number alone is no progress.
+    """
+    return {name: value for name, value in round_.next_record().items() if name != "sheds"}
+
+
+def finish(task: Task, now: int, outcome: Mapping[str, Any]) -> Task:
     """End the task with a worker's outcome, {"result": …} or {"error": …}."""
-    _require_lease(task, epoch)
     if "error" in outcome:
         return _end(replace(task, message=str(outcome["error"]["message"])), now, FAILED, outcome)
     return _end(replace(task, message=""), now, COMPLETED, outcome)
 
 
-def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
-    """End a round with questions (elicit key -> request), or end a cancelled task.
+def ask(task: Task, round_: Round, now: int) -> Task:
+    """End a round with its questions to the client, or end a cancelled task.
 
     Each question gets a wire key that this task has never had.
     """
-    saved = save_progress(task, progress._replace(message=""), now)
+    saved = replace(save_progress(task, round_), message="")
     if task.cancel:
         return cancel(saved, now)
+    requests = round_.requests
     open_requests = dict(zip(_fresh_keys(requests, task.used), requests.items(), strict=True))
     return replace(
         saved,
@@ -137,17 +126,16 @@ def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], f
         rounds=task.rounds + 1,
         lease_until=0,
         requests=open_requests,
-        asked=dict(fingerprints),
+        asked=round_.questions.open_fingerprints(),
         used=(*task.used, *open_requests),
     )
 
 
-def pause(task: Task, progress: Progress, now: int) -> Task:
+def pause(task: Task, round_: Round, now: int) -> Task:
     """End a round without a question, because the worker's time is up, and request another worker."""
-    attempts = 0 if progress.record != task.record else task.attempts
-    saved = save_progress(task, progress, now)
-    paused = replace(saved, rounds=task.rounds + 1, invocations=0, attempts=attempts)
-    return request_worker(paused, now)
+    saved = replace(save_progress(task, round_), message=round_.progress_message)
+    attempts = task.attempts if saved.record == task.record else 0
+    return request_worker(replace(saved, rounds=task.rounds + 1, invocations=0, attempts=attempts), now)
 
 
 def cancel(task: Task, now: int) -> Task:
@@ -184,15 +172,6 @@ def apply_answers(task: Task, responses: Mapping[str, Any], now: int) -> Task:
         return after
     working = replace(after, status=WORKING, updated=now, invocations=0, attempts=0)
     return request_worker(working, now)
-
-
-def _require_lease(task: Task, epoch: int) -> None:
-    """Raise LeaseLost if another worker has taken the task, or no worker has it, because it waits or has ended.
-
-    A late worker may continue: a lease that is over does no harm as long as no other worker has taken the task.
-    """
-    if task.epoch != epoch or not task.lease_until:
-        raise LeaseLost
 
 
 def _end(task: Task, now: int, status: str, outcome: Mapping[str, Any]) -> Task:

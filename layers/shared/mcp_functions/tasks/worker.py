@@ -1,19 +1,22 @@
-"""A worker continues one task: it takes the lease, runs one round of the handler, and saves the outcome.
+"""A worker continues one task: a tool call that outlives its request, and that a table keeps.
 
-    1. take the task    for the time of a lease, no other worker may take it (`tasks.lease`)
-    2. run the round    the handler starts from its first line, with the answers and steps that the task's record holds
-    3. audit            the author's `audit` gets the record of the round
-    4. save             the outcome, {"result": …} or {"error": …}, which ends the task; or
-                        the questions to the client; or
-                        the steps so far, if the time was up; then another worker continues
+A worker is one asynchronous invocation of the Lambda function. It runs one round: the tool's function starts from its
+first line, and gets the answers and the results of steps that the task has so far.
 
-A worker is one asynchronous invocation of the function. Each step is saved when it ends. Before each step the worker
-checks its lease, and whether the client has cancelled the task. If the lease is lost, no further step runs.
+    1. take the task    no other worker may take it for some seconds (the lease, which a thread renews)
+    2. run the round    each step is saved when it ends; no step begins if the task is cancelled or the lease is lost
+    3. audit            the author's `audit` gets a record of the round
+    4. save             the function returned or raised: its outcome, {"result": …} or {"error": …}, ends the task
+                        it asked its user: the client gets the questions; after the answers, another worker continues
+                        the time is up: another worker continues after the last step
+
+`tasks.transitions` has the state of the task after each of these.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +39,9 @@ from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
-from mcp_functions.tasks.lease import Lease, round_record
+from mcp_functions.tasks.lease import Lease, LeaseLost
 from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Task
-from mcp_functions.tasks.transitions import LeaseLost, NotAvailable, Progress
+from mcp_functions.tasks.transitions import NotAvailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import LambdaContext
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.tasks.task_store import TaskStore
+
+    Outcome = Mapping[str, Any]  # how a task ends: {"result": …} or {"error": …}
 
 
 class Worker:
@@ -80,28 +85,46 @@ class Worker:
         self._sleep = sleep
 
     def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
-        """Run one round of a task, if the task is available; `order` is {"id": task id, "owner": digest or None}.
+        """Take a task and run its next round; do nothing if the task needs no worker now.
+
+        Args:
+            order: {"id": the task's id, "owner": its owner, as `TaskStore` names it}.
+            context: the context of the Lambda invocation, which has the deadline.
 
         Raises:
-            McpError: the table does not answer. Saved steps remain; the lease ends, and the next poll invokes another
-                worker.
+            McpError: the table does not answer. Saved steps remain; the next poll after the lease invokes a worker.
         """
         change_task = partial(self._store.change, str(order["id"]), order["owner"])
         deadline = lambda_deadline(context, self._now())
         try:
             task = change_task(self._take)
         except (NotAvailable, UnknownTask):
-            return
+            return  # it waits for its client, has ended, or has another worker
         _note_start(task)
         if task.ended:  # `transitions.take` has ended it
             return
-        lease = Lease(change_task, task.epoch, lease_ms=self._lease_ms, now_ms=self._now_ms, sleep=self._sleep)
+        lease = Lease(change_task, task, lease_ms=self._lease_ms, now_ms=self._now_ms, sleep=self._sleep)
         self._run(task, lease, deadline)
 
     def _take(self, task: Task) -> Task:
         if task.tool not in self._tools:
             raise NotAvailable  # this release of the function no longer has the tool
         return transitions.take(task, self._now_ms(), self._lease_ms)
+
+    def _run(self, task: Task, lease: Lease, deadline: float) -> None:
+        """Run the next round of a task, report it to the author's audit, and save how it ended."""
+        tool = self._tools[task.tool]
+        round_ = self._make_round(task, lease, deadline)
+        report = _AuditReport(self._audit, tool, round_)
+        with lease.renewed_by_thread(round_):
+            outcome = _run_tool(task, tool, round_)
+            audit_failure = report.send(lease, outcome)
+        try:
+            saved = self._save(tool, round_, lease, audit_failure or outcome)
+        except LeaseLost:
+            return  # another worker runs this round
+        _note_end(saved)
+        report.correct(saved)
 
     def _make_round(self, task: Task, lease: Lease, deadline: float) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
@@ -118,76 +141,69 @@ class Worker:
         )
         return Round(request, task.record, task.asked, lease)
 
-    def _run(self, task: Task, lease: Lease, deadline: float) -> None:
-        """Run the next round, report it to the author's audit, and save its outcome."""
-        tool = self._tools[task.tool]
-        round_ = self._make_round(task, lease, deadline)
-        has_reported_questions = False
-        with lease.renewed_by_thread(round_):
-            outcome = _run_handler(task, tool, round_)
-            try:
-                has_reported_questions = self._report(tool, round_, lease, outcome)
-            except BaseException as error:  # the author's audit may raise anything
-                if _must_run_again(error):
-                    raise
-                outcome = _error_outcome(tool, error)
-        try:
-            after = self._save(tool, round_, lease, outcome)
-        except LeaseLost:
-            return  # another worker runs this round
-        _note_outcome(after)
-        # The client does not get the questions if it has cancelled the task, or if they do not fit into the item.
-        if self._audit and has_reported_questions and after.status != INPUT_REQUIRED:
-            self._audit(audit_record(round_, tool.name, sent=False))
-
-    def _report(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Mapping[str, Any] | None) -> bool:
-        """Report a round to the author's audit, and return whether the report has questions to the client.
-
-        The audit gets the questions before the table does. If a write has no response, the worker cannot know whether
-        the client already sees them.
-        """
-        if self._audit is None or not tool.needs_state:
-            return False
-        try:
-            task = lease.renew(round_)
-        except LeaseLost:
-            return False  # another worker runs this round, and reports it
-        asks = outcome is None and bool(round_.requests) and not task.cancel
-        self._audit(audit_record(round_, tool.name, sent=asks))
-        return asks
-
-    def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Mapping[str, Any] | None) -> Task:
-        """Save the outcome of a round; an outcome that does not fit into the item, or is not JSON, becomes an error.
+    def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Outcome | None) -> Task:
+        """Save how a round ended, and return the task. An outcome that the table cannot keep becomes an error.
 
         Raises:
             LeaseLost: the worker has lost its task.
         """
         try:
-            return lease.change(lambda task: self._next(task, round_, lease.epoch, outcome))
+            return lease.change(lambda task: self._next_state(task, round_, outcome))
         except ItemTooLarge as error:
-            instead = _error_outcome(tool, error)
-            if outcome is not None:
-                instead = {"error": InternalError("The result is larger than a task can keep (about 290 KB)").to_json()}
-        except DeveloperError as error:
-            instead = _error_outcome(tool, Crash(crash_message(tool), error))
-        return lease.change(lambda task: self._next(task, round_, lease.epoch, instead))
+            unsaved = _too_large_outcome(error, outcome)
+        except DeveloperError as error:  # the result is not JSON
+            unsaved = {"result": crash_result(tool, Crash(crash_message(tool), error))}
+        return lease.change(lambda task: transitions.finish(task, self._now_ms(), unsaved))
 
-    def _next(self, task: Task, round_: Round, epoch: int, outcome: Mapping[str, Any] | None) -> Task:
-        """Return the state after a round: a task without an outcome has questions, or the time was up."""
-        now = self._now_ms()
+    def _next_state(self, task: Task, round_: Round, outcome: Outcome | None) -> Task:
         if outcome is not None:
-            return transitions.finish(task, epoch, now, outcome)
-        progress = Progress(epoch, round_record(round_), round_.progress_message)
+            return transitions.finish(task, self._now_ms(), outcome)
         if round_.requests:
-            return transitions.ask(task, progress, now, round_.requests, round_.questions.open_fingerprints())
-        return transitions.pause(task, progress, now)
+            return transitions.ask(task, round_, self._now_ms())
+        return transitions.pause(task, round_, self._now_ms())
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
 
 
-def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, Any] | None:
-    """Run the handler and return its outcome; None if the task continues."""
+@dataclass
+class _AuditReport:
+    """Reports one round to the author's audit function, and corrects the report if its questions were not saved."""
+
+    audit: Callable[[AuditRecord], object] | None  # the author's function; None if there is none
+    tool: Tool[..., Any]
+    round: Round
+    has_questions: bool = False  # whether the audit function has received questions
+
+    def send(self, lease: Lease, outcome: Outcome | None) -> Outcome | None:
+        """Report a round before it is saved. If the audit function fails, return the error with which the task ends.
+
+        The audit gets the questions before the table does. If a write has no response, the worker cannot know whether
+        the client already sees them.
+        """
+        if self.audit is None or not self.tool.needs_state:
+            return None
+        try:
+            task = lease.renew(self.round)
+            asks = outcome is None and bool(self.round.requests) and not task.cancel
+            self.audit(audit_record(self.round, self.tool.name, sent=asks))
+        except LeaseLost:
+            return None  # another worker runs this round, and reports it
+        except BaseException as error:  # the author's function may raise anything
+            if not _ends_task(error):
+                raise
+            return _error_outcome(self.tool, error)
+        self.has_questions = asks
+        return None
+
+    def correct(self, saved: Task) -> None:
+        """Report the round again, without its questions, if the client has cancelled the task or they are too large."""
+        if self.audit and self.has_questions and saved.status != INPUT_REQUIRED:
+            self.audit(audit_record(self.round, self.tool.name, sent=False))
+
+
+def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None:
+    """Run the tool's function, and return the outcome of the task; None if the task continues."""
     try:
         result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
         if result is not None:
@@ -199,29 +215,38 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
 
         return {"result": tool_error(unasked.explain(tool, round_.requests, missing))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
-        if _must_run_again(error):
+        if not _ends_task(error):
             raise
         return _error_outcome(tool, error)
 
 
-def _must_run_again(error: BaseException) -> bool:
-    """Return whether a round has no outcome: the table does not answer, or a developer has pressed Ctrl-C."""
-    return isinstance(error, TemporarilyUnavailable) or is_ctrl_c(error)
+def _ends_task(error: BaseException) -> bool:
+    """Return whether an exception ends the task. Otherwise the next poll invokes a worker that repeats the round.
+
+    The exceptions: the table does not answer, or a developer has pressed Ctrl-C.
+    """
+    return not isinstance(error, TemporarilyUnavailable) and not is_ctrl_c(error)
 
 
-def _error_outcome(tool: Tool[..., Any], error: BaseException) -> dict[str, Any]:
-    """Return the outcome of a round that an exception ended: the same result or error as for a call."""
-    notes = observability.current()
+def _error_outcome(tool: Tool[..., Any], error: BaseException) -> Outcome:
+    """Return the outcome of a task that an exception ends: the same result or error as for a call."""
     if isinstance(error, ItemTooLarge):
-        notes.reason = error.reason  # the author reads the reason in the log
-        return {"result": tool_error("This call has more data than a task can keep. Answer more briefly.")}
+        return _too_large_outcome(error, None)
     if isinstance(error, Crash):
         return {"result": crash_result(tool, error)}
     if isinstance(error, McpError):
-        notes.add_error(error)
+        observability.current().add_error(error)
         return {"error": error.to_json()}
-    notes.add_crash(error)
+    observability.current().add_crash(error)
     return {"error": InternalError().to_json()}
+
+
+def _too_large_outcome(error: ItemTooLarge, outcome: Outcome | None) -> Outcome:
+    """Return the outcome of a task whose item cannot keep `outcome`, or the steps and questions of a round (None)."""
+    observability.current().reason = error.reason  # the author reads the reason in the log
+    if outcome is None:
+        return {"result": tool_error("This call has more data than a task can keep. Answer more briefly.")}
+    return {"error": InternalError("The result is larger than a task can keep (about 290 KB)").to_json()}
 
 
 def _note_start(task: Task) -> None:
@@ -234,7 +259,7 @@ def _note_start(task: Task) -> None:
         notes.conclude("failed", "worker_gave_up")
 
 
-def _note_outcome(task: Task) -> None:
+def _note_end(task: Task) -> None:
     """Note for the log how a round ended. The error of a failed task was noted when it was made."""
     notes = observability.current()
     if task.status == FAILED:

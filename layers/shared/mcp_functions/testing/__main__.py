@@ -18,7 +18,7 @@ from inspect import unwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.failures import whole_traceback
+from mcp_functions.local.lambdas.failures import whole_traceback
 from mcp_functions.observability import listener
 from mcp_functions.testing import Context
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from threading import get_ident
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.failures import whole_traceback
+from mcp_functions.local.lambdas.failures import whole_traceback
 from mcp_functions.observability import Notes, lines, listener
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import schema_values
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity, SkipCheck
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity
+from mcp_functions.attack.scan import SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

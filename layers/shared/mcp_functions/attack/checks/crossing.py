@@ -10,7 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_functions.attack.client import CALLER, OTHER
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity, SkipCheck
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity
+from mcp_functions.attack.scan import SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,8 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.attack import schema_values
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity, SkipCheck
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity
+from mcp_functions.attack.scan import SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local import failures
+from mcp_functions.local.lambdas import failures
 from mcp_functions.local.lambdas.loading import Folder
 from mcp_functions.local.lambdas.modules import COMMON
 from mcp_functions.local.lambdas.own_variables import running_function

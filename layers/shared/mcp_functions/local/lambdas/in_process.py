@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcp_functions.local import failures
 from mcp_functions.local.environment import arn, function_name
+from mcp_functions.local.lambdas import failures
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
 from mcp_functions.observability import listener, progress_listener

@@ -25,7 +25,7 @@ PROGRESS = "mcp-functions progress "  # the rest of the line is a JSON array: do
 def show_traceback(notes: Notes) -> None:
     """Write the traceback of an exception that the handler did not expect, if the request had one."""
     if notes.raised:
-        from mcp_functions.local import failures  # noqa: PLC0415 - a process without a failure does not need it
+        from mcp_functions.local.lambdas import failures  # noqa: PLC0415 - a process without a failure does not need it
 
         sys.stderr.write(failures.whole_traceback(notes.raised))
         sys.stderr.flush()

@@ -12,26 +12,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mcp_functions.attack.client import Request
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.verification.report import Failed
 from mcp_functions.oauth.discovery import AUTHORIZATION_SERVER, OPENID
 
 if TYPE_CHECKING:
-    from mcp_functions.attack.client import Response
     from mcp_functions.local.verification.server import Server
 
 Document = dict[str, Any]
 REFUSALS = {401, 403}  # HTTP statuses for a caller without credentials
 NO_RESPONSE = 0  # `Response.status` where the server did not answer
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "revocation_endpoint")
-
-
-def names_front(server: Server) -> bool:
-    """Whether the resource document names the server itself as the issuer: so the mode is oauth."""
-    document = json_object(_get(server, server.metadata_urls[0]).body)
-    resource = urlsplit(str(document.get("resource")))
-    return document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
 
 
 def check_resource(server: Server, url: str, resource: str) -> Document:
@@ -78,7 +69,7 @@ def _check_endpoints(server: Server, path: str, metadata: Document) -> None:
         if name not in metadata:
             raise Failed(message=f"{path} has no {name}")
         url = str(metadata[name])
-        response = _get(server, url)
+        response = server.get(url)
         if response.status in {NO_RESPONSE, HTTPStatus.NOT_FOUND, *REFUSALS}:
             endpoint = urlsplit(url).path
             raise Failed(message=f"{endpoint} of the sign-in answers {response} to a caller without credentials")
@@ -86,11 +77,7 @@ def _check_endpoints(server: Server, path: str, metadata: Document) -> None:
 
 def _read(server: Server, url: str) -> Document:
     """Get a document without credentials."""
-    response = _get(server, url)
+    response = server.get(url)
     if response.status != HTTPStatus.OK:
         raise Failed(message=f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials")
     return json_object(response.body)
-
-
-def _get(server: Server, url: str) -> Response:
-    return server.send(url, Request(b"", method="GET"))

@@ -14,17 +14,16 @@ from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError
 
 from mcp_functions.attack import messages
-from mcp_functions.attack.client import Client, Response
+from mcp_functions.attack.client import Client, Request, Response
+from mcp_functions.local.loopback import json_object
 from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.problems import first_line, stop
-from mcp_functions.local.verification import documents
 from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from mcp_functions.attack.client import Request
     from mcp_functions.settings import AuthMode
 
     AddCredentials = Callable[[str, Request], Request]  # takes the URL and the request
@@ -86,6 +85,10 @@ class Server:
         message = messages.message("server/discover", {}, next(self._ids), CAPABILITIES)
         return self.send(self.url_of(folder), messages.write(message))
 
+    def get(self, url: str) -> Response:
+        """Get a document without credentials."""
+        return self.send(url, Request(b"", method="GET"))
+
     def send(self, url: str, request: Request) -> Response:
         """Send an HTTP request as it is."""
         response = Client(url, {}, requests=1, seconds=SECONDS).send(request).response
@@ -146,7 +149,14 @@ def _find_mode(server: Server) -> AuthMode:
         return "iam"
     if response.status != STATUSES["jwt"]:
         raise Failed(message=f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
-    return "oauth" if documents.names_front(server) else "jwt"
+    return "oauth" if _names_front(server) else "jwt"
+
+
+def _names_front(server: Server) -> bool:
+    """Whether the resource document names the server itself as the issuer: so the mode is oauth."""
+    document = json_object(server.get(server.metadata_urls[0]).body)
+    resource = urlsplit(str(document.get("resource")))
+    return document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
 
 
 def _bearer(token: str | None) -> AddCredentials:

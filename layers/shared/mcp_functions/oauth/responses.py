@@ -1,10 +1,11 @@
-"""The responses of the sign-in front: JSON, redirects and pages.
+"""The HTTP responses of the sign-in front, this package's OAuth authorization server.
 
-    a public document            may be cached
-    an error at a page's path    a page without details, because a browser shows it to the user
-    an error at any other path   an error of OAuth as JSON, for the client
+    a public document           JSON, which may be cached
+    an error of a page          a page without details, because the user reads it
+    any other error             an error of OAuth as JSON, because the client reads it
+    any other response          JSON, a redirect or a page, which no cache stores
 
-No cache stores any other response, and no site can show one in a frame.
+No other site can show a response in a frame.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ HEADERS = {
     "x-frame-options": "DENY",
 }
 # Clients that are web pages call the endpoints that return JSON. These read no cookie, so every page may call them.
-CORS = {"access-control-allow-origin": "*"}
-PREFLIGHT = {
-    **CORS,
+CORS_HEADERS = {"access-control-allow-origin": "*"}
+PREFLIGHT_HEADERS = {
+    **CORS_HEADERS,
     "access-control-allow-methods": "GET, POST",
     "access-control-allow-headers": "authorization, content-type, mcp-protocol-version",
     "access-control-max-age": "600",
 }
-PUBLIC_SECONDS = 300  # how long a metadata document may be cached
+PUBLIC_SECONDS = 300  # how long a public document may be cached
 # `overflow` hides the parts of a client's name that leave its line, so that no part covers the text of the page.
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}"
@@ -47,49 +48,43 @@ STYLE = (
     "button{font:inherit;padding:.5rem 1.2rem}"
 )
 ERROR_PAGE = "<p>This sign-in cannot go on. Close this page and start again in your application.</p>"
-PAGES = ("/authorize", "/callback")  # a browser shows the responses of these endpoints
+# A browser shows the responses of these endpoints.
+PAGE_PATHS = ("/authorize", "/callback")
 # HTTP status -> error code of OAuth, and its description. Any other status from 400 on has UNREADABLE.
-FAILURES = {
+SERVER_ERRORS = {
     500: (ErrorCode.SERVER_ERROR, "the server failed"),
     503: (ErrorCode.TEMPORARILY_UNAVAILABLE, "try again in a moment"),
 }
 UNREADABLE = (ErrorCode.INVALID_REQUEST, "the request cannot be read")
 
 
-def json(status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:
+def make_json(status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:
     """Make a response whose body is JSON."""
-    return _response(status, dumps(value), {"content-type": "application/json", **CORS, **(headers or {})})
+    return _make_response(status, dumps(value), {"content-type": "application/json", **CORS_HEADERS, **(headers or {})})
 
 
-def empty(status: int, headers: Mapping[str, str] | None = None) -> Response:
+def make_empty(status: int, headers: Mapping[str, str] | None = None) -> Response:
     """Make a response without a body."""
-    return _response(status, "", headers or {})
+    return _make_response(status, "", headers or {})
 
 
-def document(value: object) -> Response:
-    """Make the response of a public document, which may be cached."""
-    return json(200, value, {"cache-control": f"public, max-age={PUBLIC_SECONDS}"})
+def make_public_json(value: object) -> Response:
+    """Make the response of a public document: JSON that may be cached."""
+    return make_json(200, value, {"cache-control": f"public, max-age={PUBLIC_SECONDS}"})
 
 
-def redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Response:
+def make_redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Response:
     """Make a redirect."""
-    return _response(status, "", {"location": location}, cookies)
+    return _make_response(status, "", {"location": location}, cookies)
 
 
-def is_page(path: str) -> bool:
-    """Check whether a browser shows the responses of a path, which may begin with a path of the front's own URL."""
-    return path.endswith(PAGES)
+def is_page_path(path: str) -> bool:
+    """Check whether a browser shows the responses of a path. The front's own URL may have a path before it."""
+    return path.endswith(PAGE_PATHS)
 
 
-def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> Response:
-    """Make a page.
-
-    Args:
-        status: the HTTP status.
-        title: the title, plain text.
-        content: the content, HTML in which every text of a client is escaped.
-        cookies: the cookies to set.
-    """
+def make_page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> Response:
+    """Make a page. `title` is plain text, `content` is HTML in which every text of a client is escaped."""
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'
@@ -101,7 +96,7 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
         # With no-referrer, a browser would send `Origin: null` with the page's own form.
         "referrer-policy": "same-origin",
     }
-    return _response(status, body, headers, cookies)
+    return _make_response(status, body, headers, cookies)
 
 
 def _page_policy() -> str:
@@ -113,41 +108,41 @@ def _page_policy() -> str:
     return f"default-src 'none'; style-src 'sha256-{style_hash}'; base-uri 'none'; frame-ancestors 'none'"
 
 
-def refused(error: OAuthError, http: HttpRequest) -> Response:
-    """Make the response of a request that was refused."""
-    if is_page(http.path):
+def make_oauth_error(error: OAuthError, http: HttpRequest) -> Response:
+    """Make the response of a request that this server refuses."""
+    if is_page_path(http.path):
         # With 401 a browser would ask for a password.
         status = 400 if error.status == HTTPStatus.UNAUTHORIZED else error.status
-        return _error_page(status)
+        return _make_error_page(status)
     headers = {}
     # RFC 6749, 5.2: the response names the scheme of the Authorization header that did not authenticate the client.
     if error.status == HTTPStatus.UNAUTHORIZED and "authorization" in http.headers:
         headers["www-authenticate"] = 'Basic realm="token"'
-    return json(error.status, error.parameters(), headers)
+    return make_json(error.status, error.parameters(), headers)
 
 
-def failed(error: McpError, http: HttpRequest) -> Response:
-    """Make the response of a request that this server could not answer, or not read."""
+def make_server_error(error: McpError, http: HttpRequest) -> Response:
+    """Make the response of a request that this server could not read, or could not answer."""
     status = error.status
-    if status < HTTPStatus.BAD_REQUEST:  # some errors have the status 200, because an MCP client reads them in the body
+    if status < HTTPStatus.BAD_REQUEST:  # an McpError may have the status 200: MCP clients read the error in the body
         status = 500
-    if is_page(http.path):
-        response = _error_page(status)
+    if is_page_path(http.path):
+        response = _make_error_page(status)
     else:
-        code, description = FAILURES.get(status, UNREADABLE)
-        response = json(status, OAuthError(code, description).parameters())
+        code, description = SERVER_ERRORS.get(status, UNREADABLE)
+        response = make_json(status, OAuthError(code, description).parameters())
     response["headers"].update(error.headers)
     return response
 
 
-def _error_page(status: int) -> Response:
+def _make_error_page(status: int) -> Response:
     """Make the page of a sign-in that cannot go on. Its text never changes: an attacker may have led the user here."""
-    response = page(status, "Sign-in stopped", ERROR_PAGE)
+    response = make_page(status, "Sign-in stopped", ERROR_PAGE)
     response["headers"]["referrer-policy"] = "no-referrer"
     return response
 
 
-def _response(status: int, body: str, headers: Mapping[str, str], cookies: Sequence[str] = ()) -> Response:
+def _make_response(status: int, body: str, headers: Mapping[str, str], cookies: Sequence[str] = ()) -> Response:
     response = responses.response(status, {**HEADERS, **headers}, body)
     if cookies:
         response["cookies"] = list(cookies)

@@ -1,7 +1,7 @@
 """One HTTP request of a legacy client, as all functions of this package receive it.
 
-`read_exchange` identifies the caller, opens the session and finds the revision and the deadlines. The exchange also
-holds the parts of the deployment that answer: the modern server, the keys, the mailbox and the clock.
+`read_request` identifies the caller, opens the session and finds the revision and the deadlines. The request also
+holds the parts of the deployment that answer: the modern server, the keys, the table of calls and the clock.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.http import events, identity
 from mcp_functions.legacy import revisions
+from mcp_functions.legacy.call_ids import Client
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.seal.principals import caller_id, principal_digest
 
@@ -18,11 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.http.events import HttpRequest, LambdaContext
-    from mcp_functions.legacy.mailbox import Mailbox
-    from mcp_functions.legacy.runner import ModernServer
+    from mcp_functions.legacy.call_store import CallStore
     from mcp_functions.legacy.sessions import Session, SessionTokens
-    from mcp_functions.protocol.messages import Identity
+    from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
     from mcp_functions.settings import Settings
+
+
+class ModernServer(NamedTuple):
+    """The server of 2026-07-28: this Lambda function, or an endpoint that forwards requests to other functions."""
+
+    answer: Callable[[Request], Result | ForwardedResponse]
+    catalog: Mapping[str, Any]  # its tools, prompts and resources
+    # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
+    forwards: bool = True
 
 
 class Deployment(NamedTuple):
@@ -32,10 +41,10 @@ class Deployment(NamedTuple):
     modern: ModernServer  # the server of 2026-07-28, which runs the translated requests
     now: Callable[[], float]  # the clock, in unix seconds
     session_tokens: SessionTokens | None = None  # None without a key: clients have no session
-    mailbox: Mailbox | None = None  # None without a key or a table: clients are asked nothing
+    call_store: CallStore | None = None  # None without a key or a table: clients are asked nothing
 
 
-class Exchange(NamedTuple):
+class LegacyRequest(NamedTuple):
     """One HTTP request of a legacy client."""
 
     deployment: Deployment
@@ -51,18 +60,28 @@ class Exchange(NamedTuple):
     in_batch: bool = False  # True for each message of a batch: the client is asked nothing
 
     @property
+    def client(self) -> Client:
+        """The client that sent the request, as ids name it."""
+        return Client(self.session.id if self.session else None, self.principal, self.caller_id)
+
+    @property
     def seconds_left(self) -> float:
         """How long the gateway still waits for the response."""
         return self.gateway_deadline - self.deployment.now()
 
+    @property
+    def answer_deadline(self) -> int:
+        """When a question that is asked now expires, in unix seconds."""
+        return int(self.deployment.now()) + self.deployment.settings.question_seconds
 
-def read_exchange(
+
+def read_request(
     deployment: Deployment,
     http: HttpRequest,
     event: Mapping[str, Any],
     context: LambdaContext,
     session_token: str | None,
-) -> Exchange:
+) -> LegacyRequest:
     """Read the caller and the session of a request. The session token is None if the client continues no session.
 
     Raises:
@@ -80,23 +99,20 @@ def read_exchange(
     principal = principal_digest(caller.principal)
     counted_as = caller_id(caller.principal, http.address)
     observability.current().caller_id = counted_as
-    header = http.headers.get(revisions.VERSION_HEADER)
-    revision = revisions.REVISION_OF_HEADER[header]
     session: Session | None = None
     if session_token is not None:
         if deployment.session_tokens is None:
             raise SessionNotFound(reason="session_without_keys")
         session = deployment.session_tokens.read(session_token, principal, caller_id=counted_as, now=now)
-        if not header:
-            revision = session.revision
-    return Exchange(
+    header = http.headers.get(revisions.VERSION_HEADER)
+    return LegacyRequest(
         deployment=deployment,
         http=http,
         event=event,
         caller=caller,
         principal=principal,
         caller_id=counted_as,
-        revision=revision,
+        revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
         session=session,
         gateway_deadline=events.gateway_deadline(http, lambda_deadline, now),
         lambda_deadline=lambda_deadline,

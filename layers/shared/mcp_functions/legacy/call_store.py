@@ -1,8 +1,8 @@
-"""The mailbox: a table with a record for each call that asks its user. It keeps the messages for the call's client.
+"""A table with a record for each call that asks its user. It keeps the messages that the client has not fetched yet.
 
-The handler of such a call runs in rounds, and the client answers between two rounds. A function claims the call before
-it runs a round: it changes the phase to `RUNNING`. If an answer arrives twice, two functions try that, and the table
-accepts only one of the two writes (the other gets a Conflict).
+The handler of such a call runs in rounds, and the client answers between two rounds. Before a round, the record becomes
+RUNNING. If an answer arrives twice, two functions try that, and the table accepts only one of the two writes (the other
+gets a Conflict).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mcp_functions import observability
+from mcp_functions.legacy.call import Call
 from mcp_functions.legacy.call_ids import CallIds
-from mcp_functions.legacy.modern_requests import Call
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.legacy.call_ids import CallStream
-    from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
     from mcp_functions.store import Item
@@ -63,8 +62,8 @@ RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions
 RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
 
 
-class Mailbox:
-    """Stores call records, and has the ids with which clients return to their calls.
+class CallStore:
+    """Keeps the records of calls, and has the ids with which clients return to their calls.
 
     Every method may raise TemporarilyUnavailable and Misconfigured; `create` and `replace` raise ItemTooLarge for a
     record that does not fit into an item.
@@ -116,11 +115,11 @@ class Mailbox:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
-    def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord:
-        """Reserve a call for the function that handles this exchange; Conflict if another function was faster."""
-        until = math.ceil(exchange.lambda_deadline) + RUNNING_MARGIN
+    def claim(self, stored: StoredRecord, lambda_deadline: float, gateway_deadline: float) -> StoredRecord:
+        """Reserve a call for this function, which Lambda ends at a deadline; Conflict if another was faster."""
+        until = math.ceil(lambda_deadline) + RUNNING_MARGIN
         running = stored.record._replace(phase=Phase.RUNNING, messages=(), until=until)
-        return self.replace(stored, running, exchange.gateway_deadline)
+        return self.replace(stored, running, gateway_deadline)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord:
         """Replace a record by another; Conflict if another writer was faster. The deadline is that of `retry`."""
@@ -138,11 +137,11 @@ class Mailbox:
                 self._sleep(pause)
         return attempt()
 
-    def delete(self, session: str, request: RequestId, principal: str | None) -> None:
+    def delete(self, session: str, request_id: RequestId, principal: str | None) -> None:
         """Delete the record of a cancelled call. A function that still runs the call then cannot store its result."""
         notes = observability.current()
         try:
-            item = self._table.get(_key(session, request, principal))
+            item = self._table.get(_key(session, request_id, principal))
             if item:
                 self._table.delete(item)
                 notes.reason = "cancelled"
@@ -159,11 +158,11 @@ class Mailbox:
 ID_BYTES = 24  # bytes of the digest that is the id of an item
 
 
-def _key(session: str, request: RequestId, principal: str | None) -> Key:
+def _key(session: str, request_id: RequestId, principal: str | None) -> Key:
     """Return the key of the item for one request of one session.
 
     A cancellation names only the request, so both ids must be enough to find the item. Another session cannot guess it.
     """
-    text = f"ks1/mailbox\0{session}\0{dumps(request)}"
+    text = f"ks1/mailbox\0{session}\0{dumps(request_id)}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     return Key("mailbox", base64url(digest[:ID_BYTES]), principal)
