@@ -41,7 +41,7 @@ class Nothing(TypedDict):
 
 
 class Channels:
-    """One function, and a state of each rung for the same question."""
+    """One function, and a state of each channel for the same question."""
 
     def __init__(self, function: LambdaFunction) -> None:
         self.function = function
@@ -56,7 +56,7 @@ class Channels:
         return request(self.function, "tools/call", params, capabilities=declared)
 
     def present(self, state: str, to: str) -> dict[str, Any]:
-        """Present a state to a rung, with the answer to its question."""
+        """Send a state through a channel, with the answer to its question."""
         if to == "client":
             return self.call("book", TRIP, FORMS, requestState=state, inputResponses=WINDOW)
         declared, name = (APPS, "book-form") if to == "app" else (NOTHING, "book-answer")

@@ -75,7 +75,7 @@ def test_the_python_client_accepts_every_result_of_a_tool_with_a_form(
 
     names, result = run(client(url, mode, elicitation=elicitation, apps=apps), rates)
     if mode == "legacy":
-        elicitation = False  # without a table, no client of 2025 is asked by elicitation, and a lower rung serves it
+        elicitation = False  # without a table, no client of 2025 is asked by elicitation, and text serves it
     assert names == expected(elicitation=elicitation, apps=apps)
     if elicitation or apps:
         assert result.structured_content == {"stars": 5}

@@ -335,8 +335,8 @@ def test_the_checks_accept_additional_policies_of_a_function(policies: list[Any]
 
 
 def test_the_checks_report_a_function_missing_in_the_catalog(project: Project) -> None:
-    grown = replace(project, folders=project.folders | {"forgotten"})
-    assert list(checks.routes.every_folder_is_listed(grown)) == [
+    project_with_folder = replace(project, folders=project.folders | {"forgotten"})
+    assert list(checks.routes.every_folder_is_listed(project_with_folder)) == [
         "functions/forgotten offers nothing in functions/mcp/catalog.json: run make catalog"
     ]
 
