@@ -1,4 +1,4 @@
-"""The environment of every test: a deployment with its own KMS, and checks of every response and log line."""
+"""The environment of every test: a deployment with its own KMS. Every response and every log line is checked."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _judged() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _searched() -> Iterator[None]:
     """Search every log record of every test for planted secrets."""
-    with planted.searching():
+    with planted.search_logs():
         yield
 
 
@@ -139,7 +139,7 @@ def _levels() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    return planted.judge(report)
+    return planted.fail_leaking_test(report)
 
 
 def _is_document(event: Mapping[str, Any]) -> bool:

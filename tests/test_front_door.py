@@ -1,4 +1,4 @@
-"""One URL, many Lambdas: the endpoint answers the lists, and forwards each call to the function that the catalog names.
+"""The endpoint answers the lists, and forwards each call to the function that the catalog names.
 
 Only Lambda's Invoke API is a fake, which records the calls. No `from __future__ import annotations` here, because most
 authors' modules have none.
@@ -49,7 +49,7 @@ def note(owner: str) -> str:
     return owner
 
 
-OFFERED = catalog.merge(
+CATALOG = catalog.merge(
     [catalog.build([handler], folder) for handler, folder in ((add, "add"), (brief, "b"), (note, "n"))]
 )
 SERVER = dispatcher((add, brief, note), SETTINGS, "a", None)
@@ -85,7 +85,7 @@ def aws() -> Lambda:
 
 
 def send(aws: Lambda, event: dict[str, Any], settings: Settings = SETTINGS) -> dict[str, Any]:
-    door = FrontDoor(OFFERED, settings, aws, {"instructions": "Be nice"})
+    door = FrontDoor(CATALOG, settings, aws, {"instructions": "Be nice"})
     return LambdaFunction(lambda _name, _now: Endpoint(settings, door.answer))(event, wire.Context("shop_mcp"))
 
 
@@ -139,20 +139,20 @@ def test_half_a_surrogate_pair_in_a_header_is_passed_on_too(aws: Lambda) -> None
         ("resources/templates/list", "resourceTemplates"),
     ],
 )
-def test_lists_are_answered_here_as_the_functions_would(aws: Lambda, method: str, key: str) -> None:
-    assert call(aws, method, {})["result"][key] == dict(OFFERED)[key]
+def test_the_front_door_returns_the_lists_that_the_functions_would_return(aws: Lambda, method: str, key: str) -> None:
+    assert call(aws, method, {})["result"][key] == dict(CATALOG)[key]
     assert aws.made == 0  # not even a client
 
 
-def test_discovery_is_answered_here_with_instructions(aws: Lambda) -> None:
+def test_the_front_door_answers_discovery_with_its_instructions(aws: Lambda) -> None:
     result = call(aws, "server/discover", {})["result"]
     assert result["capabilities"] == {"tools": {}, "prompts": {}, "resources": {}, "completions": {}}
     assert result["instructions"] == "Be nice"
     assert aws.made == 0
 
 
-def test_the_client_is_made_at_the_first_call(aws: Lambda) -> None:
-    FrontDoor(OFFERED, SETTINGS, aws, None)
+def test_the_front_door_makes_its_lambda_client_at_the_first_call(aws: Lambda) -> None:
+    FrontDoor(CATALOG, SETTINGS, aws, None)
     assert aws.made == 0
     call(aws, *CALLS[0][:2])
     assert aws.made == 1
@@ -173,7 +173,7 @@ def test_the_client_is_made_at_the_first_call(aws: Lambda) -> None:
         ("tasks/get", {"taskId": "x"}, 404, -32601),
     ],
 )
-def test_only_what_the_catalog_names_can_be_invoked(
+def test_the_front_door_invokes_only_functions_in_the_catalog(
     aws: Lambda, method: str, params: dict[str, Any], status: int, code: int
 ) -> None:
     response = send(aws, wire.event(wire.message(method, params)))
@@ -192,12 +192,12 @@ def test_only_what_the_catalog_names_can_be_invoked(
         {"http_method": "GET"},
     ],
 )
-def test_what_is_not_admitted_is_not_forwarded(aws: Lambda, changed: dict[str, Any]) -> None:
+def test_the_front_door_does_not_forward_a_refused_request(aws: Lambda, changed: dict[str, Any]) -> None:
     assert send(aws, wire.event(wire.message(*CALLS[0][:2]), **changed))["statusCode"] in {400, 403, 405}
     assert aws.invoked == []
 
 
-def test_nobody_is_forwarded_without_the_authorizer(aws: Lambda) -> None:
+def test_the_front_door_forwards_no_request_without_an_authorizer(aws: Lambda) -> None:
     response = send(aws, wire.event(wire.message(*CALLS[0][:2])), make_settings(stack="shop", auth_mode="iam"))
     assert response["statusCode"] == 500
     assert aws.invoked == []
@@ -217,7 +217,7 @@ def client_error(code: str) -> ClientError:
         (exceptions.EndpointConnectionError(endpoint_url="hunter2"), "invoke_EndpointConnectionError"),
     ],
 )
-def test_a_call_that_was_not_run_may_be_sent_again(
+def test_the_error_of_a_call_that_did_not_run_allows_a_retry(
     aws: Lambda, failure: Exception, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     aws.failure = failure
@@ -230,9 +230,7 @@ def test_a_call_that_was_not_run_may_be_sent_again(
     assert "hunter2" not in response["body"] + caplog.text
 
 
-def test_so_many_calls_that_lambda_refuses_them_are_the_clients_doing(
-    aws: Lambda, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_throttling_by_lambda_is_logged_as_a_refused_request(aws: Lambda, caplog: pytest.LogCaptureFixture) -> None:
     aws.failure = client_error("TooManyRequestsException")
     with caplog.at_level(logging.INFO):
         response = send(aws, wire.event(wire.message(*CALLS[0][:2])))
@@ -248,7 +246,7 @@ def test_so_many_calls_that_lambda_refuses_them_are_the_clients_doing(
         exceptions.ConnectionClosedError(endpoint_url="hunter2"),
     ],
 )
-def test_a_call_that_may_have_run_is_never_called_retryable(aws: Lambda, failure: Exception) -> None:
+def test_the_error_of_a_call_that_may_have_run_does_not_allow_a_retry(aws: Lambda, failure: Exception) -> None:
     aws.failure = failure
     response = send(aws, wire.event(wire.message(*CALLS[0][:2])))
     assert response["statusCode"] == 200
@@ -256,7 +254,7 @@ def test_a_call_that_may_have_run_is_never_called_retryable(aws: Lambda, failure
     assert "retry-after" not in response["headers"]
 
 
-def test_a_connection_that_breaks_while_the_response_is_read_is_silence_too(aws: Lambda) -> None:
+def test_a_connection_lost_during_the_response_is_an_error_of_the_request(aws: Lambda) -> None:
     class Broken(io.BytesIO):
         def read(self, *_size: object) -> bytes:
             raise exceptions.ReadTimeoutError(endpoint_url="hunter2")
@@ -270,7 +268,7 @@ def test_a_connection_that_breaks_while_the_response_is_read_is_silence_too(aws:
     "failure",
     [client_error("ResourceNotFoundException"), client_error("AccessDeniedException"), RuntimeError("hunter2")],
 )
-def test_a_function_that_is_not_there_is_the_operators_business(
+def test_a_missing_function_is_a_misconfiguration(
     aws: Lambda, failure: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     aws.failure = failure
@@ -303,7 +301,7 @@ def test_a_function_that_crashed_is_an_internal_error(
     assert "hunter2" not in response["body"] + caplog.text
 
 
-def test_no_header_says_what_is_invoked(aws: Lambda) -> None:
+def test_the_headers_of_a_request_do_not_choose_the_invoked_function(aws: Lambda) -> None:
     call(aws, *CALLS[0][:2], headers={"host": "evil.example", "x-amz-invocation-type": "Event"})
     assert aws.invoked[0][0] == "shop_add"
 
@@ -313,9 +311,9 @@ def test_the_catalog_is_read_at_the_first_event(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("MCP_AUTH_MODE", "none")
     path = tmp_path / "catalog.json"
     handler = serve_catalog(path, instructions="Be nice")
-    path.write_text(json.dumps(OFFERED), encoding="utf-8")
+    path.write_text(json.dumps(CATALOG), encoding="utf-8")
     response = handler(wire.event(wire.message("tools/list")), wire.Context("shop_mcp"))
-    assert wire.read(response, "tools/list")["result"]["tools"] == OFFERED["tools"]
+    assert wire.read(response, "tools/list")["result"]["tools"] == CATALOG["tools"]
 
 
 def test_a_missing_catalog_is_an_internal_error(tmp_path: Path) -> None:
@@ -323,7 +321,7 @@ def test_a_missing_catalog_is_an_internal_error(tmp_path: Path) -> None:
     assert handler(wire.event(wire.message("tools/list")), wire.Context("shop_mcp"))["statusCode"] == 500
 
 
-def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_front_door_invokes_with_a_timeout_and_without_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     client: Any = lambda_client()
@@ -334,10 +332,10 @@ def test_invoke_is_bounded_in_time_and_never_repeated(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(("method", "params", "name"), CALLS)
 def test_a_stopped_function_is_not_invoked(aws: Lambda, method: str, params: dict[str, Any], name: str) -> None:
-    stopped = make_settings(stack="shop", auth_mode="none", stopped_functions=frozenset({name.removeprefix("shop_")}))
+    settings = make_settings(stack="shop", auth_mode="none", stopped_functions=frozenset({name.removeprefix("shop_")}))
     event = wire.event(wire.message(method, params))
-    answer = send(aws, event, stopped)
+    answer = send(aws, event, settings)
     assert (answer["statusCode"], answer["headers"]["retry-after"]) == (503, "300")
     assert "has stopped this function" in answer["body"]
     assert aws.invoked == []
-    assert send(aws, wire.event(wire.message("tools/list")), stopped)["statusCode"] == 200
+    assert send(aws, wire.event(wire.message("tools/list")), settings)["statusCode"] == 200

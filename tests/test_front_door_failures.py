@@ -1,4 +1,4 @@
-"""Responses of the front door when the function behind it fails: the request's id, a useful status, and no details.
+"""Responses of the front door when a function fails: the id of the request, an HTTP status, and no details.
 
 Both clients use real HTTP; the Invoke API is a scripted server that records its requests.
 """
@@ -36,17 +36,17 @@ def add(a: int) -> str:
     return str(a)
 
 
-OFFERED = catalog.build([add], "add")
+CATALOG = catalog.build([add], "add")
 CALL = {"name": "add", "arguments": {"a": 1}}
 
 
-class Door:
+class FrontDoorWithClock:
     """A front door with a clock, and a new client that is closed at the end."""
 
     def __init__(self) -> None:
         self.made: list[Any] = []
         self.seconds = 0.0
-        offered = FrontDoor(OFFERED, SETTINGS, CachedClient(self._client, lambda: self.seconds), None)
+        offered = FrontDoor(CATALOG, SETTINGS, CachedClient(self._client, lambda: self.seconds), None)
         self._function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, offered.answer))
 
     def _client(self) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
@@ -70,42 +70,42 @@ def invoke(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.fixture
-def door(invoke: ScriptedServer) -> Iterator[Door]:
+def front_door(invoke: ScriptedServer) -> Iterator[FrontDoorWithClock]:
     assert invoke
-    opened = Door()
+    opened = FrontDoorWithClock()
     yield opened
     for client in opened.made:
         client.close()
 
 
-def error(status: int, code: str) -> ScriptedResponse:
+def error_response(status: int, code: str) -> ScriptedResponse:
     told = {"Message": SECRET, "Type": "User"}
     return ScriptedResponse(
         status, json.dumps(told).encode(), {"x-amzn-errortype": code, "content-type": "application/json"}
     )
 
 
-def failed(error_type: str, **more: object) -> ScriptedResponse:
+def function_error(error_type: str, **more: object) -> ScriptedResponse:
     told = {"errorType": error_type, "errorMessage": SECRET, **more}
     return ScriptedResponse(200, json.dumps(told).encode(), {"x-amz-function-error": "Unhandled"})
 
 
-def returned(value: object) -> ScriptedResponse:
+def success_response(value: object) -> ScriptedResponse:
     return ScriptedResponse(200, value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
-INTERNAL = {"code": -32603, "message": "Internal error"}
-BUSY = {"code": -32603, "message": "Temporarily unavailable", "data": {"retryable": True}}
-SILENT = {"code": -32603, "message": "The function did not answer in time"}
-ENDED = {"code": -32603, "message": "The function ended before it answered; whether it acted is unknown"}
-TOO_LARGE = {"code": -32603, "message": "The result is larger than this server can send (6 MB)"}
+INTERNAL_ERROR = {"code": -32603, "message": "Internal error"}
+RETRYABLE_ERROR = {"code": -32603, "message": "Temporarily unavailable", "data": {"retryable": True}}
+TIMEOUT_ERROR = {"code": -32603, "message": "The function did not answer in time"}
+FUNCTION_ENDED_ERROR = {"code": -32603, "message": "The function ended before it answered; whether it acted is unknown"}
+TOO_LARGE_ERROR = {"code": -32603, "message": "The result is larger than this server can send (6 MB)"}
 HTTP = {"headers": {}, "body": SECRET}
 RESULT = {
     "resultType": "complete",
     "content": [{"type": "text", "text": "1"}],
     "_meta": {f"{wire.PREFIX}serverInfo": {"name": "shop", "version": "0"}},
 }
-GOOD = {
+GOOD_RESPONSE = {
     "statusCode": 200,
     "headers": {"content-type": "application/json"},
     "body": json.dumps({"jsonrpc": "2.0", "id": "r-1", "result": RESULT}),
@@ -116,46 +116,46 @@ GOOD = {
 @pytest.mark.parametrize(
     ("told", "status", "said"),
     [
-        (error(429, "TooManyRequestsException"), 503, BUSY),
-        (error(502, "EC2ThrottledException"), 503, BUSY),
-        (error(502, "ResourceNotReadyException"), 503, BUSY),
-        (error(404, "ResourceNotFoundException"), 500, INTERNAL),
-        (error(403, "AccessDeniedException"), 500, INTERNAL),
-        (error(400, "InvalidRequestContentException"), 500, INTERNAL),
-        (error(413, "RequestTooLargeException"), 413, {"code": -32600, "message": "Request body too large"}),
-        (failed("Sandbox.Timedout"), 200, SILENT),
-        (failed("Runtime.ExitError"), 200, ENDED),
-        (failed("Runtime.OutOfMemory"), 200, ENDED),
-        (failed("Runtime.ImportModuleError", requestId="", stackTrace=[]), 200, INTERNAL),
-        (failed("ValueError", requestId="x", stackTrace=[SECRET]), 200, INTERNAL),
-        (failed("ValueError", statusCode=200, headers={}, body=SECRET), 200, INTERNAL),
-        (failed("Function.ResponseSizeTooLarge"), 200, TOO_LARGE),
-        (ScriptedResponse(200, SECRET.encode(), {"x-amz-function-error": "Unhandled"}), 200, INTERNAL),
-        (returned(b""), 200, INTERNAL),
-        (returned(b"\xff"), 200, INTERNAL),
-        (returned(SECRET.encode()), 200, INTERNAL),
-        (returned(b"[" * 100_000), 200, INTERNAL),
-        (returned([]), 200, INTERNAL),
-        (returned({"errorMessage": SECRET}), 200, INTERNAL),
-        (returned({"statusCode": "200", **HTTP}), 200, INTERNAL),
-        (returned({"statusCode": 0, **HTTP}), 200, INTERNAL),
-        (returned({"statusCode": 200, "headers": None, "body": SECRET}), 200, INTERNAL),
-        (returned({"statusCode": 200, "headers": {}, "body": {"text": SECRET}}), 200, INTERNAL),
-        (returned({"statusCode": 200, "headers": {}, "body": SECRET + "a" * 6 * MB}), 200, TOO_LARGE),
-        (None, 200, SILENT),
-        (ScriptedResponse(200, b'{"statusCode":', {}, missing=1000), 200, SILENT),
+        (error_response(429, "TooManyRequestsException"), 503, RETRYABLE_ERROR),
+        (error_response(502, "EC2ThrottledException"), 503, RETRYABLE_ERROR),
+        (error_response(502, "ResourceNotReadyException"), 503, RETRYABLE_ERROR),
+        (error_response(404, "ResourceNotFoundException"), 500, INTERNAL_ERROR),
+        (error_response(403, "AccessDeniedException"), 500, INTERNAL_ERROR),
+        (error_response(400, "InvalidRequestContentException"), 500, INTERNAL_ERROR),
+        (error_response(413, "RequestTooLargeException"), 413, {"code": -32600, "message": "Request body too large"}),
+        (function_error("Sandbox.Timedout"), 200, TIMEOUT_ERROR),
+        (function_error("Runtime.ExitError"), 200, FUNCTION_ENDED_ERROR),
+        (function_error("Runtime.OutOfMemory"), 200, FUNCTION_ENDED_ERROR),
+        (function_error("Runtime.ImportModuleError", requestId="", stackTrace=[]), 200, INTERNAL_ERROR),
+        (function_error("ValueError", requestId="x", stackTrace=[SECRET]), 200, INTERNAL_ERROR),
+        (function_error("ValueError", statusCode=200, headers={}, body=SECRET), 200, INTERNAL_ERROR),
+        (function_error("Function.ResponseSizeTooLarge"), 200, TOO_LARGE_ERROR),
+        (ScriptedResponse(200, SECRET.encode(), {"x-amz-function-error": "Unhandled"}), 200, INTERNAL_ERROR),
+        (success_response(b""), 200, INTERNAL_ERROR),
+        (success_response(b"\xff"), 200, INTERNAL_ERROR),
+        (success_response(SECRET.encode()), 200, INTERNAL_ERROR),
+        (success_response(b"[" * 100_000), 200, INTERNAL_ERROR),
+        (success_response([]), 200, INTERNAL_ERROR),
+        (success_response({"errorMessage": SECRET}), 200, INTERNAL_ERROR),
+        (success_response({"statusCode": "200", **HTTP}), 200, INTERNAL_ERROR),
+        (success_response({"statusCode": 0, **HTTP}), 200, INTERNAL_ERROR),
+        (success_response({"statusCode": 200, "headers": None, "body": SECRET}), 200, INTERNAL_ERROR),
+        (success_response({"statusCode": 200, "headers": {}, "body": {"text": SECRET}}), 200, INTERNAL_ERROR),
+        (success_response({"statusCode": 200, "headers": {}, "body": SECRET + "a" * 6 * MB}), 200, TOO_LARGE_ERROR),
+        (None, 200, TIMEOUT_ERROR),
+        (ScriptedResponse(200, b'{"statusCode":', {}, missing=1000), 200, TIMEOUT_ERROR),
     ],
 )
-def test_a_failure_is_an_error_of_this_request_with_a_status_to_act_on(  # noqa: PLR0913, PLR0917 - what goes in, and out
+def test_each_failure_of_an_invocation_has_its_http_status(  # noqa: PLR0913, PLR0917 - what goes in, and out
     invoke: ScriptedServer,
-    door: Door,
+    front_door: FrontDoorWithClock,
     told: ScriptedResponse | None,
     status: int,
     said: dict[str, Any],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    invoke.script += [told, returned(GOOD)]
-    response = door.send()
+    invoke.script += [told, success_response(GOOD_RESPONSE)]
+    response = front_door.send()
     assert (response["statusCode"], json.loads(response["body"])["error"]) == (status, said)
     assert json.loads(response["body"])["id"] == "r-1"
     assert ("retry-after" in response["headers"]) == (status == 503)
@@ -164,68 +164,75 @@ def test_a_failure_is_an_error_of_this_request_with_a_status_to_act_on(  # noqa:
 
 
 def test_a_refused_connection_is_a_call_that_was_not_run(
-    invoke: ScriptedServer, door: Door, monkeypatch: pytest.MonkeyPatch
+    invoke: ScriptedServer, front_door: FrontDoorWithClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", "http://127.0.0.1:1")
-    response = door.send()
-    assert (response["statusCode"], json.loads(response["body"])["error"]) == (503, BUSY)
+    response = front_door.send()
+    assert (response["statusCode"], json.loads(response["body"])["error"]) == (503, RETRYABLE_ERROR)
     assert invoke.asked == []
 
 
 @pytest.mark.parametrize("late", ["the request is old", "the function has no time left"])
-def test_a_function_that_stays_silent_is_given_up_before_the_gateway_gives_up(
-    invoke: ScriptedServer, door: Door, late: str
+def test_the_front_door_stops_waiting_before_the_timeout_of_api_gateway(
+    invoke: ScriptedServer, front_door: FrontDoorWithClock, late: str
 ) -> None:
-    invoke.script.append(returned(GOOD))
-    door.send()  # to make boto3's client takes longer, on a busy machine, than there is time here
+    invoke.script.append(success_response(GOOD_RESPONSE))
+    front_door.send()  # to make boto3's client takes longer, on a busy machine, than there is time here
     invoke.may_answer.clear()
     old = {"timeEpoch": int(time.time() * 1000) - 28_500} if late == "the request is old" else {}
     event = wire.event(wire.message("tools/call", CALL, id=7), context=old)
-    response = door.send(event, 29_000 if old else 1500)
-    assert (response["statusCode"], json.loads(response["body"])) == (200, {"jsonrpc": "2.0", "id": 7, "error": SILENT})
+    response = front_door.send(event, 29_000 if old else 1500)
+    assert (response["statusCode"], json.loads(response["body"])) == (
+        200,
+        {"jsonrpc": "2.0", "id": 7, "error": TIMEOUT_ERROR},
+    )
     assert len(invoke.asked) == 2  # the call before, and this one once
 
 
-def test_a_call_that_ends_in_time_has_its_result_and_its_error() -> None:
+def test_a_call_that_ends_in_time_returns_its_result_or_raises_its_error() -> None:
     assert call_with_timeout(29, lambda: "result") == "result"
     with pytest.raises(ZeroDivisionError):
         call_with_timeout(29, lambda: 1 // 0)
 
 
-def test_even_a_late_call_has_a_moment() -> None:
+def test_a_call_without_remaining_time_can_still_return_its_result() -> None:
     assert call_with_timeout(-1000, lambda: "result") == "result"
 
 
-def test_nobody_waits_for_a_call_that_does_not_end() -> None:
+def test_a_call_that_does_not_end_raises_outcome_unknown() -> None:
     ends = threading.Event()
     with pytest.raises(OutcomeUnknown):
         call_with_timeout(0, ends.wait)
     ends.set()
 
 
-def test_the_event_goes_on_unchanged_with_the_moment_it_came(invoke: ScriptedServer, door: Door) -> None:
-    invoke.script.append(returned(GOOD))
+def test_the_front_door_forwards_the_event_with_the_time_of_its_arrival(
+    invoke: ScriptedServer, front_door: FrontDoorWithClock
+) -> None:
+    invoke.script.append(success_response(GOOD_RESPONSE))
     moment = {"timeEpoch": int(time.time() * 1000) - 5000, "requestId": "JKJaXmPLvHcESHA="}
     event = wire.event(wire.message("tools/call", CALL, meta={"com.example/ż": "żółw"}), context=moment)
-    assert door.send(event) == GOOD
+    assert front_door.send(event) == GOOD_RESPONSE
     [(path, _headers, body)] = invoke.asked
     assert (path, json.loads(body)) == ("/2015-03-31/functions/shop_add/invocations", event)
 
 
-def test_a_connection_is_kept_from_call_to_call(invoke: ScriptedServer, door: Door) -> None:
-    invoke.script += [returned(GOOD)] * 3
+def test_the_front_door_reuses_its_connection(invoke: ScriptedServer, front_door: FrontDoorWithClock) -> None:
+    invoke.script += [success_response(GOOD_RESPONSE)] * 3
     for _ in range(3):
-        door.seconds += IDLE_SECONDS
-        assert door.send()["statusCode"] == 200
-    assert (len(invoke.connections), len(door.made)) == (1, 1)
+        front_door.seconds += IDLE_SECONDS
+        assert front_door.send()["statusCode"] == 200
+    assert (len(invoke.connections), len(front_door.made)) == (1, 1)
 
 
-def test_a_connection_that_idled_for_long_is_not_trusted(invoke: ScriptedServer, door: Door) -> None:
-    invoke.script += [returned(GOOD)] * 2
+def test_the_front_door_does_not_reuse_a_connection_after_a_long_pause(
+    invoke: ScriptedServer, front_door: FrontDoorWithClock
+) -> None:
+    invoke.script += [success_response(GOOD_RESPONSE)] * 2
     for _ in range(2):
-        door.seconds += IDLE_SECONDS + 1
-        assert door.send()["statusCode"] == 200
-    assert (len(invoke.connections), len(door.made)) == (2, 1)
+        front_door.seconds += IDLE_SECONDS + 1
+        assert front_door.send()["statusCode"] == 200
+    assert (len(invoke.connections), len(front_door.made)) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -237,21 +244,23 @@ def test_a_connection_that_idled_for_long_is_not_trusted(invoke: ScriptedServer,
         {"name": "../add", "arguments": {"a": 1}},
     ],
 )
-def test_what_the_catalog_does_not_name_is_never_asked_for(
-    invoke: ScriptedServer, door: Door, params: dict[str, Any]
+def test_a_name_outside_the_catalog_causes_no_invocation(
+    invoke: ScriptedServer, front_door: FrontDoorWithClock, params: dict[str, Any]
 ) -> None:
-    response = door.send(wire.event(wire.message("tools/call", params)))
+    response = front_door.send(wire.event(wire.message("tools/call", params)))
     assert json.loads(response["body"])["error"]["code"] == -32602
-    assert (invoke.asked, door.made) == ([], [])
+    assert (invoke.asked, front_door.made) == ([], [])
 
 
-def test_a_call_is_forwarded_while_another_is_given_up(invoke: ScriptedServer, door: Door) -> None:
+def test_the_front_door_forwards_a_call_while_another_times_out(
+    invoke: ScriptedServer, front_door: FrontDoorWithClock
+) -> None:
     waiting: list[dict[str, Any]] = []
     invoke.may_answer.clear()
-    thread = threading.Thread(target=lambda: waiting.append(door.send(remaining_ms=1300)))
+    thread = threading.Thread(target=lambda: waiting.append(front_door.send(remaining_ms=1300)))
     thread.start()
     thread.join()
-    invoke.script += [returned(GOOD)] * 2
+    invoke.script += [success_response(GOOD_RESPONSE)] * 2
     invoke.may_answer.set()
-    assert json.loads(waiting[0]["body"])["error"] == SILENT
-    assert door.send()["statusCode"] == 200
+    assert json.loads(waiting[0]["body"])["error"] == TIMEOUT_ERROR
+    assert front_door.send()["statusCode"] == 200

@@ -1,4 +1,4 @@
-"""The options of `serve` for authors who port a server: who it is, how to use it, and a hook around its calls.
+"""The options of `serve` for authors who port a server: server_info, instructions and the hook `around`.
 
 No `from __future__ import annotations` here, because most authors' modules have none.
 """
@@ -23,7 +23,7 @@ from tests.support.conversations import author_error
 
 ICON: dict[str, Any] = {"src": "https://example.com/icon.png", "sizes": ["48x48"]}
 INFO: Any = {"title": "Little Shop", "websiteUrl": "https://example.com", "icons": [ICON]}
-SEEN: list[Call] = []
+SEEN_CALLS: list[Call] = []
 
 
 @tool
@@ -64,7 +64,7 @@ def ask(function: LambdaFunction, method: str, params: Mapping[str, Any] | None 
     return result
 
 
-def info_of(result: Mapping[str, Any]) -> dict[str, Any]:
+def server_info_of(result: Mapping[str, Any]) -> dict[str, Any]:
     info: dict[str, Any] = result["_meta"]["io.modelcontextprotocol/serverInfo"]
     return info
 
@@ -72,23 +72,25 @@ def info_of(result: Mapping[str, Any]) -> dict[str, Any]:
 # The description of the server
 
 
-def test_a_function_says_who_it_is_in_each_result() -> None:
+def test_each_result_has_the_server_info_of_its_function() -> None:
     function = serve(add, server_info=INFO)
     for result in (
         ask(function, "server/discover"),
         ask(function, "tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}),
     ):
-        info = info_of(result)
+        info = server_info_of(result)
         assert {"name", "version"} < info.keys()
         assert {name: info[name] for name in INFO} == INFO
 
 
-def test_the_models_of_the_sdk_say_it_too() -> None:
+def test_server_info_may_be_a_model_of_the_sdk() -> None:
     info: Any = mcp_types.Icon(src=ICON["src"])
-    assert info_of(ask(serve(add, server_info={"icons": [info]}), "tools/list"))["icons"] == [{"src": ICON["src"]}]
+    assert server_info_of(ask(serve(add, server_info={"icons": [info]}), "tools/list"))["icons"] == [
+        {"src": ICON["src"]}
+    ]
 
 
-def test_the_endpoint_says_who_it_is_and_its_functions_how_to_use_them(tmp_path: Path) -> None:
+def test_the_endpoint_has_its_own_server_info_and_the_instructions_of_its_functions(tmp_path: Path) -> None:
     offered = catalog.merge(
         [
             catalog.build(serve(add, instructions="Add with care.").handlers, "add"),
@@ -100,15 +102,15 @@ def test_the_endpoint_says_who_it_is_and_its_functions_how_to_use_them(tmp_path:
     path.write_text(json.dumps(offered))
     discovered = ask(serve_catalog(path, instructions="Be nice.", server_info=INFO), "server/discover")
     assert discovered["instructions"] == "Be nice.\n\nAdd with care.\n\nNotes are short."
-    assert info_of(discovered)["title"] == "Little Shop"
+    assert server_info_of(discovered)["title"] == "Little Shop"
 
 
-def test_a_tool_that_asks_has_its_form_also_if_its_function_says_how_to_use_it() -> None:
+def test_a_function_with_instructions_keeps_the_form_of_a_tool_that_asks() -> None:
     plain, described = serve(order), serve(order, instructions="Order one by one.")
     assert catalog.build(described.handlers)["asks"] == catalog.build(plain.handlers)["asks"] == ["order"]
 
 
-def test_two_functions_of_the_endpoint_do_not_quarrel_about_its_name() -> None:
+def test_the_server_info_of_functions_does_not_change_that_of_the_endpoint() -> None:
     offered = catalog.merge(
         [
             catalog.build(serve(add, server_info={"title": "Sums"}).handlers, "add"),
@@ -118,8 +120,8 @@ def test_two_functions_of_the_endpoint_do_not_quarrel_about_its_name() -> None:
     assert catalog.server_info(offered, {"name": "shop"}) == {"name": "shop"}
 
 
-def test_the_decorated_handler_itself_stays_as_it_is() -> None:
-    serve(add, instructions="Add with care.", around=recorded, errors=(LookupError,))
+def test_serve_does_not_change_the_decorated_handler() -> None:
+    serve(add, instructions="Add with care.", around=record_calls, errors=(LookupError,))
     assert (add.server_description, add.around, add.errors) == ({}, None, frozenset())
 
 
@@ -133,7 +135,7 @@ def test_the_decorated_handler_itself_stays_as_it_is() -> None:
         ({"around": "hook"}, "around is a function that takes a Call"),
     ],
 )
-def test_a_wrong_option_is_refused_before_the_first_event(options: dict[str, Any], problem: str) -> None:
+def test_an_invalid_option_of_serve_is_refused_before_the_first_event(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(TypeError, match=problem):
         serve(add, **options)
 
@@ -142,9 +144,9 @@ def test_a_wrong_option_is_refused_before_the_first_event(options: dict[str, Any
 
 
 @contextmanager
-def recorded(call: Call) -> Iterator[None]:
+def record_calls(call: Call) -> Iterator[None]:
     """Note each round, and how it ended."""
-    SEEN.append(call)
+    SEEN_CALLS.append(call)
     try:
         yield
     except LookupError as error:
@@ -154,33 +156,33 @@ def recorded(call: Call) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _empty() -> None:
-    SEEN.clear()
+    SEEN_CALLS.clear()
 
 
-def test_the_hook_runs_around_each_round_and_knows_what_is_called() -> None:
-    talk = Conversation(serve(add, order, around=recorded), principal="ann")
+def test_the_hook_runs_around_each_round_and_gets_the_call() -> None:
+    talk = Conversation(serve(add, order, around=record_calls), principal="ann")
     assert talk.call("add", a=1, b=2).text == "3"
     assert talk.call("order", article="tea").accept(number={"number": 2}).text == "2 of tea"
-    assert [(call.kind, call.name, dict(call.arguments), call.round) for call in SEEN] == [
+    assert [(call.kind, call.name, dict(call.arguments), call.round) for call in SEEN_CALLS] == [
         ("tool", "add", {"a": 1, "b": 2}, 1),
         ("tool", "order", {"article": "tea"}, 1),
         ("tool", "order", {"article": "tea"}, 2),
     ]
-    assert {call.caller.subject for call in SEEN} == {"ann"}
+    assert {call.caller.subject for call in SEEN_CALLS} == {"ann"}
 
 
 def test_the_hook_runs_around_prompts_and_resources() -> None:
-    talk = Conversation(serve(brief, note, around=recorded))
+    talk = Conversation(serve(brief, note, around=record_calls))
     talk.call("brief", topic="tea")
     talk.read("notes://ann")
-    assert [(call.kind, call.name, dict(call.arguments)) for call in SEEN] == [
+    assert [(call.kind, call.name, dict(call.arguments)) for call in SEEN_CALLS] == [
         ("prompt", "brief", {"topic": "tea"}),
         ("resource_template", "note", {"owner": "ann"}),
     ]
 
 
 def test_the_hook_may_write_the_error_that_the_model_reads() -> None:
-    talk = Conversation(serve(fails, around=recorded)).call(how="badly")
+    talk = Conversation(serve(fails, around=record_calls)).call(how="badly")
     assert (talk.text, talk.result["isError"]) == ("fails found nothing", True)
 
 
@@ -207,12 +209,12 @@ def test_the_hook_cannot_change_the_arguments() -> None:
     assert Conversation(serve(add, around=meddling)).call(a=1, b=1).text == "2"
 
 
-def test_the_hook_sees_no_call_whose_arguments_do_not_fit() -> None:
-    assert Conversation(serve(add, around=recorded)).call(a="one", b=1).result["isError"] is True
-    assert SEEN == []
+def test_the_hook_does_not_run_for_invalid_arguments() -> None:
+    assert Conversation(serve(add, around=record_calls)).call(a="one", b=1).result["isError"] is True
+    assert SEEN_CALLS == []
 
 
-def test_the_hook_sees_a_question_in_finally_alone() -> None:
+def test_a_question_runs_finally_of_the_hook_but_not_except_exception() -> None:
     seen = []
 
     @contextmanager
@@ -250,4 +252,4 @@ def test_an_adopted_server_keeps_the_middleware_of_its_library() -> None:
     server: MCPServer[Any] = MCPServer("sums")
     server.add_tool(add.function)
     with pytest.raises(TypeError, match="an adopted server has the middleware of its library"):
-        serve(*adopt(server), around=recorded)
+        serve(*adopt(server), around=record_calls)

@@ -12,20 +12,20 @@ from tests.support.gateways import JWT_SETTINGS
 from tests.support.settings import make_settings
 
 
-def test_the_stack_is_all_that_must_be_set() -> None:
-    found = Settings({"MCP_STACK": "shop"})
-    assert vars(found) == vars(make_settings(stack="shop"))
+def test_only_mcp_stack_is_required() -> None:
+    settings = Settings({"MCP_STACK": "shop"})
+    assert vars(settings) == vars(make_settings(stack="shop"))
 
 
-def test_the_default_is_closed() -> None:
-    found = Settings({"MCP_STACK": "shop"})
-    assert found.auth_mode == "iam"
-    assert found.allowed_origins == frozenset()
-    assert found.kms_keys == ()
+def test_the_default_settings_require_iam_and_allow_no_origin() -> None:
+    settings = Settings({"MCP_STACK": "shop"})
+    assert settings.auth_mode == "iam"
+    assert settings.allowed_origins == frozenset()
+    assert settings.kms_keys == ()
 
 
 def test_every_variable_is_read() -> None:
-    found = Settings(
+    settings = Settings(
         {
             "MCP_STACK": "shop",
             "MCP_KMS_KEYS": "arn:a, arn:b,",
@@ -69,25 +69,25 @@ def test_every_variable_is_read() -> None:
         question_seconds=30,
         questions_since="2025-06-18",
     )
-    assert vars(found) == vars(expected)
+    assert vars(settings) == vars(expected)
 
 
 @pytest.mark.parametrize("environ", [{}, {"MCP_STACK": ""}])
-def test_without_a_stack_nothing_starts(environ: dict[str, str]) -> None:
+def test_a_missing_mcp_stack_is_a_misconfiguration(environ: dict[str, str]) -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings(environ)
     assert caught.value.reason == "MCP_STACK is not set: the template sets it to the stack's name"
 
 
 @pytest.mark.parametrize("mode", ["", "IAM", "OAuth", "iam "])
-def test_an_unknown_auth_mode_is_not_taken_for_none(mode: str) -> None:
+def test_an_unknown_auth_mode_is_a_misconfiguration(mode: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", "MCP_AUTH_MODE": mode})
     assert caught.value.reason == "MCP_AUTH_MODE must be iam, jwt, oauth or none"
 
 
 @pytest.mark.parametrize("url", ["http://a.example", "https://A.example", "https://a.example?x", "a.example", "/"])
-def test_the_front_has_a_url_that_clients_can_compare(url: str) -> None:
+def test_an_invalid_mcp_oauth_url_is_a_misconfiguration(url: str) -> None:
     front = {"MCP_OAUTH_CLIENT_ID": "front", "MCP_AUTH_MODE": "oauth"}
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": url})
@@ -97,7 +97,7 @@ def test_the_front_has_a_url_that_clients_can_compare(url: str) -> None:
 
 @pytest.mark.parametrize("name", ["MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE"])
 @pytest.mark.parametrize("value", [None, "", " ,"])
-def test_tokens_are_not_taken_before_it_is_said_whose_and_for_whom(name: str, value: str | None) -> None:
+def test_the_mode_jwt_requires_an_issuer_and_an_audience(name: str, value: str | None) -> None:
     environ = {
         key: text for key, text in {"MCP_STACK": "shop", **JWT_SETTINGS, name: value}.items() if text is not None
     }
@@ -119,7 +119,7 @@ def test_tokens_are_not_taken_before_it_is_said_whose_and_for_whom(name: str, va
         *("https://ann@mcp.example/mcp", 'https://mcp.example/"mcp', "https://mcp.example/m cp"),
     ],
 )
-def test_the_resource_is_a_url_as_clients_write_it(url: str) -> None:
+def test_an_invalid_resource_url_is_a_misconfiguration(url: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_RESOURCE_URL": url})
     assert caught.value.reason.startswith("MCP_RESOURCE_URL must be the URL that clients connect to")
@@ -130,7 +130,7 @@ def test_a_resource_may_have_a_port_and_a_path_and_be_on_loopback(url: str) -> N
     assert Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_RESOURCE_URL": url}).resource_url == url
 
 
-def test_a_hierarchy_that_is_none_is_named() -> None:
+def test_an_invalid_scope_hierarchy_is_a_misconfiguration_that_quotes_it() -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", "MCP_SCOPE_HIERARCHY": "a > b, c"})
     assert caught.value.reason == (
@@ -140,13 +140,13 @@ def test_a_hierarchy_that_is_none_is_named() -> None:
 
 @pytest.mark.parametrize("name", ["MCP_MAX_BODY_BYTES", "MCP_LIST_TTL_MS"])
 @pytest.mark.parametrize("value", ["", "-1", "1.5", "many"])
-def test_a_limit_is_a_whole_number(name: str, value: str) -> None:
+def test_a_limit_that_is_no_whole_number_is_a_misconfiguration(name: str, value: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", name: value})
     assert caught.value.reason == f"{name} must be a whole number"
 
 
-def test_a_length_of_0_for_states_is_a_mistake_of_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_length_of_0_is_a_misconfiguration(monkeypatch: pytest.MonkeyPatch) -> None:
     @tool
     def book(*, elicit: Elicit) -> str:
         return elicit("seat", "Where?", str)
@@ -156,26 +156,26 @@ def test_a_length_of_0_for_states_is_a_mistake_of_the_operator(monkeypatch: pyte
     assert talk.error["message"] == "Internal error"
 
 
-def test_a_revision_is_a_date() -> None:
+def test_a_revision_that_is_no_date_is_a_misconfiguration() -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", "MCP_QUESTIONS_SINCE": "never"})
     assert caught.value.reason == "MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25"
 
 
-def test_a_wrong_claim_for_the_binding_of_tokens_says_why_no_other_claim_will_do() -> None:
+def test_the_error_for_an_invalid_token_binding_explains_the_allowed_claims() -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", "MCP_OAUTH_BINDING": "sub"})
     text = "MCP_OAUTH_BINDING must be aud or client_id: no other claim binds a token to this server"
     assert caught.value.reason == text
 
 
-def test_a_switch_is_on_or_off() -> None:
+def test_a_switch_that_is_neither_on_nor_off_is_a_misconfiguration() -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings({"MCP_STACK": "shop", "MCP_EARLIER_REVISIONS": "true"})
     assert caught.value.reason == "MCP_EARLIER_REVISIONS must be on or off"
 
 
-def test_the_operators_mistake_is_not_told_to_the_client() -> None:
+def test_the_client_does_not_see_a_misconfiguration() -> None:
     with pytest.raises(Misconfigured) as caught:
         Settings({})
     assert caught.value.message == "Internal error"
@@ -183,11 +183,11 @@ def test_the_operators_mistake_is_not_told_to_the_client() -> None:
 
 
 def test_the_server_names_itself_with_name_and_version() -> None:
-    found = Settings({"MCP_STACK": "shop", "MCP_SERVER_VERSION": "2"})
-    assert found.server_info == {"name": "shop", "version": "2"}
+    settings = Settings({"MCP_STACK": "shop", "MCP_SERVER_VERSION": "2"})
+    assert settings.server_info == {"name": "shop", "version": "2"}
 
 
 @pytest.mark.parametrize(("mode", "scope"), [("iam", "private"), ("jwt", "private"), ("none", "public")])
-def test_lists_are_shared_only_where_nobody_signs_in(mode: str, scope: str) -> None:
-    found = Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
-    assert found.cache == {"ttlMs": 5, "cacheScope": scope}
+def test_lists_have_a_public_cache_scope_only_without_sign_in(mode: str, scope: str) -> None:
+    settings = Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
+    assert settings.cache == {"ttlMs": 5, "cacheScope": scope}

@@ -1,4 +1,4 @@
-"""A named tuple of this package is one of `typing`, and its annotations are for type checkers alone."""
+"""`mcp_functions.tuples` defines named tuples like those of `typing`, without evaluating annotations."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 REPLAY = {"bank": ["transfer", "consent"], "library": ["lend"], "clinic": []}
 APP = "from {name} import server\nfrom mcp_functions import serve\nfrom mcp_functions.adopt import adopt\n\n"
-DOOR = "from pathlib import Path\nfrom mcp_functions import serve_catalog\n\n"
+FRONT_DOOR = "from pathlib import Path\nfrom mcp_functions import serve_catalog\n\n"
 
 
 def write_project(root: Path, name: str) -> Path:
@@ -29,14 +29,16 @@ def write_project(root: Path, name: str) -> Path:
     app = APP.format(name=name) + f"handler = serve(*adopt(server, replay={REPLAY[name]!r}))\n"
     (folder / "app.py").write_text(app, encoding="utf-8")
     (door / "app.py").write_text(
-        DOOR + 'handler = serve_catalog(Path(__file__).with_name("catalog.json"))\n', encoding="utf-8"
+        FRONT_DOOR + 'handler = serve_catalog(Path(__file__).with_name("catalog.json"))\n', encoding="utf-8"
     )
     catalog_file.write(root / "functions", catalog_file.generate(root / "functions"))
     return root / "functions"
 
 
 @pytest.fixture(scope="module", params=list(REPLAY))
-def adopted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Harness]]:
+def adopted_harness(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Harness]]:
     """Serve each server in this process."""
     root = tmp_path_factory.mktemp(request.param)
     with Harness(write_project(root, request.param), state_dir=root / "state") as running:
@@ -44,7 +46,7 @@ def adopted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="module", params=list(REPLAY))
-def restarted(
+def restarting_harness(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Harness]]:
     """Serve each server by processes of the Lambda runtime, a new one for every request."""

@@ -1,4 +1,4 @@
-"""The official client holds the same talk with an original server and with the adopted one."""
+"""Runs the official client against an original server and the adopted one, and records what each responds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said to the servers of tests/adopt/servers, and how it is compared."""
+"""The requests that tests send to the servers of tests/adopt/servers, and how their responses are compared."""
 
 from __future__ import annotations
 

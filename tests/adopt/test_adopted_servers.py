@@ -1,4 +1,4 @@
-"""An adopted server answers the official client as the original does, list by list and call by call."""
+"""An adopted server returns the same lists and results as the original, to the official client."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprec
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_lists_and_calls_are_those_of_the_original(adopted: tuple[str, Harness], mode: str) -> None:
-    name, harness = adopted
+def test_an_adopted_server_returns_the_lists_and_results_of_the_original(
+    adopted_harness: tuple[str, Harness], mode: str
+) -> None:
+    name, harness = adopted_harness
     server = load(name)
     steps: list[Step] = [*((listed, {}) for listed in LISTS), *CALLS[name]]
     expected, answered = talk(server, steps, mode=mode), talk(harness.url, steps, mode=mode)
@@ -26,8 +28,8 @@ def test_lists_and_calls_are_those_of_the_original(adopted: tuple[str, Harness],
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-def test_questions_are_asked_and_answered_as_by_the_original(adopted: tuple[str, Harness], mode: str) -> None:
-    name, harness = adopted
+def test_an_adopted_server_asks_the_questions_of_the_original(adopted_harness: tuple[str, Harness], mode: str) -> None:
+    name, harness = adopted_harness
     for step, answers in TALKS[name]:
         expected = talk(load(name), [step], mode="legacy", answers=answers)
         answered = talk(harness.url, [step], mode=mode, answers=answers)

@@ -1,4 +1,4 @@
-"""What surrounds a call of an adopted server: its lifespan, its loop, its caller, and state that ends with the call."""
+"""The surroundings of a call of an adopted server: its lifespan, its event loop, its caller and its session state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
 
-def test_the_lifespan_is_entered_by_the_first_call_and_only_once() -> None:
+def test_only_the_first_call_enters_the_lifespan() -> None:
     entered: list[int] = []
 
     @asynccontextmanager
@@ -48,7 +48,7 @@ def test_the_lifespan_is_entered_by_the_first_call_and_only_once() -> None:
     assert [Conversation(handler).call().text for _ in range(3)] == ["1", "1", "1"]
 
 
-def test_a_handler_that_the_lifespan_adds_counts_if_a_list_needs_the_lifespan() -> None:
+def test_adopt_sees_a_handler_that_the_lifespan_adds_if_a_list_needs_the_lifespan() -> None:
     @asynccontextmanager
     async def opened(server: Server[Any]) -> AsyncIterator[dict[str, Tool]]:
         server.add_request_handler("logging/setLevel", SetLevelRequestParams, answer_nothing)
@@ -64,7 +64,7 @@ def test_a_handler_that_the_lifespan_adds_counts_if_a_list_needs_the_lifespan() 
     assert (look.name, look.logs) == ("look", True)
 
 
-def test_a_lifespan_that_fails_is_entered_again_by_the_next_call() -> None:
+def test_the_next_call_enters_a_lifespan_that_failed_before() -> None:
     attempts: list[int] = []
 
     @asynccontextmanager
@@ -83,7 +83,7 @@ def test_a_lifespan_that_fails_is_entered_again_by_the_next_call() -> None:
     assert Conversation(handler).call().text == "open"
 
 
-def test_all_calls_run_in_one_loop() -> None:
+def test_all_calls_of_an_adopted_server_run_in_one_event_loop() -> None:
     server = MCPServer("one")
     loops: list[object] = []
 
@@ -97,7 +97,7 @@ def test_all_calls_run_in_one_loop() -> None:
     assert loops[0] is loops[1]
 
 
-def test_the_caller_is_whom_api_gateway_names_without_the_token() -> None:
+def test_an_adopted_tool_gets_the_subject_and_scopes_but_not_the_token() -> None:
     server = MCPServer("one")
 
     @server.tool()
@@ -111,7 +111,7 @@ def test_the_caller_is_whom_api_gateway_names_without_the_token() -> None:
     assert Conversation(handler).call().result["structuredContent"] == {}
 
 
-def test_a_tool_that_fastmcp_shows_to_some_callers_is_listed_and_serves_only_them() -> None:
+def test_a_tool_that_fastmcp_shows_to_some_callers_is_listed_but_refuses_the_others() -> None:
     server = FastMCP("one")
 
     @server.tool(auth=require_scopes("write"))
@@ -122,11 +122,11 @@ def test_a_tool_that_fastmcp_shows_to_some_callers_is_listed_and_serves_only_the
     assert [handler.key for handler in handlers if handler.kind == "tool"] == ["erase", "*"]
     handler = serve(*handlers)
     assert Conversation(handler, principal="ada", scopes=["write"]).call("erase").text == "erased"
-    refused = Conversation(handler, principal="bob", scopes=["read"]).call("erase")
-    assert "erased" not in str(refused.body)
+    conversation = Conversation(handler, principal="bob", scopes=["read"]).call("erase")
+    assert "erased" not in str(conversation.body)
 
 
-def test_state_that_fastmcp_keeps_for_a_session_ends_with_the_call() -> None:
+def test_the_session_state_of_fastmcp_ends_with_the_call() -> None:
     server = FastMCP("one")
 
     @server.tool
@@ -139,13 +139,13 @@ def test_state_that_fastmcp_keeps_for_a_session_ends_with_the_call() -> None:
     assert [Conversation(handler, principal=who).call().text for who in ("ada", "ada", "bob")] == ["1", "1", "1"]
 
 
-def test_the_original_keeps_its_own_seal() -> None:
+def test_adopting_a_server_keeps_its_own_request_state_middleware() -> None:
     server = MCPServer("one")
     adopt(server)
     assert any(isinstance(each, RequestStateBoundary) for each in server.middleware)
 
 
-def test_an_adopted_server_stands_beside_handlers_of_this_toolkit() -> None:
+def test_an_adopted_server_and_handlers_of_this_toolkit_share_a_function() -> None:
     server = MCPServer("one", version="3", instructions="Be kind.")
     server.add_tool(lambda: "adopted", name="zebra")
     server.add_tool(lambda: "adopted", name="ant")

@@ -1,4 +1,4 @@
-"""A tool that asks in the middle of its work runs again in every round, if its author said so, and never astray."""
+"""A tool that asks runs again in every round if its author lists it in `replay`; other uses end with an error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def ask(ctx: Context, message: str) -> bool:
     return outcome.action == "accept" and outcome.data.ok
 
 
-def test_a_tool_that_asks_is_refused_until_its_author_names_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_tool_that_asks_is_refused_until_its_author_lists_it_in_replay(caplog: pytest.LogCaptureFixture) -> None:
     async def transfer(ctx: Context) -> str:
         return str(await ask(ctx, "Move it?"))
 
@@ -56,23 +56,23 @@ def test_a_tool_that_asks_is_refused_until_its_author_names_it(caplog: pytest.Lo
     assert agree(talk_to(transfer).call()).text == "True"
 
 
-def test_a_tool_of_fastmcp_is_refused_in_the_same_words() -> None:
+def test_a_tool_of_fastmcp_that_asks_is_refused_with_the_same_error() -> None:
     server = FastMCP("one")
 
     @server.tool
     async def transfer(ctx: FastContext) -> str:
         return (await ctx.elicit("Move it?", bool)).action
 
-    refused = Conversation(serve(*adopt(server))).call()
-    assert refused.result["isError"]
-    assert "adopt(server, replay=['transfer'])" in refused.text
+    conversation = Conversation(serve(*adopt(server))).call()
+    assert conversation.result["isError"]
+    assert "adopt(server, replay=['transfer'])" in conversation.text
     assert Conversation(serve(*adopt(server, replay=["transfer"]))).call().decline().text == "decline"
 
 
 @pytest.mark.parametrize(
     ("replay", "error"), [("transfer", "replay is a list"), (["transfr"], "'transfr', which the server does not list")]
 )
-def test_a_name_that_no_tool_has_is_refused_at_once(replay: Any, error: str) -> None:  # noqa: ANN401 - wrong on purpose
+def test_adopt_refuses_an_invalid_replay_option(replay: Any, error: str) -> None:  # noqa: ANN401 - wrong on purpose
     with pytest.raises((TypeError, ValueError), match=error):
         adopt(MCPServer("none"), replay=replay)
 
@@ -82,7 +82,7 @@ def test_only_three_kinds_of_servers_are_adopted() -> None:
         adopt({})
 
 
-def test_a_round_that_asks_in_other_words_ends_the_call() -> None:
+def test_a_question_with_a_changed_message_ends_the_call() -> None:
     prices = iter(range(9))
 
     async def buy(ctx: Context) -> str:
@@ -94,7 +94,7 @@ def test_a_round_that_asks_in_other_words_ends_the_call() -> None:
     assert "did not ask question 1 as in the round before" in talk.text
 
 
-def test_an_answer_never_reaches_a_question_that_took_its_place() -> None:
+def test_an_answer_never_reaches_a_question_that_replaced_its_own_question() -> None:
     order = iter([["first", "second"], ["first", "second"], ["second", "first"]])
     heard: list[tuple[str, bool]] = []
 
@@ -131,7 +131,7 @@ def test_two_equal_questions_end_the_call_before_the_second_is_answered() -> Non
     assert "asks the same question twice" in talk.text
 
 
-def test_questions_in_tasks_of_their_own_end_the_call() -> None:
+def test_questions_of_separate_asyncio_tasks_end_the_call() -> None:
     async def both(ctx: Context) -> str:
         return str(await asyncio.gather(ask(ctx, "Left?"), ask(ctx, "Right?")))
 
@@ -179,7 +179,7 @@ def test_a_step_outside_of_an_adopted_call_only_calls_its_function() -> None:
     assert step("twice", lambda number: number * 2, 4) == 8
 
 
-def test_the_client_s_model_and_roots_are_asked_too() -> None:
+def test_an_adopted_tool_asks_for_sampling_and_roots() -> None:
     async def summarize(ctx: Context) -> str:
         message = SamplingMessage(role="user", content=TextContent(type="text", text="Sum up"))
         said: CreateMessageResult = await ctx.session.create_message([message], max_tokens=9)
@@ -195,7 +195,7 @@ def test_the_client_s_model_and_roots_are_asked_too() -> None:
     assert talk.answer(**{"question-2": {"roots": [{"uri": "file:///w", "name": "work"}]}}).text == "short in work"
 
 
-def test_another_person_cannot_answer() -> None:
+def test_another_principal_cannot_answer_the_question_of_an_adopted_tool() -> None:
     async def transfer(ctx: Context) -> str:
         return str(await ask(ctx, "Move it?"))
 
@@ -203,7 +203,7 @@ def test_another_person_cannot_answer() -> None:
     assert talk.error["message"] == "Invalid or expired requestState"
 
 
-def test_a_client_that_shows_no_forms_is_told_that_nobody_was_asked() -> None:
+def test_a_client_without_forms_gets_the_question_of_an_adopted_tool_in_an_error() -> None:
     async def transfer(ctx: Context) -> str:
         return str(await ask(ctx, "Move it?"))
 

@@ -1,4 +1,4 @@
-"""A call of an adopted server goes on in another process: each request is served by a new one."""
+"""A call of an adopted server completes although a new process serves each request."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
 
-def test_a_call_survives_that_each_request_is_served_by_another_process(restarted: tuple[str, Harness]) -> None:
-    name, harness = restarted
+def test_a_call_completes_if_each_request_reaches_another_process(restarting_harness: tuple[str, Harness]) -> None:
+    name, harness = restarting_harness
     for step, answers in TALKS[name][:1]:
         expected = talk(load(name), [step], mode="legacy", answers=answers)
         for mode in MODES.values():
@@ -24,8 +24,10 @@ def test_a_call_survives_that_each_request_is_served_by_another_process(restarte
             assert without_revision(answered[1:]) == without_revision(expected[1:]), (mode, step)
 
 
-def test_rounds_that_the_author_wrote_survive_it_too(restarted: tuple[str, Harness]) -> None:
-    name, harness = restarted
+def test_rounds_that_the_author_wrote_complete_if_each_request_reaches_another_process(
+    restarting_harness: tuple[str, Harness],
+) -> None:
+    name, harness = restarting_harness
     for step, answers in OWN_ROUNDS.get(name, []):
         expected = talk(load(name), [step], mode="2026-07-28", answers=answers)
         for mode in MODES.values():

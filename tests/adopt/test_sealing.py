@@ -1,4 +1,4 @@
-"""A server on containers seals its states with KMS: any process of its fleet continues a conversation."""
+"""`seal_states` seals the states of an official server with KMS, so that any container continues a conversation."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def _send(handle: Any, request: dict[str, Any]) -> dict[str, Any]:  # noqa
 
 
 @each_library
-def test_another_member_of_the_fleet_continues_a_conversation(make: Callable[[], object]) -> None:
+def test_another_container_continues_a_conversation_of_an_adopted_server(make: Callable[[], object]) -> None:
     first = call(sealed(make))
     assert first["requestState"].startswith("ks1.")
     second = call(sealed(make), requestState=first["requestState"], inputResponses=ANSWER)
@@ -123,7 +123,7 @@ def test_another_member_of_the_fleet_continues_a_conversation(make: Callable[[],
 
 
 @each_library
-def test_another_process_that_shares_only_kms_continues_it(make: Callable[[], object]) -> None:
+def test_another_process_that_shares_only_the_kms_key_continues_a_conversation(make: Callable[[], object]) -> None:
     token = call(sealed(make))["requestState"]
     library = next(name for name, each in BOTH.items() if each is make)
     command = [sys.executable, __file__, library, token]
@@ -141,15 +141,15 @@ def test_another_person_tool_or_service_cannot_use_a_state(make: Callable[[], ob
     server = sealed(make, **({"service": other["service"]} if "service" in other else {}))
     CALLER["name"] = other.get("caller", "ada")
     try:
-        with pytest.raises(MCPError) as refused:
+        with pytest.raises(MCPError) as error:
             call(server, other.get("name", "book"), requestState=token, inputResponses=ANSWER)
     finally:
         CALLER["name"] = "ada"
-    assert (refused.value.code, refused.value.error.message) == (-32602, "Invalid or expired requestState")
+    assert (error.value.code, error.value.error.message) == (-32602, "Invalid or expired requestState")
 
 
 @each_library
-def test_nobody_asks_without_a_principal_unless_the_author_says_so(make: Callable[[], object]) -> None:
+def test_a_tool_asks_a_caller_without_a_principal_only_if_its_author_allows_it(make: Callable[[], object]) -> None:
     CALLER["name"] = None
     try:
         with pytest.raises(MCPError):
@@ -165,7 +165,7 @@ def test_nobody_asks_without_a_principal_unless_the_author_says_so(make: Callabl
     "options",
     [{}, {"anonymous": None}, {"anonymous": True, "principal": lambda _ctx: "ada"}],
 )
-def test_whose_states_they_are_has_to_be_said(options: dict[str, Any]) -> None:
+def test_seal_states_requires_a_principal_or_anonymous(options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="anonymous=True"):
         seal_states(official(), keys=["arn:aws:kms:eu-west-1:111122223333:key/0a"], **options)
 
@@ -195,7 +195,7 @@ class Watched:
 
 
 @each_library
-def test_kms_never_blocks_the_loop_and_knows_what_the_keys_are_for(make: Callable[[], object]) -> None:
+def test_kms_is_called_in_another_thread_with_the_purpose_of_the_key(make: Callable[[], object]) -> None:
     watched = Watched()
     token = call(sealed(make, keys=[watched]))["requestState"]
     call(sealed(make, keys=[watched]), requestState=token, inputResponses=ANSWER)
@@ -235,9 +235,9 @@ def test_an_outage_of_kms_loses_no_conversation() -> None:
     watched = Watched()
     server = sealed(official, keys=[watched])
     watched.is_down = True
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         call(server, requestState=token, inputResponses=ANSWER)
-    assert (refused.value.error.message, refused.value.error.data) == ("Temporarily unavailable", {"retryable": True})
+    assert (error.value.error.message, error.value.error.data) == ("Temporarily unavailable", {"retryable": True})
     watched.is_down = False
     assert call(server, requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
 
@@ -255,7 +255,7 @@ async def longest_pause(work: Coroutine[Any, Any, object]) -> tuple[float, float
 
 
 @each_library
-def test_the_loop_goes_on_while_kms_is_slow(make: Callable[[], object]) -> None:
+def test_the_event_loop_continues_while_kms_is_slow(make: Callable[[], object]) -> None:
     slow = Watched()
     token = call(sealed(make))["requestState"]
     slow.seconds = 1.0
@@ -280,23 +280,23 @@ def test_a_question_that_cannot_be_sealed_may_be_asked_again(make: Callable[[], 
     watched = Watched()
     server = sealed(make, keys=[watched])
     watched.is_down = True
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         call(server)
-    assert (refused.value.error.message, refused.value.error.data) == ("Temporarily unavailable", {"retryable": True})
+    assert (error.value.error.message, error.value.error.data) == ("Temporarily unavailable", {"retryable": True})
     watched.is_down = False
     assert call(server)["requestState"].startswith("ks1.")
 
 
 @each_library
-def test_a_forged_or_foreign_state_is_refused_like_any_other(make: Callable[[], object]) -> None:
+def test_a_forged_state_and_a_state_of_another_call_get_the_same_error(make: Callable[[], object]) -> None:
     token = call(sealed(make))["requestState"]
     other_arguments = call(sealed(make), arguments={"times": 2})["requestState"]
     of_function = Envelope(Keyring([KmsKey(os.environ["MCP_KMS_KEYS"])], Scope("calendar", "", ""))).seal(b"{}")
     forged = (token[:-2] + ("AA" if token[-2:] != "AA" else "BB"), "", "ks1.", "v1.AAAA", of_function, other_arguments)
     for state in forged:
-        with pytest.raises(MCPError) as refused:
+        with pytest.raises(MCPError) as error:
             call(sealed(make), requestState=state, inputResponses=ANSWER)
-        assert (refused.value.code, refused.value.error.message) == (-32602, "Invalid or expired requestState"), state
+        assert (error.value.code, error.value.error.message) == (-32602, "Invalid or expired requestState"), state
     assert call(sealed(make), requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
 
 
@@ -307,7 +307,7 @@ def forge(token: str, place: int) -> str:
     return "ks1." + base64.urlsafe_b64encode(body).decode().rstrip("=")
 
 
-def test_a_forger_uses_up_nobody_elses_attempts() -> None:
+def test_forged_states_do_not_use_up_the_attempts_of_other_callers() -> None:
     token, server = call(sealed(official))["requestState"], sealed(official)
     CALLER["name"] = "eve"
     try:

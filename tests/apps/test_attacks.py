@@ -1,4 +1,4 @@
-"""Clients and models that lie, repeat and mix: what a form and its companion grant them."""
+"""Attacks of clients and models on forms: repeated answers, wrong answers, and calls of companion tools."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mcp_functions.testing import MemoryTable
 from tests.apps.tools import APPS, FORMS, book, host, rate, request
 
 TASKS: dict[str, Any] = {"extensions": {**APPS["extensions"], EXTENSION_TASKS: {}}}
-RAN = list[str]()
+RESERVED_SEATS = list[str]()
 
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> MemoryTable:
     kept = MemoryTable(TABLE)
     monkeypatch.setattr(tables, "make_call", lambda: kept)
-    RAN.clear()
+    RESERVED_SEATS.clear()
     return kept
 
 
@@ -34,7 +34,7 @@ def seat(number: object) -> dict[str, Any]:
 def reserve(*, elicit: Elicit, step: Step) -> str:
     """Reserve a seat, once."""
     number = elicit("seat", "Which seat?", str)
-    step("reserve", RAN.append, number)
+    step("reserve", RESERVED_SEATS.append, number)
     return number
 
 
@@ -47,12 +47,12 @@ def order(*, elicit: Elicit) -> str:
 @tool(task="allowed")
 def print_report(*, step: Step) -> str:
     """Print, perhaps as a task, and ask nothing."""
-    step("print", RAN.append, "page")
+    step("print", RESERVED_SEATS.append, "page")
     return "Printed."
 
 
 @pytest.mark.usefixtures("table")
-def test_of_many_answers_at_once_one_counts() -> None:
+def test_only_one_of_many_simultaneous_answers_counts() -> None:
     function = serve(reserve)
     pending = request(function, "tools/call", {"name": "reserve", "arguments": {}})["result"]
     state = pending["_meta"]["mcp-functions/form"]["state"]
@@ -63,7 +63,7 @@ def test_of_many_answers_at_once_one_counts() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         received = list(pool.map(answer, range(16)))
-    assert len(RAN) == 1
+    assert len(RESERVED_SEATS) == 1
     assert ["result" in each for each in received].count(True) == 1
 
 
@@ -91,21 +91,21 @@ def test_the_answer_of_a_form_begins_no_task_because_a_form_cannot_follow_one() 
 
 
 @pytest.mark.parametrize("name", ["book-form-form", "book-form-answer", "book-", "-form", "book-form ", "BOOK-form"])
-def test_only_the_exact_name_is_a_companion(name: str) -> None:
+def test_only_the_exact_name_calls_the_companion_tool(name: str) -> None:
     state = host(book).call(city="Lisbon").form["state"]
     answer = request(serve(book), "tools/call", {"name": name, "arguments": {"state": state}})
     assert answer["error"]["message"] == "Unknown tool"
 
 
 @pytest.mark.parametrize("more", [{"inputResponses": seat("window")}, {"requestState": "STATE"}])
-def test_a_companion_reads_its_arguments_and_nothing_beside_them(more: dict[str, Any]) -> None:
+def test_a_companion_tool_ignores_everything_but_its_arguments(more: dict[str, Any]) -> None:
     function = serve(book)
     pending = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})["result"]
     state = pending["_meta"]["mcp-functions/form"]["state"]
     beside = {name: state if value == "STATE" else value for name, value in more.items()}
     sent = {"name": "book-form", "arguments": {"state": state}, **beside}
-    again = request(function, "tools/call", sent)["result"]
-    assert list(again["_meta"]["mcp-functions/form"]["questions"]) == ["seat"]
+    result = request(function, "tools/call", sent)["result"]
+    assert list(result["_meta"]["mcp-functions/form"]["questions"]) == ["seat"]
     (alone,) = (request(function, "tools/call", {"name": "book-form", "arguments": {}, **beside}),)
     assert alone["error"]["message"] == "state must be a string"
 
@@ -121,7 +121,7 @@ def test_a_companion_reads_its_arguments_and_nothing_beside_them(more: dict[str,
         {"action": "accept", "content": {"seat": "window", "__proto__": {"seat": "aisle"}, "more": 1}},
     ],
 )
-def test_an_answer_that_does_not_fit_is_asked_again_and_never_taken(answer: dict[str, Any]) -> None:
+def test_an_answer_that_does_not_match_the_form_is_asked_for_again(answer: dict[str, Any]) -> None:
     talk = host(book).call(city="Lisbon")
     talk.submit("book-form", state=talk.form["state"], answers={"seat": answer})
     taken = (
@@ -142,7 +142,7 @@ def test_a_yes_or_no_is_a_consent_in_every_spelling(kind: Any) -> None:  # noqa:
 
 
 @pytest.mark.parametrize("key", ["__proto__", "constructor", "toString", "a b", "self"])
-def test_a_key_that_means_something_in_javascript_or_python_is_a_key_like_any_other(key: str) -> None:
+def test_a_key_with_a_meaning_in_javascript_or_python_is_an_ordinary_key(key: str) -> None:
     @tool
     def ask(*, elicit: Elicit) -> str:
         return elicit(key, "Which?", Literal["a", "b"])
@@ -152,7 +152,7 @@ def test_a_key_that_means_something_in_javascript_or_python_is_a_key_like_any_ot
     assert talk.answer(**{key: {"action": "accept", "content": {field: "a"}}}).text == "a"
 
 
-def test_a_client_that_declares_elicitation_and_never_answers_is_asked_again_and_gets_nothing() -> None:
+def test_a_client_that_declares_elicitation_but_never_answers_gets_only_questions() -> None:
     talk = host(rate, capabilities=FORMS).call()
     for _ in range(3):
         assert talk.go_on().asked == ["stars"]

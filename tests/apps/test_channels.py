@@ -1,4 +1,4 @@
-"""Each request chooses how its user is asked, by what its client declares and never by its name."""
+"""The capabilities of a client choose the channel of a question: elicitation, a form of the host, or text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_HTML: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": ["text/
 CLAUDE_AI = {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}
 
 
-def rung(result: dict[str, Any]) -> str:
+def channel_of(result: dict[str, Any]) -> str:
     if result["resultType"] == "input_required":
         return "client"
     return "app" if "mcp-functions/form" in result["_meta"] else "words"
@@ -43,19 +43,19 @@ def rung(result: dict[str, Any]) -> str:
         ({"extensions": {EXTENSION_APPS: {"mimeTypes": "text/html;profile=mcp-app"}}}, "words"),
     ],
 )
-def test_a_question_goes_where_the_client_declares_that_it_can_be_shown(declared: dict[str, Any], chosen: str) -> None:
-    assert rung(host(rate, capabilities=declared).call().result) == chosen
+def test_a_question_uses_the_channel_that_the_client_declares(declared: dict[str, Any], chosen: str) -> None:
+    assert channel_of(host(rate, capabilities=declared).call().result) == chosen
 
 
 @pytest.mark.parametrize(
     "name", ["claude-ai", "Anthropic/ClaudeAI", "ChatGPT", "openai-agents", "Visual Studio Code", "", "codex"]
 )
 @pytest.mark.parametrize(("declared", "chosen"), [(FORMS, "client"), (APPS, "app"), (NOTHING, "words")])
-def test_a_clients_name_chooses_no_other_rung(name: str, declared: dict[str, Any], chosen: str) -> None:
+def test_the_name_of_a_client_does_not_change_the_channel(name: str, declared: dict[str, Any], chosen: str) -> None:
     meta = {META_CLIENT_INFO: {"name": name, "version": "0.1.0"}}
     params = {"name": "rate", "arguments": {}}
-    answer = request(serve(rate, codec=wire.Boxes()), "tools/call", params, capabilities=declared, meta=meta)
-    assert rung(answer["result"]) == chosen
+    answer = request(serve(rate, codec=wire.PlainCodec()), "tools/call", params, capabilities=declared, meta=meta)
+    assert channel_of(answer["result"]) == chosen
 
 
 def test_the_form_carries_the_question_and_the_text_tells_the_model_to_wait() -> None:
@@ -68,7 +68,7 @@ def test_the_form_carries_the_question_and_the_text_tells_the_model_to_wait() ->
     assert talk.form["expires"] - talk.form["asked"] == 600_000
 
 
-def test_the_state_stands_in_meta_alone() -> None:
+def test_only_meta_has_the_state_of_a_form() -> None:
     result = host(book).call(city="Lisbon").result
     state = result["_meta"]["mcp-functions/form"]["state"]
     assert state.startswith("ks1.")
@@ -76,14 +76,14 @@ def test_the_state_stands_in_meta_alone() -> None:
     assert "structuredContent" not in result
 
 
-def test_the_conversation_goes_on_inside_the_form_to_its_end() -> None:
+def test_a_conversation_continues_in_the_form_until_its_result() -> None:
     talk = host(book).call(city="Lisbon").accept(seat="window")
     assert talk.messages == {"agree": "A window seat to Lisbon costs 70 EUR. Book it?"}
     talk.accept(agree=True)
     assert (talk.done, talk.text) == (True, "Booked a window seat to Lisbon.")
 
 
-def test_a_question_that_was_answered_wrongly_is_asked_again_in_the_form() -> None:
+def test_the_form_repeats_a_question_with_an_invalid_answer() -> None:
     talk = host(book).call(city="Lisbon").accept(seat="wing")
     assert "Please answer again" in talk.messages["seat"]
     assert talk.accept(seat="aisle").asked == ["agree"]
@@ -95,23 +95,23 @@ def test_several_questions_of_a_round_share_one_form() -> None:
     assert talk.accept(bag="red", day="Monday").text == "red on Monday"
 
 
-def test_a_declined_form_ends_as_a_declined_elicitation_does() -> None:
+def test_a_declined_form_has_the_result_of_a_declined_elicitation() -> None:
     talk = host(book).call(city="Lisbon").decline()
     assert (talk.result["isError"], talk.text) == (True, f"The user declined to answer: {MESSAGE}")
 
 
-def test_a_page_is_offered_in_the_form() -> None:
+def test_the_form_offers_the_page_of_a_url_question() -> None:
     talk = host(connect).call()
     assert talk.requests["bank"]["params"]["url"] == "https://bank.example/login"
     assert talk.answer(bank={"action": "accept"}).text == "Connected."
 
 
-def test_a_result_with_structured_content_comes_through_the_form() -> None:
+def test_the_form_passes_structured_content_to_the_model() -> None:
     talk = host(rate).call().accept(stars=5)
     assert talk.result["structuredContent"] == {"stars": 5}
 
 
-def test_the_clients_model_is_not_asked_in_a_form() -> None:
+def test_a_form_does_not_ask_for_sampling() -> None:
     talk = host(describe).call()
     assert talk.result["isError"] is True
     assert "It asks: a message of the client's model." in talk.text
@@ -129,7 +129,7 @@ def test_a_tool_that_requires_elicitation_refuses_a_host_with_apps() -> None:
 
 
 @pytest.mark.parametrize("required", ["elicitation.url", "sampling"])
-def test_only_the_required_capability_is_required(required: str) -> None:
+def test_a_tool_refuses_a_client_only_for_a_capability_that_it_requires(required: str) -> None:
     @tool(requires=[required])
     def pay(*, elicit: Elicit) -> str:
         return elicit("pin", "Which PIN?", str)
@@ -162,7 +162,7 @@ def test_a_prompt_names_the_missing_capability_because_it_has_no_result_for_it()
 
 
 @pytest.mark.parametrize(("declared", "can"), [(FORMS, True), (APPS, True), (NOTHING, False), (NOT_HTML, False)])
-def test_possible_tells_whether_the_user_can_be_asked_at_all(declared: dict[str, Any], *, can: bool) -> None:
+def test_possible_is_true_if_the_client_has_any_channel_for_questions(declared: dict[str, Any], *, can: bool) -> None:
     @tool
     def ask(*, elicit: Elicit) -> str:
         return str(elicit.possible)
@@ -180,7 +180,7 @@ def test_possible_tells_whether_the_user_can_be_asked_at_all(declared: dict[str,
         ({"visibility": ["user"]}, "visibility is a list"),
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused_where_the_tool_is_made(options: Any, problem: str) -> None:  # noqa: ANN401
+def test_an_invalid_option_for_apps_is_refused_at_decoration(options: Any, problem: str) -> None:  # noqa: ANN401
     with pytest.raises(TypeError, match=problem):
         tool(name="odd", **options)(lambda: None)
 
@@ -188,23 +188,23 @@ def test_an_option_that_makes_no_sense_is_refused_where_the_tool_is_made(options
 # ---- Rounds without a question
 
 
-def asked_by(info: dict[str, str], declared: dict[str, Any]) -> dict[str, Any]:
-    function = serve(convert, codec=wire.Boxes())
+def call_convert(info: dict[str, str], declared: dict[str, Any]) -> dict[str, Any]:
+    function = serve(convert, codec=wire.PlainCodec())
     params = {"name": "convert", "arguments": {}}
     answer = request(function, "tools/call", params, capabilities=declared, meta={META_CLIENT_INFO: info})
     result: dict[str, Any] = answer["result"]
     return result
 
 
-def test_a_host_that_stops_at_a_round_without_a_question_continues_it_in_the_form() -> None:
-    result = asked_by(CLAUDE_AI, APPS)
-    assert rung(result) == "app"
+def test_a_host_that_does_not_continue_a_round_without_a_question_continues_it_in_the_form() -> None:
+    result = call_convert(CLAUDE_AI, APPS)
+    assert channel_of(result) == "app"
     assert result["_meta"]["mcp-functions/form"]["questions"] == {}
     assert result["content"][0]["text"].startswith("The work is not finished, and nothing is lost.")
 
 
-def test_work_goes_on_in_the_form_to_its_end() -> None:
-    function = serve(convert, codec=wire.Boxes())
+def test_work_of_several_rounds_continues_in_the_form_until_its_result() -> None:
+    function = serve(convert, codec=wire.PlainCodec())
     meta = {META_CLIENT_INFO: CLAUDE_AI}
     result = request(function, "tools/call", {"name": "convert", "arguments": {}}, meta=meta)["result"]
     for _ in range(2):
@@ -214,8 +214,8 @@ def test_work_goes_on_in_the_form_to_its_end() -> None:
     assert result["content"][0]["text"] == "Converted 2 pages."
 
 
-def test_a_host_without_apps_that_stops_gets_a_call_that_continues() -> None:
-    function = serve(convert, codec=wire.Boxes())
+def test_a_host_without_apps_that_does_not_continue_gets_a_companion_call_that_does() -> None:
+    function = serve(convert, codec=wire.PlainCodec())
     options = {"capabilities": NOTHING, "meta": {META_CLIENT_INFO: CLAUDE_AI}}
     listed = [entry["name"] for entry in request(function, "tools/list", **options)["result"]["tools"]]
     assert listed == ["convert", "convert-answer"]
@@ -237,14 +237,16 @@ def test_a_host_without_apps_that_stops_gets_a_call_that_continues() -> None:
     ],
     ids=["a newer version", "one that declares elicitation", "another client"],
 )
-def test_every_other_client_is_believed_to_carry_every_round(info: dict[str, str], declared: dict[str, Any]) -> None:
-    assert asked_by(info, declared)["resultType"] == "input_required"
+def test_every_other_client_gets_input_required_for_a_round_without_a_question(
+    info: dict[str, str], declared: dict[str, Any]
+) -> None:
+    assert call_convert(info, declared)["resultType"] == "input_required"
 
 
 # ---- Lists
 
 
-def names(declared: dict[str, Any], method: str = "tools/list") -> list[str]:
+def listed_names(declared: dict[str, Any], method: str = "tools/list") -> list[str]:
     function = serve(book, rate)
     result = request(function, method, capabilities=declared)["result"]
     return [entry["name"] for entry in result[method.removesuffix("/list")]]
@@ -260,7 +262,7 @@ def names(declared: dict[str, Any], method: str = "tools/list") -> list[str]:
     ],
 )
 def test_a_list_has_the_companions_that_its_client_can_use(declared: dict[str, Any], listed: list[str]) -> None:
-    assert names(declared) == listed
+    assert listed_names(declared) == listed
 
 
 def test_a_host_with_apps_finds_the_form_linked_and_its_companion_hidden_from_the_model() -> None:
@@ -289,7 +291,7 @@ def test_a_host_with_apps_finds_and_reads_the_form() -> None:
     assert len(page["text"].encode()) < 30_000
 
 
-def test_a_tool_that_never_asks_has_neither_form_nor_companion() -> None:
+def test_a_tool_that_never_asks_has_no_form_and_no_companion_tool() -> None:
     @tool
     def add(a: int, b: int) -> int:
         return a + b
@@ -318,7 +320,7 @@ def test_only_clients_with_apps_may_call_the_companion_of_a_form(*, elicitation:
     assert talk.error["message"] == ("Invalid or expired requestState" if apps else "Unknown tool")
 
 
-def test_a_client_that_declares_elicitation_only_later_goes_on_in_its_form() -> None:
+def test_a_client_that_declares_elicitation_in_a_later_request_continues_in_its_form() -> None:
     function = serve(book)
     form = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})["result"]
     for answers in ({"seat": {"action": "accept", "content": {"seat": "aisle"}}}, {}):
@@ -328,20 +330,20 @@ def test_a_client_that_declares_elicitation_only_later_goes_on_in_its_form() -> 
     assert list(form["_meta"]["mcp-functions/form"]["questions"]) == ["agree"]
 
 
-def test_a_client_that_declares_apps_only_later_is_not_asked_in_another_way() -> None:
+def test_a_client_that_declares_apps_in_a_later_request_is_not_asked_in_a_form() -> None:
     function = serve(book)
     asked = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, capabilities=NOTHING)
     state = re.search(r"ks1\.[\w-]+", asked["result"]["content"][0]["text"])
     assert state
     sent = {"name": "book-answer", "arguments": {"state": state[0], "answers": {"seat": {}}}}
-    again = request(function, "tools/call", sent, capabilities=APPS)["result"]
-    assert again["content"][0]["text"].startswith("Not finished: this client declares no way to ask its user.")
+    result = request(function, "tools/call", sent, capabilities=APPS)["result"]
+    assert result["content"][0]["text"].startswith("Not finished: this client declares no way to ask its user.")
 
 
 # ---- Samples
 
 
-def test_a_function_of_the_low_level_asks_in_the_form_and_finds_its_state_again() -> None:
+def test_a_low_level_function_asks_in_the_form_and_receives_its_state() -> None:
     talk = host(plan_trip).call(days=5)
     assert talk.asked == ["where", "when"]
     talk.answer(where={"action": "accept", "content": {"city": "Lisbon"}})
@@ -349,7 +351,7 @@ def test_a_function_of_the_low_level_asks_in_the_form_and_finds_its_state_again(
     assert talk.accept(when="May").text == "5 days in Lisbon in May."
 
 
-def test_a_form_has_the_names_of_the_wire() -> None:
+def test_a_form_has_the_camel_case_names_of_its_tool() -> None:
     talk = host(update_work_item).call(workItemId=4522, fields={"System.State": "Resolved"})
     talk.accept(resolution="Duplicate").accept(duplicate_of=4301)
     assert talk.text.startswith("Bug #4522 resolved as Duplicate of Bug #4301.")

@@ -1,4 +1,4 @@
-"""An author's own app: its tools, its resource, and who sees what only it may call."""
+"""Apps that an author provides (MCP Apps): the tools for the app alone, its resource, and who sees them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mcp_functions import Elicit, resource, serve, tool
 from tests.apps.tools import APPS, FORMS, host, request
 
 URI = "ui://shop/chart"
-UI: dict[str, Any] = {"ui": {"csp": {"connectDomains": ["https://api.shop.example"]}}}
+UI_EXTENSION: dict[str, Any] = {"ui": {"csp": {"connectDomains": ["https://api.shop.example"]}}}
 
 
-@resource(URI, mime_type="text/html;profile=mcp-app", meta=UI)
+@resource(URI, mime_type="text/html;profile=mcp-app", meta=UI_EXTENSION)
 def chart() -> str:
     """Show sales."""
     return "<!doctype html><title>Sales</title>"
@@ -65,9 +65,9 @@ def test_a_tool_names_its_app_and_its_visibility_beside_other_meta() -> None:
     assert "outputSchema" in listed["sales"]
 
 
-def test_the_domains_of_an_app_are_in_the_list_where_a_host_reviews_them() -> None:
+def test_the_resource_list_has_the_domains_of_an_app() -> None:
     (entry,) = request(serve(sales, chart), "resources/list")["result"]["resources"]
-    assert (entry["uri"], entry["mimeType"], entry["_meta"]) == (URI, "text/html;profile=mcp-app", UI)
+    assert (entry["uri"], entry["mimeType"], entry["_meta"]) == (URI, "text/html;profile=mcp-app", UI_EXTENSION)
     (page,) = request(serve(sales, chart), "resources/read", {"uri": URI})["result"]["contents"]
     assert page["mimeType"] == "text/html;profile=mcp-app"
 

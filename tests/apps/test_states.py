@@ -1,4 +1,4 @@
-"""What a state of a form or of a relayed question opens, and what the attacker gets who holds one."""
+"""A state of a form or of a question in text opens only in its own channel, for its own caller, tool and function."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Nothing(TypedDict):
     """A form without a field."""
 
 
-class Rungs:
-    """One function, and a state of each rung for the same question."""
+class Channels:
+    """One function, and a state of each channel for the same question."""
 
     def __init__(self, function: LambdaFunction) -> None:
         self.function = function
@@ -56,7 +56,7 @@ class Rungs:
         return request(self.function, "tools/call", params, capabilities=declared)
 
     def present(self, state: str, to: str) -> dict[str, Any]:
-        """Present a state to a rung, with the answer to its question."""
+        """Send a state through a channel, with the answer to its question."""
         if to == "client":
             return self.call("book", TRIP, FORMS, requestState=state, inputResponses=WINDOW)
         declared, name = (APPS, "book-form") if to == "app" else (NOTHING, "book-answer")
@@ -64,26 +64,26 @@ class Rungs:
 
 
 @pytest.fixture(params=["the seal", "a codec of the author's"])
-def rungs(request: pytest.FixtureRequest) -> Rungs:
-    return Rungs(serve(book) if request.param == "the seal" else serve(book, codec=wire.Boxes()))
+def channels(request: pytest.FixtureRequest) -> Channels:
+    return Channels(serve(book) if request.param == "the seal" else serve(book, codec=wire.PlainCodec()))
 
 
 @pytest.mark.parametrize("to", ["client", "app", "model"])
 @pytest.mark.parametrize("of", ["client", "app", "model"])
-def test_a_state_opens_on_its_own_rung_and_on_no_other(rungs: Rungs, of: str, to: str) -> None:
-    received = rungs.present(rungs.states[of], to)
+def test_a_state_opens_only_in_its_own_channel(channels: Channels, of: str, to: str) -> None:
+    received = channels.present(channels.states[of], to)
     assert received.get("error") == (None if of == to else REFUSED)
 
 
 @pytest.mark.parametrize(
     "answers", [{}, {"other": WINDOW["seat"]}, {"agree": {"action": "accept", "content": {"agree": True}}}]
 )
-def test_an_answer_to_a_question_that_the_state_did_not_ask_counts_for_nothing(answers: dict[str, Any]) -> None:
+def test_an_answer_to_a_question_that_the_state_does_not_have_is_ignored(answers: dict[str, Any]) -> None:
     talk = host(book).call(city="Lisbon")
     assert talk.submit("book-form", state=talk.form["state"], answers=answers).asked == ["seat"]
 
 
-def test_the_original_arguments_are_inside_the_state_and_cannot_be_changed() -> None:
+def test_a_companion_call_runs_with_the_arguments_in_the_state() -> None:
     talk = host(book).call(city="Lisbon")
     talk.submit("book-form", state=talk.form["state"], answers=WINDOW, city="Rome")
     assert talk.messages["agree"].startswith("A window seat to Lisbon")
@@ -121,7 +121,7 @@ def test_malformed_arguments_of_a_companion_are_refused(arguments: dict[str, Any
 # ---- A chat that is opened again
 
 
-def test_a_form_of_a_chat_that_is_opened_again_can_still_be_answered() -> None:
+def test_a_form_in_a_reopened_chat_can_be_answered() -> None:
     talk = host(book).call(city="Lisbon")
     assert talk.submit("book-form", state=talk.form["state"], check=True).form == {"status": "open"}
 
@@ -155,7 +155,7 @@ def test_with_a_table_a_form_is_answered_once(table: MemoryTable) -> None:
     assert len(table.items) == 1
 
 
-def test_a_repeated_answer_gets_the_recorded_outcome_where_the_author_chose_no_mode(table: MemoryTable) -> None:
+def test_a_repeated_answer_gets_the_recorded_outcome_by_default(table: MemoryTable) -> None:
     @tool(task="allowed")
     def order(*, elicit: Elicit) -> str:
         return elicit("seat", "Which seat?", str)
@@ -197,7 +197,7 @@ def test_the_audit_and_the_log_say_who_answered(
 # ---- Words: the model relays an answer, where the author allows it
 
 
-def test_a_model_may_relay_the_answer_to_a_question_that_its_author_opened_to_it() -> None:
+def test_a_model_may_relay_an_answer_if_the_author_allows_it() -> None:
     ledger = Ledger()
     talk = Conversation(serve(book, audit=ledger.write), capabilities=NOTHING).call(city="Lisbon")
     assert "Only the user can answer this." in talk.text
@@ -209,7 +209,7 @@ def test_a_model_may_relay_the_answer_to_a_question_that_its_author_opened_to_it
     assert "It asks: A window seat to Lisbon costs 70 EUR. Book it?" in talk.text
 
 
-def test_a_pending_result_in_words_is_an_error_where_structured_content_is_promised() -> None:
+def test_a_question_in_words_is_an_error_result_if_the_tool_has_an_output_schema() -> None:
     @tool(ask_in_words=["stars"])
     def stars(*, elicit: Elicit) -> dict[str, int]:
         return {"stars": elicit("stars", "How many stars?", int)}
@@ -223,7 +223,7 @@ def test_a_pending_result_in_words_is_an_error_where_structured_content_is_promi
 
 
 @pytest.mark.parametrize("kind", ["page", "consent", "nothing to fill in", "another key"])
-def test_a_model_never_relays_a_page_a_consent_or_what_its_author_did_not_open(kind: str) -> None:
+def test_a_model_cannot_relay_a_page_a_consent_or_an_answer_that_the_author_did_not_allow(kind: str) -> None:
     @tool(ask_in_words=["it"])
     def ask(*, elicit: Elicit) -> str:
         if kind == "page":
@@ -240,7 +240,7 @@ def test_a_model_never_relays_a_page_a_consent_or_what_its_author_did_not_open(k
     assert "ks1." not in talk.text
 
 
-def test_a_model_with_the_state_of_a_form_cannot_answer_it_by_its_own_tool() -> None:
+def test_a_model_cannot_answer_with_the_state_of_a_form() -> None:
     """The attacker is a model that sees the calls of the app, and the pending result with its `_meta`."""
     ledger = Ledger()
     talk = Conversation(serve(book, audit=ledger.write), capabilities=APPS).call(city="Lisbon")
@@ -254,7 +254,7 @@ def test_a_model_with_the_state_of_a_form_cannot_answer_it_by_its_own_tool() -> 
     assert not any(record.answered for record in ledger.records)
 
 
-def test_another_app_of_the_host_gets_nothing_with_the_state_at_another_function() -> None:
+def test_another_function_refuses_the_state_of_a_form() -> None:
     state = host(book).call(city="Lisbon").form["state"]
     other = Conversation(serve(book), function="another", capabilities=APPS)
     assert other.submit("book-form", state=state, answers=WINDOW).error == REFUSED

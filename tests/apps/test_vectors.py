@@ -1,4 +1,4 @@
-"""The states of the lower rungs, as envelope.md §9.6 defines them, in files for readers in other languages."""
+"""The package seals and opens the test vectors of the channels (envelope.md §9.6), as other languages do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def states(name: str, at: str) -> RequestStates:
 
 
 @pytest.mark.parametrize(("name", "channel"), [("app", APP), ("words", MODEL)])
-def test_the_vector_of_a_rung_is_the_state_that_this_writes_and_reads(name: str, channel: Channel) -> None:
+def test_the_package_seals_and_opens_the_vector_of_each_channel(name: str, channel: Channel) -> None:
     vector, record = VECTORS[f"accept-{name}"], {ARGUMENTS_KEY: {"city": "Lisbon"}}
     assert vector["label"] == channel.label.decode()
     binding = bind_state(channel, "demo/book_trip/prod", "book_trip", ADA)

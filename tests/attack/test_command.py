@@ -1,4 +1,4 @@
-"""`python -m mcp_functions.attack`: it finds each hole that there is, none that there is not, and none here."""
+"""`python -m mcp_functions.attack` finds each vulnerability of a weak server, and nothing in this package."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ ROOT = Path(__file__).parents[2]
 PEOPLE: dict[str, Any] = {"headers": [("Authorization", "alice")], "other_headers": [("Authorization", "mallory")]}
 BY_NAME = {check.name: check for check in CHECKS}
 # Holes that imply others: a state without a seal is readable, and damage that leaves it valid JSON goes unnoticed.
-COMPANY = {
+RELATED_FINDINGS = {
     "state-edited": {"state-readable", "state-damaged", "state-respelled"},
     "statuses": {"codes-of-refusals"},
     "reflected-secrets": {"state-oracle"},
 }
 # Holes that would hide one another are in different rows.
-TOGETHER = [
+COMBINED_VULNERABILITIES = [
     ["cold-answers", "headers-against-body", "text-that-is-not-json", "origin-of-a-stranger", "cache-hints", "ids"],
     ["answers-ahead", "header-error", "keys-twice", "origin-status", "state-readable", "state-replayed", "codes"],
     ["answers-malformed", "header-in-base64", "ids-that-are-none", "text-plain", "state-rewound", "cache-control"],
@@ -60,7 +60,7 @@ def found(report: Report) -> set[str]:
 # ---- Each hole is found, and nothing else
 
 
-def test_a_server_without_a_hole_has_none() -> None:
+def test_a_secure_server_gets_no_finding() -> None:
     with running(lifetime=weak_server.LIFETIME) as url:
         report = attack(url, **PEOPLE, lifetime=weak_server.LIFETIME, checks=[BY_NAME["state-expired"]])
     assert (found(report), report.passed) == (set(), ["state-expired"])
@@ -71,7 +71,7 @@ def test_a_server_without_a_hole_has_none() -> None:
 
 
 @pytest.mark.parametrize("hole", [check.name for check in CHECKS if check.run])
-def test_a_hole_is_found_by_the_check_that_bears_its_name(hole: str) -> None:
+def test_the_check_of_each_vulnerability_finds_it(hole: str) -> None:
     with running(hole, lifetime=weak_server.LIFETIME if hole == "state-expired" else 60) as url:
         report = attack(url, **PEOPLE, lifetime=weak_server.LIFETIME, checks=[BY_NAME[hole]])
     (finding,) = report.findings
@@ -79,16 +79,16 @@ def test_a_hole_is_found_by_the_check_that_bears_its_name(hole: str) -> None:
     assert all(proof.what for proof in finding.proofs)
 
 
-@pytest.mark.parametrize("holes", TOGETHER)
-def test_every_finding_is_a_hole_of_the_server(holes: list[str]) -> None:
+@pytest.mark.parametrize("holes", COMBINED_VULNERABILITIES)
+def test_every_finding_is_a_vulnerability_of_the_server(holes: list[str]) -> None:
     lifetime = weak_server.LIFETIME if "state-expired" in holes else None
     with running(*holes) as url:
         report = attack(url, **PEOPLE, lifetime=lifetime)
-    company = {other for hole in holes for other in COMPANY.get(hole, ())}
+    company = {other for hole in holes for other in RELATED_FINDINGS.get(hole, ())}
     assert set(holes) <= found(report) <= set(holes) | company
 
 
-def test_a_large_state_is_damaged_without_a_copy_for_each_character() -> None:
+def test_damaging_a_large_state_does_not_copy_it_for_each_character() -> None:
     state = "aB3-" * 2000
     exchange = SimpleNamespace(response=Response(400, {}, b"{}"))
     scan: Any = SimpleNamespace(
@@ -107,8 +107,8 @@ def test_a_large_state_is_damaged_without_a_copy_for_each_character() -> None:
     assert peak < 100 * len(state)
 
 
-def test_every_check_has_its_hole_among_those_that_are_tried_together() -> None:
-    assert sorted(hole for holes in TOGETHER for hole in holes) == sorted(BY_NAME)
+def test_the_combined_servers_have_the_vulnerability_of_every_check() -> None:
+    assert sorted(hole for holes in COMBINED_VULNERABILITIES for hole in holes) == sorted(BY_NAME)
 
 
 def test_the_attacker_stops_when_its_request_budget_is_spent() -> None:
@@ -154,15 +154,15 @@ def test_the_attacker_finds_nothing_in_an_open_deployment(tmp_path: Path) -> Non
 # ---- The command
 
 
-def test_the_samples_have_no_hole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_attacker_finds_nothing_in_the_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     called = {"workItemId": 1, "fields": {"System.State": "Resolved"}}
     words = ["--tool", "update_work_item", "--arguments", json.dumps(called), "--tool", "get_weather"]
     words += ["--arguments", '{"location": "Lisbon"}', "--json", str(tmp_path / "report.json")]
     with Harness(ROOT / "functions", state_dir=tmp_path) as harness:
         assert cli.main([harness.url, *words]) == 0
-    said = capsys.readouterr().out
-    assert "Nothing but update_work_item, get_weather is called." in said
-    assert "0 holes" in said
+    output = capsys.readouterr().out
+    assert "Nothing but update_work_item, get_weather is called." in output
+    assert "0 holes" in output
     written = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert written["holes"] == 0
     assert {finding["name"] for finding in written["findings"]} <= {"state-replayed", "state-rewound"}
@@ -174,8 +174,8 @@ def test_a_finding_shows_how_to_reproduce_it(tmp_path: Path, capsys: pytest.Capt
             cli.main([url, "--header", "Authorization: Bearer very-secret", "--json", str(tmp_path / "report.json")])
             == 1
         )
-        said = capsys.readouterr().out
-        lines = said.splitlines()
+        output = capsys.readouterr().out
+        lines = output.splitlines()
         at = next(number for number, line in enumerate(lines) if line.startswith("HOLE"))
         assert "state-for-other-arguments  (SHOULD; basic/patterns/mrtr" in lines[at]
         assert "an identifier for the originating request" in lines[at + 1]
@@ -187,20 +187,20 @@ def test_a_finding_shows_how_to_reproduce_it(tmp_path: Path, capsys: pytest.Capt
         answered = json.loads(again.getresponse().read())
         again.close()
     assert "result" in answered or "error" in answered
-    assert "very-secret" not in said + (tmp_path / "report.json").read_text(encoding="utf-8")
-    assert "1 holes in 2 findings." in said
+    assert "very-secret" not in output + (tmp_path / "report.json").read_text(encoding="utf-8")
+    assert "1 holes in 2 findings." in output
 
 
-def test_one_check_can_be_tried_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_attacker_can_run_a_single_check(capsys: pytest.CaptureFixture[str]) -> None:
     with running("cold-answers", "text-plain") as url:
         assert cli.main([url, "--only", "text-plain"]) == 0
-    said = capsys.readouterr().out
-    assert "INFORMATION  text-plain" in said
-    assert "cold-answers" not in said
+    output = capsys.readouterr().out
+    assert "INFORMATION  text-plain" in output
+    assert "cold-answers" not in output
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["https://mcp.example.com/mcp"], "mcp.example.com is not this machine"),
         (["https://mcp.example.com/mcp", "--yes-this-is-mine", "example.com"], "mcp.example.com is not this machine"),
@@ -215,16 +215,18 @@ def test_one_check_can_be_tried_alone(capsys: pytest.CaptureFixture[str]) -> Non
         (["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"], "--json /no/such/folder: No such file or directory"),
     ],
 )
-def test_a_mistake_on_the_command_line_is_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_the_attacker_reports_an_invalid_command_line_in_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(words) == 2
     written = capsys.readouterr()
-    assert said in written.err
+    assert message in written.err
     assert (written.err.count("\n"), written.out) == (1, "")
 
 
-def test_a_server_that_wants_credentials_says_so(running_site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_attacker_reports_that_a_server_requires_credentials(
+    running_site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main([running_site.url]) == 2
     assert "wants credentials: --header" in capsys.readouterr().err
 

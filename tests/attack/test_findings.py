@@ -1,4 +1,4 @@
-"""A black-box attacker: two callers, several tools, and only HTTP.
+"""Attacks over HTTP with two callers and several tools, as a client without access to the server can try them.
 
 Every invalid state gets the same bytes as a response, runs no function, and costs at most the KMS calls listed here.
 The last section shows attacks that no seal prevents; docs/security.md documents them.
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 SEAT = {"seat": {"action": "accept", "content": {"text": "window"}}}
 MEAL = {"meal": {"action": "accept", "content": {"text": "fish"}}}
-FROZEN = {
+INVALID_STATE_ERROR = {
     "code": -32602,
     "message": "Invalid or expired requestState",
     "data": {"reason": "invalid_request_state"},
 }
 MARKER = "planted-marker-7731"
-AT = {"suite": 0, "kd": 1, "born": 5, "kek": 7, "wlen": 11, "wrapped": 60}  # offsets in the body of a token
+OFFSETS = {"suite": 0, "kd": 1, "born": 5, "kek": 7, "wlen": 11, "wrapped": 60}  # offsets in the body of a token
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def token_of(body: bytes) -> str:
     return "ks1." + base64.urlsafe_b64encode(body).rstrip(b"=").decode()
 
 
-def flipped(token: str, at: int) -> str:
+def flip_states(token: str, at: int) -> str:
     body = bytearray(body_of(token))
     body[at] ^= 1
     return token_of(bytes(body))
@@ -91,19 +91,19 @@ def text(write: str) -> Callable[[Site, str], str]:
 
 
 def flip(what: str) -> Callable[[Site, str], str]:
-    return lambda _site, good: flipped(good, AT[what])
+    return lambda _site, good: flip_states(good, OFFSETS[what])
 
 
-def flip_behind(bytes_: int) -> Callable[[Site, str], str]:
+def flip_after(bytes_: int) -> Callable[[Site, str], str]:
     """Flip a bit so far behind the wrapped key: of the salt (0), the commitment (24), the sealed part (56)."""
-    return lambda _site, good: flipped(good, 12 + int.from_bytes(body_of(good)[10:12], "big") + bytes_)
+    return lambda _site, good: flip_states(good, 12 + int.from_bytes(body_of(good)[10:12], "big") + bytes_)
 
 
 def of(tool: str, **options: Any) -> Callable[[Site, str], str]:  # noqa: ANN401
     return lambda site, _good: site.send(tool, **options).state
 
 
-def aged(seconds: float) -> Callable[[Site, str], str]:
+def age_state(seconds: float) -> Callable[[Site, str], str]:
     def age(site: Site, good: str) -> str:
         site.later(seconds)
         return good
@@ -111,7 +111,7 @@ def aged(seconds: float) -> Callable[[Site, str], str]:
     return age
 
 
-def sealed_in(scope: Scope, *, foreign: bool = False) -> Callable[[Site, str], str]:
+def sealed_elsewhere(scope: Scope, *, foreign: bool = False) -> Callable[[Site, str], str]:
     """Seal the right claims in some scope: under our KMS key, or under one that the attacker brings."""
 
     def seal(site: Site, _good: str) -> str:
@@ -139,8 +139,8 @@ class ForeignKey:
         self.id = os.environ["MCP_KMS_KEYS"].rpartition("/")[2]
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
-        made = self._client.generate_data_key(KeyId=self._arn, KeySpec="AES_256", EncryptionContext=context)
-        return made["Plaintext"], made["CiphertextBlob"]
+        data_key = self._client.generate_data_key(KeyId=self._arn, KeySpec="AES_256", EncryptionContext=context)
+        return data_key["Plaintext"], data_key["CiphertextBlob"]
 
     def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
         opened = self._client.decrypt(CiphertextBlob=wrapped, EncryptionContext=context)
@@ -173,16 +173,16 @@ ATTACKS = [
     Attack("its key's name flipped", flip("kek")),
     Attack("its length flipped", flip("wlen"), kms=1),
     Attack("its wrapped key flipped", flip("wrapped"), kms=1),
-    Attack("its salt flipped", flip_behind(0)),
-    Attack("its commitment flipped", flip_behind(24)),
-    Attack("its sealed part flipped", flip_behind(56)),
-    Attack("its tag flipped", lambda _site, good: flipped(good, -1)),
+    Attack("its salt flipped", flip_after(0)),
+    Attack("its commitment flipped", flip_after(24)),
+    Attack("its sealed part flipped", flip_after(56)),
+    Attack("its tag flipped", lambda _site, good: flip_states(good, -1)),
     # forged
-    Attack("sealed for another function", sealed_in(HOME._replace(service="local/bank")), kms=1),
-    Attack("sealed for another stack", sealed_in(HOME._replace(service="other/travel")), kms=1),
-    Attack("sealed for another stage", sealed_in(HOME._replace(stage="prod")), kms=1),
-    Attack("sealed for another generation", sealed_in(HOME._replace(generation="2")), kms=1),
-    Attack("sealed under a key of the attacker's", sealed_in(HOME, foreign=True), kms=1),
+    Attack("sealed for another function", sealed_elsewhere(HOME._replace(service="local/bank")), kms=1),
+    Attack("sealed for another stack", sealed_elsewhere(HOME._replace(service="other/travel")), kms=1),
+    Attack("sealed for another stage", sealed_elsewhere(HOME._replace(stage="prod")), kms=1),
+    Attack("sealed for another generation", sealed_elsewhere(HOME._replace(generation="2")), kms=1),
+    Attack("sealed under a key of the attacker's", sealed_elsewhere(HOME, foreign=True), kms=1),
     # crossed: good states, in the wrong place
     Attack("another person's", of("book", who="mallory")),
     Attack("stolen", text("{good}"), who="mallory"),
@@ -194,9 +194,9 @@ ATTACKS = [
     Attack("for more arguments", text("{good}"), arguments={"city": "Lisbon", "class": "first"}),
     Attack("for a function that never asks", text("{good}"), tool="add", arguments={"a": 1, "b": 2}),
     # late
-    Attack("ten minutes late", aged(601)),
-    Attack("an hour late", aged(3600)),
-    Attack("a month late", aged(30 * 86_400)),
+    Attack("ten minutes late", age_state(601)),
+    Attack("an hour late", age_state(3600)),
+    Attack("a month late", age_state(30 * 86_400)),
     # oversized
     Attack("over the cap", lambda _site, good: good + "A" * 25_000),
     Attack("a megabyte", lambda _site, _good: "ks1." + "A" * 1_000_000),
@@ -207,7 +207,7 @@ ATTACKS = [
 def reference(running: Site) -> tuple[object, ...]:
     """Return the one refusal that all others must be, byte for byte."""
     refused = running.send("book", requestState="ks1.", inputResponses=SEAT)
-    assert (refused.status, refused.error) == (400, FROZEN)
+    assert (refused.status, refused.error) == (400, INVALID_STATE_ERROR)
     return refused.comparable
 
 
@@ -240,7 +240,7 @@ def test_the_valid_state_of_the_attacks_is_accepted(target: Site) -> None:
     assert target.acted() == ["booked Lisbon"]
 
 
-def test_every_character_of_a_state_counts(target: Site) -> None:
+def test_a_change_of_any_character_of_a_state_is_refused(target: Site) -> None:
     good = target.send("book").state
     answers = {
         target.send("book", requestState=good[:at] + "." + good[at + 1 :]).comparable for at in range(0, len(good), 9)
@@ -252,11 +252,11 @@ def test_every_character_of_a_state_counts(target: Site) -> None:
 # ---- Noise that would make KMS dear
 
 
-def test_noise_costs_three_kms_calls_and_is_then_refused_without_kms(target: Site) -> None:
+def test_random_states_cause_three_kms_calls_and_are_then_refused_without_kms(target: Site) -> None:
     good = target.send("book", who="mallory").state
     before = len(target.kms.asked)
-    bits = range(AT["wrapped"], AT["wrapped"] + 20)
-    answers = [target.send("book", who="mallory", requestState=flipped(good, at)) for at in bits]
+    bits = range(OFFSETS["wrapped"], OFFSETS["wrapped"] + 20)
+    answers = [target.send("book", who="mallory", requestState=flip_states(good, at)) for at in bits]
     assert [answer.status for answer in answers] == [400] * 3 + [503] * 17
     assert target.kms.asked[before:] == ["Decrypt"] * 3
     for over in answers[3:]:
@@ -265,52 +265,55 @@ def test_noise_costs_three_kms_calls_and_is_then_refused_without_kms(target: Sit
     # other callers keep their budget; a caller without one still opens tokens whose key is in memory
     assert target.send("book", who="mallory", requestState=good, inputResponses=SEAT).asked == ["meal"]
     alices = target.send("book", who="alice").state
-    assert target.send("book", who="alice", requestState=flipped(alices, AT["wrapped"])).status == 400
+    assert target.send("book", who="alice", requestState=flip_states(alices, OFFSETS["wrapped"])).status == 400
     assert target.send("book", who="alice", requestState=alices, inputResponses=SEAT).asked == ["meal"]
 
 
-def test_a_person_with_thirty_oauth_clients_has_one_budget(target: Site) -> None:
+def test_thirty_oauth_clients_of_one_user_share_a_budget_of_kms_calls(target: Site) -> None:
     good = target.send("book", who="mallory").state
     before = len(target.kms.asked)
     for number in range(30):
-        noise = flipped(good, AT["wrapped"] + number)
+        noise = flip_states(good, OFFSETS["wrapped"] + number)
         target.send("book", who="mallory", client=f"client-{number}", requestState=noise)
     assert target.kms.asked[before:] == ["Decrypt"] * 3
-    assert target.send("book", who="alice", client="client-1", requestState=flipped(good, AT["wrapped"])).status == 400
+    assert (
+        target.send("book", who="alice", client="client-1", requestState=flip_states(good, OFFSETS["wrapped"])).status
+        == 400
+    )
 
 
-def test_the_budget_fills_again(target: Site) -> None:
+def test_the_budget_of_kms_calls_is_refilled_over_time(target: Site) -> None:
     good = target.send("book", who="mallory").state
-    for at in range(AT["wrapped"], AT["wrapped"] + 4):
-        last = target.send("book", who="mallory", requestState=flipped(good, at))
+    for at in range(OFFSETS["wrapped"], OFFSETS["wrapped"] + 4):
+        last = target.send("book", who="mallory", requestState=flip_states(good, at))
     assert last.status == 503
     target.later(31)
-    assert target.send("book", who="mallory", requestState=flipped(good, AT["wrapped"])).status == 400
+    assert target.send("book", who="mallory", requestState=flip_states(good, OFFSETS["wrapped"])).status == 400
 
 
 # ---- Answers without a question
 
 
-def test_answers_without_a_state_answer_nothing(target: Site) -> None:
+def test_answers_without_a_state_are_ignored(target: Site) -> None:
     cold = target.send("book", inputResponses=SEAT | MEAL)
     assert cold.asked == ["seat"]
     assert target.acted() == []
 
 
-def test_an_answer_to_a_later_question_answers_nothing(target: Site) -> None:
+def test_an_answer_to_a_later_question_is_ignored(target: Site) -> None:
     early = target.send("book", requestState=target.send("book").state, inputResponses=SEAT | MEAL)
     assert early.asked == ["meal"]
     assert target.acted() == []
 
 
-def test_an_answer_that_was_given_cannot_be_changed_in_a_later_round(target: Site) -> None:
+def test_a_later_round_cannot_change_an_earlier_answer(target: Site) -> None:
     second = target.send("book", requestState=target.send("book").state, inputResponses=SEAT)
     other = {"seat": {"action": "decline"}}
     last = target.send("book", requestState=second.state, inputResponses=other | MEAL)
     assert last.result["content"][0]["text"] == "Booked."
 
 
-def test_answers_from_another_conversation_without_its_state_answer_nothing(target: Site) -> None:
+def test_answers_of_another_conversation_are_ignored_without_its_state(target: Site) -> None:
     done = target.send("book", requestState=target.send("book").state, inputResponses=SEAT)
     assert done.asked == ["meal"]
     assert target.send("book", inputResponses=MEAL).asked == ["seat"]
@@ -319,13 +322,13 @@ def test_answers_from_another_conversation_without_its_state_answer_nothing(targ
 # ---- Secrecy
 
 
-def test_a_planted_marker_is_nowhere_to_be_read(
+def test_a_state_does_not_show_a_marker_in_the_answers(
     target: Site, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG, "mcp_functions")
     told = {"seat": {"action": "accept", "content": {"text": MARKER}}}
     state = target.send("book", requestState=target.send("book").state, inputResponses=told).state
-    bad = [flipped(state, -1), flipped(state, AT["wrapped"])]
+    bad = [flip_states(state, -1), flip_states(state, OFFSETS["wrapped"])]
     for token in bad:
         target.send("book", requestState=token, inputResponses=told)
     target.send("book", {"city": f"Porto, {MARKER}"}, requestState=state, inputResponses=told)
@@ -356,7 +359,7 @@ def test_the_header_of_a_token_does_not_depend_on_its_principal(target: Site) ->
 # ---- What no seal prevents (docs/security.md)
 
 
-def test_a_state_can_be_presented_again_until_it_expires_which_no_seal_prevents(target: Site) -> None:
+def test_a_seal_does_not_prevent_that_a_state_is_sent_twice_before_it_expires(target: Site) -> None:
     first = target.send("book").state
     second = target.send("book", requestState=first, inputResponses=SEAT).state
     for _ in range(2):
@@ -366,7 +369,7 @@ def test_a_state_can_be_presented_again_until_it_expires_which_no_seal_prevents(
     assert rewound.status == 200
 
 
-def test_an_answer_does_not_prove_that_a_human_gave_it(target: Site) -> None:
+def test_a_program_without_a_user_can_answer_a_question(target: Site) -> None:
     state = target.send("cancel").state
     assert target.send("cancel", requestState=state, inputResponses=SEAT).result["content"][0]["text"] == "Cancelled."
 

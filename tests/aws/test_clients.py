@@ -1,4 +1,4 @@
-"""Our own calls of KMS, Lambda and DynamoDB: they sign as botocore signs, go where boto3 goes, and fail as it fails."""
+"""The package's clients of KMS, Lambda and DynamoDB sign, choose endpoints, retry and fail as botocore does."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ VISIBLE = st.text("abcXYZ019-._~ =+/,:;", max_size=20).map(str.strip)
 
 
 @pytest.fixture(autouse=True)
-def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _empty_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the developer's AWS configuration files, because with one the toolkit would call through boto3."""
     monkeypatch.setenv("HOME", str(tmp_path))
 
@@ -74,7 +74,7 @@ def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     st.sampled_from([None, "token+/="]),
     st.integers(0, 4_000_000_000),
 )
-def test_a_request_is_signed_as_botocore_signs_it(
+def test_a_request_has_the_signature_that_botocore_computes(
     path: str, headers: dict[str, str], body: bytes, token: str | None, at: int
 ) -> None:
     key = Credentials("AKID", SECRET, token)
@@ -89,7 +89,7 @@ def test_a_request_is_signed_as_botocore_signs_it(
     assert ours == {name: theirs[name] for name in ours}
 
 
-def test_credentials_never_show_their_secret() -> None:
+def test_printing_credentials_does_not_show_their_secret() -> None:
     assert SECRET not in repr(Credentials("AKID", SECRET, SECRET))
 
 
@@ -98,7 +98,7 @@ def test_credentials_never_show_their_secret() -> None:
 
 @pytest.mark.parametrize("service", ["dynamodb", "kms", "lambda"])
 @pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
-def test_every_region_is_reached_where_boto3_reaches_it(
+def test_every_region_has_the_endpoint_that_boto3_uses(
     service: str, partition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_KMS", "AWS_ENDPOINT_URL_LAMBDA"):
@@ -115,7 +115,7 @@ def test_every_region_is_reached_where_boto3_reaches_it(
         assert f"https://{target.host}" == f"https://{target.authority}" == client.meta.endpoint_url
 
 
-def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all() -> None:
+def test_the_endpoint_variable_of_a_service_takes_precedence_over_the_general_one() -> None:
     both = {**LAMBDA, "AWS_ENDPOINT_URL": "https://aws.internal", "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
     kms, invoke = aws.find_endpoint(both, "kms"), aws.find_endpoint(both, "lambda")
     assert kms is not None
@@ -145,7 +145,7 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
     ],
     ids=str,
 )
-def test_an_incomplete_configuration_is_left_to_boto3(said: dict[str, str]) -> None:
+def test_the_toolkit_leaves_a_configuration_that_it_cannot_read_to_boto3(said: dict[str, str]) -> None:
     assert aws.find_endpoint(LAMBDA, "kms") is not None
     assert aws.find_endpoint({**LAMBDA, **said}, "kms") is None
 
@@ -184,7 +184,7 @@ VARIABLES: tuple[dict[str, str], ...] = (
     {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled"},
     {"AWS_DEFAULT_REGION": "us-gov-west-1"},
 )
-ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+OPERATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "kms": ("decrypt", {"KeyId": ARN, "CiphertextBlob": b"x"}),
     "lambda": ("invoke", {"FunctionName": "shop_add", "Payload": b"{}"}),
     "dynamodb": ("get_item", {"TableName": "t", "Key": {"key": {"S": "k"}}}),
@@ -197,7 +197,7 @@ def loader() -> Any:  # noqa: ANN401 - botocore's
     return botocore.session.Session().get_component("data_loader")
 
 
-def where_botocore_sends(service: str) -> str:
+def endpoint_of_botocore(service: str) -> str:
     """Have botocore make a request in this environment, and return its address; nothing is sent."""
     sent: list[str] = []
 
@@ -209,15 +209,15 @@ def where_botocore_sends(service: str) -> str:
     session.register_component("data_loader", loader())
     client = session.create_client(service)
     client.meta.events.register("before-send", instead)
-    operation, arguments = ASKED[service]
+    operation, arguments = OPERATIONS[service]
     getattr(client, operation)(**arguments)
     client.close()
     return sent[0]
 
 
-@pytest.mark.parametrize("service", ASKED)
+@pytest.mark.parametrize("service", OPERATIONS)
 @pytest.mark.parametrize("file", ["config", "credentials"])
-def test_the_toolkit_calls_the_endpoint_that_botocore_would_call(
+def test_the_toolkit_chooses_the_endpoint_that_botocore_chooses(
     service: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".aws").mkdir()
@@ -235,7 +235,7 @@ def test_the_toolkit_calls_the_endpoint_that_botocore_would_call(
             target = aws.find_endpoint(environment, service)
             if target:
                 without_boto3.append(number)
-                assert f"{target.scheme}://{target.authority}" == where_botocore_sends(service), (
+                assert f"{target.scheme}://{target.authority}" == endpoint_of_botocore(service), (
                     content,
                     variables,
                 )
@@ -243,7 +243,7 @@ def test_the_toolkit_calls_the_endpoint_that_botocore_would_call(
 
 
 @pytest.mark.parametrize("named", ["AWS_REGION", "AWS_DEFAULT_REGION"])
-def test_either_variable_of_lambda_names_the_region_for_both_clients(
+def test_both_clients_read_the_region_from_either_variable_of_lambda(
     named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_KMS"):
@@ -255,7 +255,7 @@ def test_either_variable_of_lambda_names_the_region_for_both_clients(
     assert kms_client().meta.endpoint_url == f"https://{target.authority}" == "https://kms.eu-south-2.amazonaws.com"
 
 
-def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
+def test_certificate_variables_do_not_matter_for_http_but_proxy_variables_do() -> None:
     harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
     for name in endpoints.TLS_VARIABLES:
         assert aws.find_endpoint({**harness, name: "/etc/ssl/certs/ours.pem"}, "kms") is not None
@@ -263,7 +263,7 @@ def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
         assert aws.find_endpoint({**harness, name: "http://proxy:3128"}, "kms") is None
 
 
-def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table(
+def test_a_process_reads_the_trusted_certificates_once_at_init_for_all_services(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[ssl.SSLContext] = []
@@ -309,7 +309,7 @@ def service() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture(params=["lean", "boto3"])
-def either(request: pytest.FixtureRequest, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> str:
+def client_kind(request: pytest.FixtureRequest, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> str:
     services = ("DYNAMODB", "KMS", "LAMBDA")
     known = {**LAMBDA, **{f"AWS_ENDPOINT_URL_{name}": f"http://{service.host}" for name in services}}
     unset = endpoints.BOTO3_VARIABLES + endpoints.TLS_VARIABLES + endpoints.PLAIN_VARIABLES
@@ -325,12 +325,12 @@ def data_key() -> bytes:
     return json.dumps({"KeyId": ARN, "Plaintext": "a2V5", "CiphertextBlob": "d3JhcHBlZA=="}).encode()
 
 
-def test_each_setting_chooses_its_client(either: str) -> None:
-    assert isinstance(kms_client(), KmsClient) == isinstance(lambda_client(), LambdaClient) == (either == "lean")
+def test_mcp_aws_client_chooses_the_client(client_kind: str) -> None:
+    assert isinstance(kms_client(), KmsClient) == isinstance(lambda_client(), LambdaClient) == (client_kind == "lean")
 
 
-def test_both_clients_send_kms_the_same_requests(either: str, service: ScriptedServer) -> None:
-    assert either
+def test_both_clients_send_kms_the_same_requests(client_kind: str, service: ScriptedServer) -> None:
+    assert client_kind
     service.script += [ScriptedResponse(body=data_key()), ScriptedResponse(body=data_key())]
     with_context = {"EncryptionContext": {"purpose": "żółw"}}
     client = kms_client()
@@ -370,45 +370,45 @@ def outcome(client: Any, operation: str = "decrypt", **arguments: object) -> tup
     return "answered", 200
 
 
-OTHER = ScriptedResponse(body=data_key())
+OTHER_REQUESTS = ScriptedResponse(body=data_key())
 
 
 @pytest.mark.parametrize(
     ("script", "found", "asked"),
     [
-        ([OTHER], ("answered", 200), 1),
+        ([OTHER_REQUESTS], ("answered", 200), 1),
         ([error(400, "InvalidCiphertextException")], ("InvalidCiphertextException", 400), 1),
         ([error(400, "com.amazonaws.kms#DisabledException")], ("DisabledException", 400), 1),
         ([error(400, "AccessDeniedException")], ("AccessDeniedException", 400), 1),
-        ([error(400, "ThrottlingException"), OTHER], ("answered", 200), 2),
+        ([error(400, "ThrottlingException"), OTHER_REQUESTS], ("answered", 200), 2),
         ([error(400, "ThrottlingException")] * 3, ("ThrottlingException", 400), 3),
-        ([error(500, "KMSInternalException")] * 2 + [OTHER], ("answered", 200), 3),
+        ([error(500, "KMSInternalException")] * 2 + [OTHER_REQUESTS], ("answered", 200), 3),
         ([error(503, "ServiceUnavailable")] * 3, ("ServiceUnavailable", 503), 3),
         ([error(503, "KMSInvalidStateException")] * 3, ("KMSInvalidStateException", 503), 3),
         ([error(400, "RequestTimeout")] * 3, ("RequestTimeout", 400), 3),
         ([error(501, "NotImplemented")], ("NotImplemented", 501), 1),
         ([ScriptedResponse(502, b"<html>")] * 3, ("502", 502), 3),
-        ([None, OTHER], ("answered", 200), 2),
+        ([None, OTHER_REQUESTS], ("answered", 200), 2),
         ([None] * 3, ("ConnectionClosedError", 0), 3),
     ],
 )
-def test_kms_is_asked_again_as_boto3_would(
-    either: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
+def test_a_failed_kms_request_is_retried_as_often_as_by_boto3(
+    client_kind: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
 ) -> None:
-    assert either
+    assert client_kind
     service.script += script
     assert outcome(kms_client()) == found
     assert len(service.asked) == asked
 
 
-def test_silence_of_kms_is_a_read_timeout(
-    either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+def test_a_kms_that_does_not_respond_is_a_read_timeout(
+    client_kind: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mcp_functions.seal.kms.LIMITS", aws.CallLimits(0.5, 0.05, 3))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{silent.getsockname()[1]}")
         assert outcome(kms_client()) == ("ReadTimeoutError", 0)
-    assert either
+    assert client_kind
     assert service.asked == []
 
 
@@ -452,7 +452,7 @@ def dripping() -> Iterator[Dripping]:
     running.close()
 
 
-def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> None:
+def test_a_response_that_arrives_byte_by_byte_does_not_extend_the_timeout(dripping: Dripping) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": dripping.url}, "kms")
     assert target is not None
     seconds = [0.0]
@@ -468,7 +468,7 @@ def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> N
     assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
 
 
-def test_waits_count_towards_the_time_of_a_call(service: ScriptedServer) -> None:
+def test_the_pauses_between_retries_count_towards_the_time_limit_of_a_call(service: ScriptedServer) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     seconds, waits = [0.0], list[float]()
@@ -483,20 +483,20 @@ def test_waits_count_towards_the_time_of_a_call(service: ScriptedServer) -> None
     assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
 
 
-def test_a_closed_port_is_a_connection_error(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert either
+def test_a_closed_port_is_a_connection_error(client_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client_kind
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1")
     assert outcome(kms_client()) == ("EndpointConnectionError", 0)
 
 
-def test_the_errors_that_are_retried_are_those_of_botocores_table() -> None:
+def test_the_client_retries_the_errors_that_botocore_retries() -> None:
     throttled, transient = vars(standard.ThrottledRetryableChecker), vars(standard.TransientRetryableChecker)
     assert set(throttled["_THROTTLED_ERROR_CODES"]) == errors.THROTTLED_CODES
     assert set(transient["_TRANSIENT_ERROR_CODES"]) == errors.TRANSIENT_CODES
     assert set(transient["_TRANSIENT_STATUS_CODES"]) == errors.TRANSIENT_STATUSES
 
 
-def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServer) -> None:
+def test_the_pauses_between_retries_grow_and_are_longer_for_throttling(service: ScriptedServer) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     waits: list[float] = []
@@ -507,8 +507,8 @@ def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServ
     assert waits == [0.5, 1.0, 0.025, 0.05]
 
 
-def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: ScriptedServer) -> None:
-    assert either
+def test_a_function_is_invoked_with_the_unchanged_event(client_kind: str, service: ScriptedServer) -> None:
+    assert client_kind
     body = b'{"statusCode":200}' + b" " * (6 * 1024 * 1024)
     service.script += [
         ScriptedResponse(body=body),
@@ -526,7 +526,7 @@ def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: Scr
 
 
 @pytest.mark.parametrize(
-    "told",
+    "response",
     [
         None,
         error(429, "TooManyRequestsException", header=True),
@@ -535,16 +535,20 @@ def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: Scr
     ],
     ids=str,
 )
-def test_a_function_is_never_invoked_twice(either: str, service: ScriptedServer, told: ScriptedResponse | None) -> None:
-    assert either
-    service.script += [told, ScriptedResponse()]
-    found = outcome(lambda_client(), "invoke", FunctionName="shop_add", Payload=b"{}")
-    assert found[0] in {"ConnectionClosedError", "TooManyRequestsException", "ServiceException", "502"}
+def test_the_client_never_retries_the_invocation_of_a_function(
+    client_kind: str, service: ScriptedServer, response: ScriptedResponse | None
+) -> None:
+    assert client_kind
+    service.script += [response, ScriptedResponse()]
+    result = outcome(lambda_client(), "invoke", FunctionName="shop_add", Payload=b"{}")
+    assert result[0] in {"ConnectionClosedError", "TooManyRequestsException", "ServiceException", "502"}
     assert len(service.asked) == 1
 
 
-def test_a_connection_that_was_closed_meanwhile_is_not_used_again(either: str, service: ScriptedServer) -> None:
-    assert either
+def test_the_client_does_not_reuse_a_connection_that_the_server_closed(
+    client_kind: str, service: ScriptedServer
+) -> None:
+    assert client_kind
     service.script += [ScriptedResponse(hang_up=True)] * 3
     client = lambda_client()
     for _ in range(3):
@@ -567,10 +571,10 @@ def thousand_open_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("thousand_open_files")
-def test_a_connection_is_used_again_in_a_process_with_a_thousand_open_files(
-    either: str, service: ScriptedServer
+def test_a_connection_is_reused_in_a_process_with_a_thousand_open_files(
+    client_kind: str, service: ScriptedServer
 ) -> None:
-    assert either
+    assert client_kind
     service.script += [ScriptedResponse()] * 2
     client = lambda_client()
     for _ in range(2):
@@ -579,10 +583,10 @@ def test_a_connection_is_used_again_in_a_process_with_a_thousand_open_files(
     assert (len(service.asked), len(service.connections)) == (2, 1)
 
 
-def test_an_invocation_passes_lambdas_trace_on(
-    either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+def test_an_invocation_passes_on_the_trace_of_lambda(
+    client_kind: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert either
+    assert client_kind
     trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1;Lineage=a87bd80c:0"
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "shop_mcp")
     monkeypatch.setenv("_X_AMZN_TRACE_ID", trace)
@@ -592,8 +596,8 @@ def test_an_invocation_passes_lambdas_trace_on(
     assert service.asked[0][1]["x-amzn-trace-id"] == trace
 
 
-def test_a_worker_invocation_is_repeated_without_a_response(either: str, service: ScriptedServer) -> None:
-    assert either
+def test_a_worker_invocation_is_repeated_without_a_response(client_kind: str, service: ScriptedServer) -> None:
+    assert client_kind
     service.script += [None, ScriptedResponse(202, b"")]
     client: Any = summons_client()
     client.invoke(FunctionName="shop_add-worker:live", InvocationType="Event", Payload=b"{}")["Payload"].read()
@@ -620,7 +624,7 @@ GET: dict[str, Any] = {"TableName": "t", "Key": {"key": ROW["key"]}, "Consistent
 
 
 @contextmanager
-def calling() -> Iterator[Call]:
+def call_table() -> Iterator[Call]:
     """Make a call, and close its client in the end: a container never does."""
     call = make_call()
     try:
@@ -631,9 +635,9 @@ def calling() -> Iterator[Call]:
                 cell.cell_contents.close()
 
 
-def test_both_clients_send_the_table_the_same_requests(either: str, service: ScriptedServer) -> None:
+def test_both_clients_send_the_table_the_same_requests(client_kind: str, service: ScriptedServer) -> None:
     service.script += [ITEM, ScriptedResponse(), ScriptedResponse()]
-    with calling() as call:
+    with call_table() as call:
         assert call("GetItem", GET)["Item"] == ROW
         call("PutItem", PUT)
         call("DeleteItem", {"TableName": "t", "Key": {"key": ROW["key"]}})
@@ -646,12 +650,12 @@ def test_both_clients_send_the_table_the_same_requests(either: str, service: Scr
     for path, headers, _body in service.asked:
         assert (path, headers["content-type"]) == ("/", "application/x-amz-json-1.0")
         assert "/eu-west-1/dynamodb/aws4_request" in headers["authorization"]
-        assert (headers["user-agent"] == clients.USER_AGENT) == (either == "lean")
+        assert (headers["user-agent"] == clients.USER_AGENT) == (client_kind == "lean")
 
 
-def refusal(operation: str, request: dict[str, Any]) -> tuple[str, int]:
+def error_of_table(operation: str, request: dict[str, Any]) -> tuple[str, int]:
     try:
-        with calling() as call:
+        with call_table() as call:
             call(operation, request)
     except DynamoDbError as refused:
         return refused.code, refused.status
@@ -679,20 +683,20 @@ CONFLICT = error(400, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedEx
     ids=str,
 )  # fmt: skip
 def test_both_clients_read_responses_of_the_table_alike_after_the_same_retries(
-    either: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
+    client_kind: str, service: ScriptedServer, script: list[ScriptedResponse | None], found: tuple[str, int], asked: int
 ) -> None:
-    assert either
+    assert client_kind
     service.script += script
-    assert refusal("PutItem", PUT) == found
+    assert error_of_table("PutItem", PUT) == found
     assert len(service.asked) == asked
 
 
-def test_silence_of_the_table_has_no_answer(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert either
+def test_a_table_that_does_not_respond_is_a_read_timeout(client_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client_kind
     monkeypatch.setattr("mcp_functions.store.dynamodb.LIMITS", aws.CallLimits(0.5, 0.05, 3))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        assert refusal("GetItem", GET) == ("ReadTimeoutError", 0)
+        assert error_of_table("GetItem", GET) == ("ReadTimeoutError", 0)
 
 
 def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(service: ScriptedServer) -> None:
@@ -736,7 +740,7 @@ print(os.read(read, 9).decode())
 """
 
 
-def test_a_forked_child_has_lambda_clients_of_its_own(service: ScriptedServer) -> None:
+def test_a_forked_child_makes_its_own_lambda_clients(service: ScriptedServer) -> None:
     environment = {**LAMBDA, "AWS_ENDPOINT_URL_LAMBDA": f"http://{service.host}"}
     assert run_python(FORKS.format(environment=environment)).strip() == "2"
     assert len(service.asked) == len(service.connections) == 4
@@ -756,7 +760,7 @@ def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
         assert outcome(stranger) == ("SSLError", 0)
         assert service.asked == []
         monkeypatch.setattr(connection, "tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
-        service.script += [OTHER, OTHER]
+        service.script += [OTHER_REQUESTS, OTHER_REQUESTS]
         friend = KmsClient(target, aws.CallLimits(5, 5, 3))
         assert friend.decrypt(KeyId=ARN, CiphertextBlob=b"x")["Plaintext"] == base64.b64decode("a2V5")
         assert outcome(friend) == ("answered", 200)
@@ -780,14 +784,14 @@ def test_a_connection_to_a_host_in_ascii_does_not_import_the_idna_codec(tmp_path
         assert run_python(code).split() == ["True", "False"]
 
 
-def test_boto3_is_imported_at_init_where_it_will_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boto3_is_imported_at_init_if_it_is_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")
     script = "import sys; from mcp_functions import aws; aws.prepare('kms'); print('botocore.session' in sys.modules)"
     assert run_python(script).strip() == "True"
 
 
 @pytest.mark.parametrize("make", [lambda_client, summons_client, kms_client, make_call, s3.s3_client])
-def test_boto3s_clients_say_nothing_at_debug_and_leave_no_session_behind(
+def test_the_clients_of_boto3_log_nothing_at_debug_and_keep_no_default_session(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_AWS_CLIENT", "boto3")

@@ -88,7 +88,7 @@ def test_a_run_can_be_read_again(tmp_path: Path) -> None:
 # ---- Targets
 
 
-def test_targets_are_met_by_a_tenth_and_missed_by_the_same() -> None:
+def test_targets_are_met_if_peers_take_100_times_as_long_and_missed_if_they_take_the_same_time() -> None:
     met = {one.title: one for one in targets.verdicts(whole(1.0, 100.0))}
     assert all(one.met for one in met.values())
     assert met["cold `add`, direct, compared with awslabs"].found == pytest.approx(0.01)
@@ -112,13 +112,13 @@ def test_a_target_without_a_figure_is_neither_met_nor_missed() -> None:
         ("tools", {50: 1.0, 500: 20.0}, "linear in tools"),
     ],
 )
-def test_growth_beyond_a_line_is_a_miss(case: str, sizes: dict[int, float], title: str) -> None:
+def test_growth_above_its_limit_misses_the_target(case: str, sizes: dict[int, float], title: str) -> None:
     results = whole(1.0, 100.0)
     results.figures |= {Key(case, size, OURS): told(a=took, b=took, c=took) for size, took in sizes.items()}
     assert [one.title for one in targets.verdicts(results) if not one.met and title in one.title]
 
 
-def test_a_sign_in_that_takes_more_than_its_limit_is_a_miss() -> None:
+def test_a_sign_in_above_its_time_limit_misses_the_target() -> None:
     for took, met in ((249.0, True), (251.0, False)):
         results = Results(figures={Key("cold-sign-in", 0, OURS): told(a=1.0, b=took, c=1000.0)})
         (verdict,) = (one for one in targets.verdicts(results) if "sign-in" in one.title)
@@ -128,7 +128,7 @@ def test_a_sign_in_that_takes_more_than_its_limit_is_a_miss() -> None:
 # ---- Cases
 
 
-def test_every_contender_of_every_case_has_the_function_it_is_to_run() -> None:
+def test_every_contender_has_the_function_of_each_of_its_cases() -> None:
     for case in (*cases.CASES, *cases.growing()):
         for title in case.entrants:
             module = ENTRANTS[title].module
@@ -137,7 +137,7 @@ def test_every_contender_of_every_case_has_the_function_it_is_to_run() -> None:
                 assert f"def {case.function}(" in source, (case.name, title)
 
 
-def test_names_of_cases_are_unlike_and_each_has_its_table() -> None:
+def test_the_names_of_cases_are_unique_and_every_case_has_a_table() -> None:
     names = [case.name for case in cases.CASES]
     assert len(set(names)) == len(names)
     assert {case.table for case in cases.CASES} == set(cases.TABLES)
@@ -153,20 +153,20 @@ def test_names_of_cases_are_unlike_and_each_has_its_table() -> None:
         ("warm-list", {"tools": [{}] * 49}),
     ],
 )
-def test_a_wrong_answer_is_not_timed(case: str, result: dict[str, object]) -> None:
+def test_the_benchmark_refuses_a_wrong_result(case: str, result: dict[str, object]) -> None:
     (found,) = (one for one in cases.CASES if one.name == case)
     with pytest.raises(dialects.WrongAnswer):
         found.check(result)
 
 
-def test_a_refusal_is_no_result() -> None:
+def test_the_benchmark_refuses_an_error_response() -> None:
     with pytest.raises(dialects.WrongAnswer, match="-32602"):
         dialects.result({"statusCode": 200, "body": '{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602}}'})
     with pytest.raises(dialects.WrongAnswer):
         dialects.answered({}, {"resultType": "complete"})
 
 
-def test_our_endpoints_catalogs_hold_as_many_tools_as_they_say(tmp_path: Path) -> None:
+def test_each_catalog_of_the_benchmark_has_the_number_of_tools_in_its_name(tmp_path: Path) -> None:
     write_catalogs(tmp_path, (1, 10))
     assert [(tmp_path / name).read_text(encoding="utf-8").count('"inputSchema"') for name in ("1.json", "10.json")] == [
         1,
@@ -175,7 +175,7 @@ def test_our_endpoints_catalogs_hold_as_many_tools_as_they_say(tmp_path: Path) -
     assert '"book_flight": "ask"' in (tmp_path / "0.json").read_text(encoding="utf-8")
 
 
-def test_peers_are_pinned_whole() -> None:
+def test_the_requirements_of_a_peer_pin_every_package() -> None:
     for name in environments.PEERS:
         lines = (environments.HERE / "peers" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
         assert all(re.fullmatch(r"#.*|[\w.-]+==[\w.]+", line) for line in lines), name
@@ -212,7 +212,7 @@ def test_tables_name_the_path_of_every_cold_figure() -> None:
     assert f"| {OURS} | direct | 1.00 | 0.90 to 1.10 | 1.00 | 20 | 60 | 0.10 | 0.10 |" in text
 
 
-def test_the_report_names_a_busy_machine() -> None:
+def test_the_report_warns_that_the_machine_was_busy() -> None:
     results = whole()
     assert "was busy" not in report.about(results)
     results.about["load"] = 7.0
@@ -230,18 +230,18 @@ def shown() -> Results:
     return read(report.DATA)
 
 
-def test_the_page_shows_the_run_whose_samples_are_kept(shown: Results) -> None:
+def test_the_performance_page_shows_the_stored_run(shown: Results) -> None:
     assert report.markdown(shown) in report.PAGE.read_text(encoding="utf-8")
     assert report.PICTURE.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_page_on_costs_uses_the_same_figures(shown: Results) -> None:
+def test_the_costs_page_uses_the_figures_of_the_stored_run(shown: Results) -> None:
     page = cost.PAGE.read_text(encoding="utf-8")
     assert cost.markdown(shown) in page, "make bench writes it, or --again"
     assert cost.worst_case_row(shown) in page
 
 
-def test_a_reader_can_do_the_sums_of_the_page_on_costs_again() -> None:
+def test_the_sums_on_the_costs_page_are_correct() -> None:
     section = cost.PAGE.read_text(encoding="utf-8").partition(cost.BEGIN)[2].partition(cost.END)[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if " USD / " in line]
     assert len(rows) == 5
@@ -252,7 +252,7 @@ def test_a_reader_can_do_the_sums_of_the_page_on_costs_again() -> None:
     assert float(together) == pytest.approx(sum(float(usd) for _what, _how, usd in rows), abs=0.03)
 
 
-def test_memory_buys_processor_time_so_the_milliseconds_that_are_billed_are_more_than_were_measured() -> None:
+def test_the_billed_milliseconds_are_scaled_by_the_processor_share_of_the_memory() -> None:
     (first, *_), chilly = cost.rounds(whole(2.0)), cost.cold(whole(2.0))
     assert first.function == 8  # 2 ms / (512 / 1769) + 1
     assert first.endpoint == 26  # 2 ms more in front, 1 and 10 assumed, and the wait for the function
@@ -261,7 +261,7 @@ def test_memory_buys_processor_time_so_the_milliseconds_that_are_billed_are_more
         cost.rounds(Results())
 
 
-def test_a_page_is_written_between_its_marks_and_nowhere_else() -> None:
+def test_only_the_text_between_the_marks_of_a_page_is_rewritten() -> None:
     page = report.PAGE.read_text(encoding="utf-8")
     inside = page.partition(report.BEGIN)[2].partition(report.END)[0].strip("\n")
     assert report.written(page, inside) == page
@@ -278,7 +278,7 @@ def test_an_error_names_a_missing_matplotlib_and_its_installation(
         plot.draw(whole(), tmp_path / "drawn.png")
 
 
-def test_a_bar_for_each_contender_and_path_the_shortest_first() -> None:
+def test_the_chart_has_a_bar_for_each_contender_and_path_with_the_shortest_first() -> None:
     bars = plot.bars(whole(), ("cold-add", "cold-add-door"))
     assert bars[0][0] == OURS
     assert f"{OURS}, through /mcp" in [bar[0] for bar in bars]

@@ -124,9 +124,9 @@ class Host(Tab):
 
     def press_button(self, text: str) -> None:
         """Click on the button of the view with this text."""
-        found = f"[...document.querySelectorAll('button')].find((each) => each.textContent === {json.dumps(text)})"
-        self.wait_inside(found)
-        self.click_inside(found)
+        button = f"[...document.querySelectorAll('button')].find((each) => each.textContent === {json.dumps(text)})"
+        self.wait_inside(button)
+        self.click_inside(button)
 
     def _contexts(self) -> list[int]:
         """Return the ids of the script contexts of this tab's frames, the newest first."""

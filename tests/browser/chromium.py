@@ -25,7 +25,7 @@ SECONDS = 30.0
 CHUNK = 1 << 16
 
 
-def needed() -> str:
+def find_chromium() -> str:
     """Return the path of a Chromium; skip the test where there is none, but fail it in CI."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path:
@@ -160,7 +160,7 @@ def running(profile: Path, *options: str) -> Iterator[DevTools]:
     ours_in, theirs_out = _pipe()
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
     flags += ["--remote-debugging-pipe", f"--user-data-dir={profile}", *options]
-    path = needed()
+    path = find_chromium()
     ends = [(os.POSIX_SPAWN_DUP2, theirs_in, READS), (os.POSIX_SPAWN_DUP2, theirs_out, WRITES)]
     silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     pid = os.posix_spawn(path, [path, *flags], os.environ, file_actions=[*ends, *silent], setpgroup=0)

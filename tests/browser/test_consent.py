@@ -1,4 +1,4 @@
-"""Chromium goes through a sign-in: the front over https, a provider of another site that asks for a name, a host."""
+"""Chromium signs in: at the front over https, at a provider on another site that asks for a name, and at a client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcp_functions.local.issuer import Behaviour
 from tests.browser import chromium, https
 from tests.browser.chromium import Tab
 from tests.oauth.oauth_server import HOST_REDIRECT, LOOPBACK_REDIRECT, URL, OAuthServer, running_server, token_claims
-from tests.support.consent import hidden
+from tests.support.consent import sealed_form_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ TAB, ENTER, SPACE = 9, 13, 32
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[OAuthServer]:
-    chromium.needed()
+    chromium.find_chromium()
     with running_server(behaviour=Behaviour(asks_for_user=True)) as running:
         yield running
 
@@ -59,7 +59,7 @@ def link_of(server: OAuthServer, redirect: str = HOST_REDIRECT) -> tuple[str, st
     return client, URL + server.authorize_url(client, redirect_uri=redirect)
 
 
-def landed(tab: Tab) -> dict[str, str]:
+def redirect_parameters(tab: Tab) -> dict[str, str]:
     tab.wait(f"location.href.startsWith({HOST_REDIRECT!r})")
     return dict(parse_qsl(urlsplit(tab.url).query))
 
@@ -71,14 +71,14 @@ def sign_in(tab: Tab, server: OAuthServer, name: str) -> None:
     tab.click("button")
 
 
-def test_a_person_consents_signs_in_and_lands_at_the_host_with_a_code(
+def test_a_user_who_consents_and_signs_in_returns_to_the_host_with_a_code(
     server: OAuthServer, sites: Sites, tab: Tab
 ) -> None:
     client, url = link_of(server)
     tab.open(url, PAGE)
     tab.click(ALLOW)
     sign_in(tab, server, "ann")
-    answer = landed(tab)
+    answer = redirect_parameters(tab)
     assert (answer["state"], answer["iss"]) == ("host-state", URL)
     tokens = server.redeem(client, answer["code"])
     assert token_claims(tokens.json["access_token"])["sub"] == "ann"
@@ -87,15 +87,15 @@ def test_a_person_consents_signs_in_and_lands_at_the_host_with_a_code(
     assert tab.complaints == []
 
 
-def test_a_person_who_cancels_lands_at_the_host_with_an_error(server: OAuthServer, tab: Tab) -> None:
+def test_a_user_who_cancels_returns_to_the_host_with_an_error(server: OAuthServer, tab: Tab) -> None:
     tab.open(link_of(server)[1], PAGE)
     tab.click(CANCEL)
-    answer = landed(tab)
+    answer = redirect_parameters(tab)
     assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "host-state", URL)
     assert "code" not in answer
 
 
-def test_a_consent_is_asked_once_in_a_browser_that_remembers_it_and_again_in_another(
+def test_a_browser_that_remembers_a_consent_asks_once_and_another_browser_asks_again(
     server: OAuthServer, tools: DevTools, tab: Tab
 ) -> None:
     _client, url = link_of(server)
@@ -103,19 +103,19 @@ def test_a_consent_is_asked_once_in_a_browser_that_remembers_it_and_again_in_ano
     tab.click("input[name=remember]")
     tab.click(ALLOW)
     sign_in(tab, server, "ann")
-    landed(tab)
+    redirect_parameters(tab)
     tab.open(url, "Sign in")
     assert tab.url.startswith(server.provider.url)
     other = Tab(tools)
     other.open(url, PAGE)
 
 
-def test_a_page_for_a_program_of_this_computer_offers_no_box_to_remember(server: OAuthServer, tab: Tab) -> None:
+def test_the_consent_page_for_a_local_program_has_no_checkbox_to_remember(server: OAuthServer, tab: Tab) -> None:
     tab.open(link_of(server, LOOPBACK_REDIRECT)[1], "a program on this computer")
     assert tab.evaluate("document.querySelectorAll('input[type=checkbox]').length") == 0
 
 
-def test_no_other_site_can_frame_the_page(server: OAuthServer, sites: Sites, tab: Tab) -> None:
+def test_another_site_cannot_frame_the_consent_page(server: OAuthServer, sites: Sites, tab: Tab) -> None:
     sites.pages[ATTACKER] = f"<p>Framed</p><iframe src='{escape(link_of(server)[1])}'></iframe>"
     tab.open(ATTACKER, "Framed")
     assert sites.header("/authorize", "sec-fetch-dest") == "iframe"
@@ -124,9 +124,9 @@ def test_no_other_site_can_frame_the_page(server: OAuthServer, sites: Sites, tab
     assert "frame-ancestors 'none'" in complaint
 
 
-def test_no_other_site_can_send_the_pages_form(server: OAuthServer, sites: Sites, tab: Tab) -> None:
+def test_another_site_cannot_submit_the_consent_form(server: OAuthServer, sites: Sites, tab: Tab) -> None:
     tab.open(link_of(server)[1], PAGE)
-    value = hidden(str(tab.evaluate("document.documentElement.outerHTML")))
+    value = sealed_form_value(str(tab.evaluate("document.documentElement.outerHTML")))
     fields = f"<input name=request value='{value}'><input name=decision value=allow>"
     sites.pages[ATTACKER] = f"<p>Form</p><form method=post action='{URL}/authorize'>{fields}<button>Go</button></form>"
     tab.open(ATTACKER, "Form")
@@ -136,7 +136,7 @@ def test_no_other_site_can_send_the_pages_form(server: OAuthServer, sites: Sites
     assert "mcp-browser" not in sites.header("/authorize", "cookie")
 
 
-def test_a_screen_reader_reads_who_asks_and_where_the_answer_goes(server: OAuthServer, tab: Tab) -> None:
+def test_a_screen_reader_reads_the_client_and_the_redirect_host(server: OAuthServer, tab: Tab) -> None:
     tab.open(link_of(server)[1], PAGE)
     read = tab.accessible()
     for expected in (
@@ -160,10 +160,10 @@ def test_the_keyboard_alone_is_enough(server: OAuthServer, tab: Tab) -> None:
     assert tab.evaluate("document.activeElement.innerText") == "Allow"
     tab.press("Enter", ENTER, "\r")
     sign_in(tab, server, "ann")
-    assert landed(tab)["code"]
+    assert redirect_parameters(tab)["code"]
 
 
-def test_the_marks_of_a_name_cover_nothing_that_the_page_says_about_it(server: OAuthServer, tab: Tab) -> None:
+def test_combining_marks_in_a_name_do_not_cover_other_text_of_the_page(server: OAuthServer, tab: Tab) -> None:
     """Unicode stacks any number of marks above and below one letter."""
     pictures = []
     for name in ("A", "A" + "\u0301" * 79, "A" + "\u0323" * 79):
@@ -174,7 +174,7 @@ def test_the_marks_of_a_name_cover_nothing_that_the_page_says_about_it(server: O
 
 
 @pytest.mark.parametrize("width", [320, 1280])
-def test_the_page_fits_a_telephone_and_its_style_is_applied(
+def test_the_consent_page_fits_a_phone_and_has_its_style(
     server: OAuthServer, tab: Tab, tmp_path: Path, width: int
 ) -> None:
     tab.do("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)

@@ -1,4 +1,4 @@
-"""A person answers the form in a host: Chromium, the official AppBridge, and a function behind it."""
+"""A user answers the form in a host: Chromium, the official AppBridge, and a function behind it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ENTER = 13
 MARKUP = '<img src=x onerror="window.isHacked = 1"><b>Bold</b>'
-QUIET: dict[str, Any] = {"serverTools": {}}
+NO_MODEL_CAPABILITIES: dict[str, Any] = {"serverTools": {}}
 FILLED = {
     "name": "Ada", "mail": "ada@example.org", "site": "https://example.org", "day": date(2026, 7, 28), "count": 3,
     "share": 0.5, "agree": True, "size": "L", "colours": ["red", "blue"],
@@ -49,13 +49,13 @@ class Everything:
     note: str = ""
 
 
-GOT = list[Everything]()
+RECEIVED_ANSWERS = list[Everything]()
 
 
 @tool
 def fill(*, elicit: Elicit) -> str:
     """Ask for everything."""
-    GOT.append(elicit("all", "Please fill this in", Everything))
+    RECEIVED_ANSWERS.append(elicit("all", "Please fill this in", Everything))
     return "Thank you."
 
 
@@ -73,7 +73,7 @@ def once(*, elicit: Elicit) -> str:
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[str]:
-    chromium.needed()
+    chromium.find_chromium()
     memory = MemoryTable(TABLE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "make_call", lambda: memory)
@@ -104,7 +104,7 @@ def choose(host: Host, text: str) -> None:
     )
 
 
-def test_a_person_answers_two_questions_and_the_model_learns_the_outcome(host: Host) -> None:
+def test_the_model_gets_the_outcome_after_the_user_answers_two_questions(host: Host) -> None:
     host.run("book", {"city": "Lisbon"})
     host.shows("Where would you like to sit?")
     choose(host, "window")
@@ -116,8 +116,8 @@ def test_a_person_answers_two_questions_and_the_model_learns_the_outcome(host: H
     host.wait("seen.messages.length")
     assert [call["name"] for call in host.seen("calls")] == ["book-form", "book-form"]
     (update,) = host.seen("contexts")
-    said = "The user has answered the form of book. The outcome: Booked a window seat to Lisbon."
-    assert update["content"] == [{"type": "text", "text": said}]
+    expected_message = "The user has answered the form of book. The outcome: Booked a window seat to Lisbon."
+    assert update["content"] == [{"type": "text", "text": expected_message}]
     (message,) = host.seen("messages")
     assert message["content"] == [{"type": "text", "text": "I have answered the form of book."}]
     assert host.seen("sizes")[-1]["height"] > 0
@@ -125,21 +125,21 @@ def test_a_person_answers_two_questions_and_the_model_learns_the_outcome(host: H
     assert "book-form" not in host.seen("forModel")
 
 
-@pytest.mark.parametrize("heard", ["updateModelContext", "message"])
-def test_a_host_with_one_way_to_its_model_passes_the_outcome_that_way(host: Host, heard: str) -> None:
-    host.run("rate", capabilities={**QUIET, heard: {"text": {}, "structuredContent": {}}})
+@pytest.mark.parametrize("method", ["updateModelContext", "message"])
+def test_a_host_with_one_method_for_model_context_gets_the_outcome_by_that_method(host: Host, method: str) -> None:
+    host.run("rate", capabilities={**NO_MODEL_CAPABILITIES, method: {"text": {}, "structuredContent": {}}})
     host.shows("How many stars?")
     host.inside("document.querySelector('input').value = '5'")
     host.press_button("Send")
-    way = "contexts" if heard == "updateModelContext" else "messages"
+    way = "contexts" if method == "updateModelContext" else "messages"
     host.wait(f"seen.{way}.length")
     (told,) = host.seen(way)
     assert told["content"][0]["text"].startswith("The user has answered the form of rate. The outcome: ")
     assert told.get("structuredContent") == ({"stars": 5} if way == "contexts" else None)
 
 
-def test_a_host_without_a_way_to_its_model_lets_the_person_pass_the_outcome_on(host: Host) -> None:
-    host.run("rate", capabilities=QUIET)
+def test_the_user_can_copy_the_outcome_if_the_host_cannot_pass_it_to_the_model(host: Host) -> None:
+    host.run("rate", capabilities=NO_MODEL_CAPABILITIES)
     host.shows("How many stars?")
     host.inside("document.querySelector('input').value = '5'")
     host.press_button("Send")
@@ -147,7 +147,7 @@ def test_a_host_without_a_way_to_its_model_lets_the_person_pass_the_outcome_on(h
     assert (host.seen("contexts"), host.seen("messages")) == ([], [])
 
 
-def test_every_type_of_the_restricted_schema_can_be_filled_in(host: Host) -> None:
+def test_the_form_has_an_input_for_every_type_of_the_restricted_schema(host: Host) -> None:
     host.run("fill")
     host.shows("Please fill this in")
     kinds = host.inside("[...document.querySelectorAll('input, select')].map((each) => each.type)")
@@ -163,14 +163,14 @@ def test_every_type_of_the_restricted_schema_can_be_filled_in(host: Host) -> Non
     )
     host.press_button("Send")
     host.shows("Thank you.")
-    got = vars(GOT[-1])
+    got = vars(RECEIVED_ANSWERS[-1])
     assert {name: value for name, value in got.items() if name in FILLED} == FILLED
     at = got["at"]
     assert isinstance(at, datetime)
     assert at.utcoffset() is not None
 
 
-def test_every_field_has_a_label_a_group_and_a_place_for_its_problem(host: Host) -> None:
+def test_every_field_has_a_label_a_group_and_an_error_message(host: Host) -> None:
     host.run("fill")
     host.shows("Please fill this in")
     unlabelled = "[...document.querySelectorAll('input, select')].filter((each) => !each.labels.length).length"
@@ -182,7 +182,7 @@ def test_every_field_has_a_label_a_group_and_a_place_for_its_problem(host: Host)
     assert host.inside("document.getElementById('status').getAttribute('role')") == "status"
 
 
-def test_a_wrong_field_keeps_the_form_gets_the_focus_and_says_why(host: Host) -> None:
+def test_an_invalid_field_gets_the_focus_and_an_error_message(host: Host) -> None:
     host.run("fill")
     host.shows("Please fill this in")
     host.press_button("Send")
@@ -191,7 +191,7 @@ def test_a_wrong_field_keeps_the_form_gets_the_focus_and_says_why(host: Host) ->
     assert host.seen("calls") == []
 
 
-def test_a_form_is_used_by_keyboard_alone(host: Host) -> None:
+def test_the_form_can_be_used_with_the_keyboard_alone(host: Host) -> None:
     host.run("once")
     host.shows("What, once?")
     host.inside("document.querySelector('input').focus()")
@@ -201,14 +201,14 @@ def test_a_form_is_used_by_keyboard_alone(host: Host) -> None:
     host.wait("seen.calls.length")
 
 
-def test_a_declined_form_says_so(host: Host) -> None:
+def test_a_declined_form_shows_that_it_was_declined(host: Host) -> None:
     host.run("book", {"city": "Lisbon"})
     host.press_button("Decline")
     host.shows("The user declined to answer: Where would you like to sit?")
     assert host.inside("document.querySelector('h1').textContent") == "Not done"
 
 
-def test_work_without_a_question_goes_on_by_itself(host: Host, place: str) -> None:
+def test_the_form_continues_work_without_a_question_by_itself(host: Host, place: str) -> None:
     """The server keeps such rounds to hosts that stop at them, so this test writes the pending result itself."""
     assert place
     host.run("book", {"city": "Lisbon"})
@@ -253,7 +253,7 @@ def pending(host: Host, **changed: object) -> dict[str, Any]:
     return {"content": [], "_meta": {"mcp-functions/form": {**form, **changed}}}
 
 
-def test_a_machine_whose_clock_is_wrong_can_answer(host: Host) -> None:
+def test_a_user_with_a_wrong_clock_can_answer(host: Host) -> None:
     host.run("book", stored=pending(host, asked=1, expires=2))
     host.shows("Where would you like to sit?")
     choose(host, "window")
@@ -261,7 +261,7 @@ def test_a_machine_whose_clock_is_wrong_can_answer(host: Host) -> None:
     host.shows("A window seat to Lisbon costs 70 EUR. Book it?")
 
 
-def test_work_of_a_chat_that_is_opened_again_runs_only_when_a_person_goes_on(host: Host) -> None:
+def test_work_in_a_reopened_chat_continues_only_after_a_click(host: Host) -> None:
     host.run("book", stored=pending(host, questions={}, asked=1))
     host.shows("The work has stopped here.")
     assert all(call["arguments"].get("check") for call in host.seen("calls"))
@@ -269,7 +269,7 @@ def test_work_of_a_chat_that_is_opened_again_runs_only_when_a_person_goes_on(hos
     host.shows("Where would you like to sit?")
 
 
-def test_a_call_that_asked_nothing_shows_nothing(host: Host) -> None:
+def test_the_form_is_empty_for_a_call_without_a_question(host: Host) -> None:
     host.run("book", stored={"content": [{"type": "text", "text": "Booked."}]})
     assert host.inside("document.body.innerText.trim()") == ""
 
@@ -277,7 +277,7 @@ def test_a_call_that_asked_nothing_shows_nothing(host: Host) -> None:
 # ---- What may be in a question, and who may speak to the form
 
 
-def test_markup_in_a_question_a_title_and_a_result_is_text(host: Host) -> None:
+def test_the_form_shows_markup_as_text(host: Host) -> None:
     host.run("hostile")
     host.shows(MARKUP)
     host.inside("document.querySelector('input').value = 'x'")
@@ -287,7 +287,7 @@ def test_markup_in_a_question_a_title_and_a_result_is_text(host: Host) -> None:
     assert host.inside("window.isHacked") is None
 
 
-def test_a_page_is_opened_by_the_host_and_only_then_accepted(host: Host) -> None:
+def test_a_url_question_is_accepted_only_after_the_host_opens_the_page(host: Host) -> None:
     host.run("connect")
     host.shows("https://bank.example/login")
     host.press_button("Send")
@@ -307,9 +307,7 @@ def test_a_page_is_opened_by_the_host_and_only_then_accepted(host: Host) -> None
         ("https://evil.example/\u202egpj.exe", "https://evil.example/%E2%80%AEgpj.exe", "evil.example"),
     ],
 )
-def test_an_address_that_looks_like_another_is_shown_as_the_browser_reads_it(
-    host: Host, url: str, seen: str, name: str
-) -> None:
+def test_the_form_shows_an_address_as_the_browser_parses_it(host: Host, url: str, seen: str, name: str) -> None:
     question = {"mode": "url", "message": "Open it", "url": url}
     now = time.time() * 1000
     form = {"tool": "connect-form", "state": "s", "questions": {"it": question}, "asked": now, "expires": now + 60_000}
@@ -322,7 +320,7 @@ def test_an_address_that_looks_like_another_is_shown_as_the_browser_reads_it(
 
 
 @pytest.mark.parametrize("url", ["javascript:parent.isHacked=1", "data:text/html,x", "file:///etc/passwd", "no url"])
-def test_an_address_that_is_no_web_page_cannot_be_opened(host: Host, url: str) -> None:
+def test_the_form_opens_no_address_but_a_web_page(host: Host, url: str) -> None:
     question = {"mode": "url", "message": "Open it", "url": url}
     now = time.time() * 1000
     form = {"tool": "connect-form", "state": "s", "questions": {"it": question}, "asked": now, "expires": now + 60_000}
@@ -332,7 +330,7 @@ def test_an_address_that_is_no_web_page_cannot_be_opened(host: Host, url: str) -
     assert "Open the page" not in host.inside("document.body.innerText")
 
 
-def test_a_message_of_another_window_than_the_host_changes_nothing(host: Host) -> None:
+def test_the_form_ignores_messages_of_windows_other_than_the_host(host: Host) -> None:
     host.run("book", {"city": "Lisbon"})
     host.shows("Where would you like to sit?")
     forged = '{"jsonrpc": "2.0", "method": "ui/notifications/tool-cancelled", "params": {}}'
@@ -342,7 +340,7 @@ def test_a_message_of_another_window_than_the_host_changes_nothing(host: Host) -
     assert host.inside("document.querySelectorAll('select').length") == 1
 
 
-def test_a_message_of_a_frame_inside_or_of_the_frame_beside_changes_nothing(host: Host) -> None:
+def test_the_form_ignores_messages_of_inner_and_sibling_frames(host: Host) -> None:
     host.run("book", {"city": "Lisbon"})
     host.shows("Where would you like to sit?")
     forged = '{jsonrpc: "2.0", method: "ui/notifications/tool-result", params: {_meta: {"mcp-functions/form": {}}}}'
@@ -355,7 +353,7 @@ def test_a_message_of_a_frame_inside_or_of_the_frame_beside_changes_nothing(host
     assert host.inside("document.querySelectorAll('select').length") == 1
 
 
-def test_a_question_written_from_right_to_left_turns_no_other_text_around(host: Host) -> None:
+def test_right_to_left_text_in_a_question_does_not_reorder_other_text(host: Host) -> None:
     fields = {"it": {"type": "string", "title": "\u202eeltit\u202c", "enum": ["\u202ea", "b" * 5000]}}
     question = {"mode": "form", "message": "\u202e" + "?" * 5000, "requestedSchema": {"properties": fields}}
     host.run("book", stored=pending(host, questions={"q": question}))
@@ -364,7 +362,7 @@ def test_a_question_written_from_right_to_left_turns_no_other_text_around(host: 
     assert host.inside("document.documentElement.scrollWidth <= window.innerWidth") is True
 
 
-def test_the_form_wears_the_hosts_colours(host: Host) -> None:
+def test_the_form_uses_the_colours_of_the_host(host: Host) -> None:
     variables = {"--color-text-primary": "rgb(1, 2, 3)", "--font-sans": "serif", "color": "red"}
     host.run("book", {"city": "Lisbon"}, context={"theme": "dark", "styles": {"variables": variables}})
     host.shows("Where would you like to sit?")
@@ -373,7 +371,7 @@ def test_the_form_wears_the_hosts_colours(host: Host) -> None:
     assert host.inside("document.documentElement.style.color") == ""
 
 
-def test_the_form_loads_nothing_from_anywhere(host: Host) -> None:
+def test_the_form_loads_nothing_from_the_network(host: Host) -> None:
     host.run("fill")
     host.shows("Please fill this in")
     assert host.inside("performance.getEntriesByType('resource').length") == 0

@@ -1,4 +1,4 @@
-"""Chromium opens the page at `/` and holds conversations there; hostile tools and hostile pages try to reach more."""
+"""Chromium opens the page at `/` and runs conversations there, also with hostile tools and hostile pages."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tests.browser.chromium import DevTools
 
 TAB, ENTER, SPACE = 9, 13, 32
-ENDED = "document.querySelector('.round:last-child .outcome')"
-ASKED = "document.querySelector('.question')"
+HAS_ENDED = "document.querySelector('.round:last-child .outcome')"
+HAS_QUESTION = "document.querySelector('.question')"
 HOSTILE_TEXTS = [
     "it's", 'a "quote"', "back\\slash\\n", "line\nbreak", "$(touch pwned) `touch pwned` ${HOME} !!",
     "'; touch pwned; '", '"""', "%s {0} {{x}}", "\u202egnp.exe\u2066", "\u2028\u2029", "\x1b[2Jgone\x00\x7f\x9b",
@@ -38,7 +38,7 @@ HOSTILE_TEXTS = [
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    chromium.needed()
+    chromium.find_chromium()
     root = tmp_path_factory.mktemp("project")
     directory = write_functions(root / "functions", FUNCTIONS)
     assert main(["catalog", "--functions", str(directory)]) == 0
@@ -76,10 +76,10 @@ class User:
 
     def press(self, text: str) -> None:
         """Press the last button, or open the last details, with a text."""
-        found = (
+        button = (
             f"[...document.querySelectorAll('button, summary')].filter((one) => one.textContent === {json.dumps(text)})"
         )
-        self.run(f"{found}.at(-1).click()")
+        self.run(f"{button}.at(-1).click()")
 
     def fill(self, **fields: object) -> None:
         """Fill in controls by the text of their label, with _ for a space."""
@@ -100,7 +100,7 @@ class User:
 
     @property
     def outcome(self) -> str:
-        self.until(ENDED)
+        self.until(HAS_ENDED)
         return str(self.run("return document.querySelector('.round:last-child .outcome').innerText"))
 
     def copied(self, button: str) -> str:
@@ -126,14 +126,14 @@ def user(tools: DevTools, harness: Harness) -> User:
     return User(Tab(tools), harness.url)
 
 
-def test_a_conversation_is_held_round_by_round(user: User) -> None:
+def test_the_page_runs_a_conversation_round_by_round(user: User) -> None:
     user.begin("work", city="Lisbon")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert "Where would you like to sit?" in user.tab.text
     user.fill(seat="12A")
     user.press("Answer")
     user.rounds(2)
-    user.until(f"{ASKED}?.innerText.includes('Take 12A?')")
+    user.until(f"{HAS_QUESTION}?.innerText.includes('Take 12A?')")
     user.fill(agree=True)
     user.press("Answer")
     user.rounds(3)
@@ -149,9 +149,9 @@ def test_a_conversation_is_held_round_by_round(user: User) -> None:
     assert user.tab.complaints == []
 
 
-def test_steps_logs_and_progress_are_shown(user: User) -> None:
+def test_the_page_shows_steps_logs_and_progress(user: User) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     notes = user.run("return document.querySelector('.notes').innerText")
     assert "info" in notes
     assert "looking for Rome" in notes
@@ -159,9 +159,9 @@ def test_steps_logs_and_progress_are_shown(user: User) -> None:
     assert "reserve" in user.run("return document.querySelector('.steps').innerText")
 
 
-def test_every_type_of_an_input_schema_and_of_a_form_arrives(user: User) -> None:
+def test_the_function_receives_a_value_of_every_type_from_the_page(user: User) -> None:
     user.begin("fill", word="hi", count="7", loud="Yes", size="S", more='{"a": [1, null]}')
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(
         Some_text="hello", mail="a@b.example", site="https://b.example/x", day="2026-07-28",
         moment="2026-07-28T12:30:00",
@@ -172,9 +172,9 @@ def test_every_type_of_an_input_schema_and_of_a_form_arrives(user: User) -> None
     )
     user.press("Answer")
     user.rounds(2)
-    got = json.loads(user.outcome.removeprefix("Result\n\n"))
-    assert got["arguments"] == ["hi", 7, True, "S", {"a": [1, None]}]
-    answer = got["answer"]
+    document = json.loads(user.outcome.removeprefix("Result\n\n"))
+    assert document["arguments"] == ["hi", 7, True, "S", {"a": [1, None]}]
+    answer = document["answer"]
     moment = user.run("return new Date('2026-07-28T12:30:00').toISOString()")
     assert answer.pop("moment").replace("Z", "") == moment.replace(".000Z", "")
     assert answer == {
@@ -185,25 +185,25 @@ def test_every_type_of_an_input_schema_and_of_a_form_arrives(user: User) -> None
     }  # fmt: skip
 
 
-def test_a_form_checks_before_it_sends_and_json_is_sent_as_it_is(user: User) -> None:
+def test_a_form_is_validated_before_sending_but_raw_json_is_not(user: User) -> None:
     user.begin("fill", word="hi")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("Answer")
     assert user.run("return document.querySelectorAll('.question :invalid').length") > 5
     user.press("Write JSON")
     user.fill(JSON='{"text": "x"}')
     user.press("Answer")
     user.rounds(2)
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert "asks all" in user.tab.text
 
 
-def test_what_no_field_can_hold_is_written_as_json(user: User) -> None:
+def test_a_value_without_an_input_field_is_entered_as_json(user: User) -> None:
     user.begin("odd", anything="[1]", either='"x"')
     assert user.outcome == "Result\n\nanything=[1], either=x"
 
 
-def test_a_form_that_is_not_json_says_so(user: User) -> None:
+def test_the_page_reports_invalid_json_in_a_form(user: User) -> None:
     user.press("echo")
     user.press("Write JSON")
     user.fill(JSON="{")
@@ -211,19 +211,19 @@ def test_a_form_that_is_not_json_says_so(user: User) -> None:
     user.until("document.querySelector('.call .problem').textContent.startsWith('JSON: ')")
 
 
-@pytest.mark.parametrize(("button", "said"), [("Decline", "declined"), ("Cancel", "dismissed")])
-def test_a_question_is_declined_or_cancelled(user: User, button: str, said: str) -> None:
+@pytest.mark.parametrize(("button", "message"), [("Decline", "declined"), ("Cancel", "dismissed")])
+def test_the_user_can_decline_or_cancel_a_question(user: User, button: str, message: str) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press(button)
     user.rounds(2)
     assert "The tool failed" in user.outcome
-    assert said in user.outcome
+    assert message in user.outcome
 
 
-def test_of_two_questions_one_is_declined(user: User) -> None:
+def test_the_user_can_decline_one_of_two_questions(user: User) -> None:
     user.begin("plan")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(where="Rome", With_this_question="Decline")
     user.press("Answer")
     user.rounds(2)
@@ -234,9 +234,9 @@ def test_of_two_questions_one_is_declined(user: User) -> None:
     )
 
 
-def test_a_question_with_a_page_shows_its_address_and_opens_nothing(user: User) -> None:
+def test_a_url_question_shows_its_address_but_does_not_open_it(user: User) -> None:
     user.begin("visit")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     link = "document.querySelector('.question a')"
     address = "https://accounts.example/connect?x=1"
     assert user.run(f"return [{link}.href, {link}.textContent, {link}.rel]") == [
@@ -249,43 +249,43 @@ def test_a_question_with_a_page_shows_its_address_and_opens_nothing(user: User) 
     assert user.outcome == "Result\n\nConnected."
 
 
-def test_the_user_is_the_model_and_names_the_folders(user: User) -> None:
+def test_the_user_answers_sampling_and_roots_requests(user: User) -> None:
     user.begin("think")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert "What do you think?" in user.tab.text
     user.fill(The_answer_of_your_model="Cheese")
     user.press("Answer")
     user.rounds(2)
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("Answer")
     user.rounds(3)
     assert user.outcome == "Result\n\nCheese in ['file:///home/me/project']"
 
 
-def test_a_task_asks_and_ends(user: User) -> None:
+def test_a_task_asks_a_question_and_completes(user: User) -> None:
     user.begin("audit", year="2025")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert "Task input_required" in user.tab.text
     user.fill(write_off=True)
     user.press("Answer")
     assert user.outcome == "Result\n\nWritten off."
 
 
-def test_a_task_is_cancelled(user: User) -> None:
+def test_the_user_can_cancel_a_task(user: User) -> None:
     user.begin("audit", year="2025")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("Cancel the task")
     user.until("document.querySelector('.task').innerText.includes('Task cancelled')")
 
 
-def test_without_tasks_the_same_tool_is_a_conversation_or_refused(user: User) -> None:
+def test_a_tool_with_tasks_runs_in_rounds_or_is_refused_if_tasks_are_off(user: User) -> None:
     user.run("document.getElementById('tasks').click()")
     user.begin("audit", year="2025")
     user.until("document.querySelector('.round')")
     assert "Task " not in user.tab.text
 
 
-def test_prompts_resources_and_templates_are_read(user: User) -> None:
+def test_the_page_gets_prompts_resources_and_templates(user: User) -> None:
     user.begin("briefing", "Get", topic="tides")
     assert "user\n\nWrite about tides." in user.outcome
     user.begin("rules", "Read")
@@ -294,13 +294,13 @@ def test_prompts_resources_and_templates_are_read(user: User) -> None:
     assert "This is ticket a/7." in user.outcome
 
 
-def test_the_state_opens_on_request(user: User) -> None:
+def test_the_page_opens_a_request_state_on_request(user: User) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(seat="window seat")
     user.press("Answer")
     user.rounds(2)
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     wire = user.run("return document.querySelector('.round:last-child').textContent")
     assert "Inside the state" not in wire
     user.press("Look inside the state")
@@ -311,9 +311,9 @@ def test_the_state_opens_on_request(user: User) -> None:
     assert "as in the request" in inside
 
 
-def test_the_seal_refuses_one_changed_character_and_takes_a_repeated_round(user: User) -> None:
+def test_the_page_shows_that_a_changed_state_is_refused_and_a_repeated_round_accepted(user: User) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("Change one character of the state")
     user.until("document.querySelectorAll('.trial').length === 1")
     refused = user.run("return document.querySelector('.trial').innerText")
@@ -325,51 +325,51 @@ def test_the_seal_refuses_one_changed_character_and_takes_a_repeated_round(user:
     user.fill(seat="1A")
     user.press("Answer")
     user.rounds(2)
-    user.until(f"{ASKED}?.innerText.includes('Take 1A?')")
+    user.until(f"{HAS_QUESTION}?.innerText.includes('Take 1A?')")
 
 
-def test_what_is_typed_survives_a_trial(user: User) -> None:
+def test_the_page_keeps_input_when_a_round_is_sent_again(user: User) -> None:
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(seat="half ty")
     user.press("Send this round again")
     user.until("document.querySelector('.trial')")
     assert user.run("return document.querySelector('.question input').value") == "half ty"
 
 
-def ran(folder: Path, *command: str) -> str:
+def run_command(folder: Path, *command: str) -> str:
     """Run a command, and return what it wrote."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - what is copied
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def test_a_copied_call_is_quoted_in_a_shell_and_in_python(user: User, project: Path, tmp_path: Path) -> None:
+def test_a_copied_call_is_quoted_for_the_shell_and_for_python(user: User, project: Path, tmp_path: Path) -> None:
     text = "".join(HOSTILE_TEXTS)
     user.press("echo")
     user.press("Write JSON")
     user.fill(JSON=json.dumps({"text": text, "value": {one: [one, True, None, 1.5] for one in HOSTILE_TEXTS}}))
     user.press("Call")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.fill(word=text)
     user.press("Answer")
     user.rounds(2)
-    user.until(ENDED)
+    user.until(HAS_ENDED)
     command = user.copied("Copy the last round as curl")
     assert all(character.isprintable() or character == "\n" for character in command)
     shell = shutil.which("bash") or "/bin/sh"
-    said = json.loads(ran(tmp_path, shell, "-c", command))["result"]["content"][0]["text"]
-    assert said.startswith(f"{text}|")
+    printed_text = json.loads(run_command(tmp_path, shell, "-c", command))["result"]["content"][0]["text"]
+    assert printed_text.startswith(f"{text}|")
     test = user.copied("Copy the conversation as a test")
     assert all(character.isprintable() or character == "\n" for character in test)
     (tmp_path / "test_copied.py").write_text(test, encoding="utf-8")
     options = ["-q", "-p", "no:cacheprovider", f"--rootdir={project}", "-o", f"pythonpath={project}"]
-    assert "1 passed" in ran(tmp_path, sys.executable, "-m", "pytest", *options, "test_copied.py")
+    assert "1 passed" in run_command(tmp_path, sys.executable, "-m", "pytest", *options, "test_copied.py")
     assert [file.name for file in tmp_path.iterdir() if file.name not in {"test_copied.py", "__pycache__"}] == []
 
 
 @pytest.mark.parametrize("name", ["self", "__debug__", "__proto__", "class", "name", "a b", "it's", "\u202e"])
-def test_a_copied_test_is_python_whatever_the_names_are(user: User, name: str) -> None:
+def test_a_copied_test_is_valid_python_for_any_names(user: User, name: str) -> None:
     answers = json.dumps(json.dumps({name: {"action": "accept", "content": {"a": 1, "b": 2}}}))
     arguments = json.dumps(json.dumps({name: 1}))
     copied = user.run(
@@ -388,14 +388,14 @@ def test_a_copied_test_is_python_whatever_the_names_are(user: User, name: str) -
     )
 
 
-def test_a_hostile_tool_is_shown_as_text(user: User) -> None:
+def test_the_page_shows_markup_of_a_tool_as_text(user: User) -> None:
     user.tab.do("Page.addScriptToEvaluateOnNewDocument", source="window.alert = () => { document.title = 'ALERT'; };")
     user.tab.do("Page.reload")
     user.until("document.querySelector('nav button')")
     user.press(MARKUP)
     user.until("document.querySelector('main form')")
     user.press("Call")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     assert MARKUP in user.run("return document.querySelector('.question legend').textContent")
     assert MARKUP in user.run("return document.querySelector('.notes').textContent")
     user.run("document.querySelector('.question select').selectedIndex = 1")
@@ -413,7 +413,7 @@ def test_a_hostile_tool_is_shown_as_text(user: User) -> None:
     assert user.tab.complaints == []
 
 
-TRIES = """
+ATTACKS = """
 const results = {};
 const attempt = async (name, options) => {
   try {
@@ -439,7 +439,7 @@ return results;
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_another_origin_reads_nothing_and_controls_nothing(
+def test_a_page_of_another_origin_can_neither_read_nor_control_anything(
     harness: Harness, tools: DevTools, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[object] = []
@@ -450,7 +450,7 @@ def test_another_origin_reads_nothing_and_controls_nothing(
         user = Tab(tools)
         user.open(other.url.replace("127.0.0.1", name), "Hostile")
         asked = user.do(
-            "Runtime.evaluate", expression=f"(async () => {{{TRIES % {'home': json.dumps(home)}}}})()",
+            "Runtime.evaluate", expression=f"(async () => {{{ATTACKS % {'home': json.dumps(home)}}}})()",
             awaitPromise=True, returnByValue=True,
         )  # fmt: skip
         results = asked["result"]["value"]
@@ -462,7 +462,7 @@ def test_another_origin_reads_nothing_and_controls_nothing(
     assert opened == []
 
 
-def test_no_other_page_frames_it(harness: Harness, tools: DevTools) -> None:
+def test_another_page_cannot_frame_the_page(harness: Harness, tools: DevTools) -> None:
     with Loopback(max_body=1 << 20) as other:
         other.start(hostile_page)
         tab = Tab(tools)
@@ -492,13 +492,13 @@ def test_the_page_signs_in_at_the_local_issuer(project: Path, tools: DevTools, m
         user = User(Tab(tools), running.url)
         assert "Signed in as local-user" in user.tab.text
         user.begin("work", city="Oslo")
-        user.until(ASKED)
+        user.until(HAS_QUESTION)
         assert 'principal="local-user"' in user.copied("Copy the conversation as a test")
         curl = user.copied("Copy the last round as curl")
         assert '"Authorization: Bearer $TOKEN"' in curl
 
 
-def test_a_project_with_tools_alone_is_listed(tmp_path: Path, tools: DevTools) -> None:
+def test_the_page_lists_a_project_with_tools_only(tmp_path: Path, tools: DevTools) -> None:
     only = {name: text for name, text in FUNCTIONS.items() if name in {"mcp/app.py", "work/app.py"}}
     directory = write_functions(tmp_path / "functions", only)
     assert main(["catalog", "--functions", str(directory)]) == 0
@@ -509,7 +509,7 @@ def test_a_project_with_tools_alone_is_listed(tmp_path: Path, tools: DevTools) -
         assert user.run("return [...document.querySelectorAll('nav h2')].map((one) => one.textContent)") == ["Tools"]
 
 
-def test_a_project_without_an_endpoint_is_told_what_to_do(tmp_path: Path, tools: DevTools) -> None:
+def test_the_page_explains_how_to_add_a_missing_endpoint(tmp_path: Path, tools: DevTools) -> None:
     directory = write_functions(tmp_path / "functions", {"work/app.py": FUNCTIONS["work/app.py"]})
     with Harness(directory, state_dir=tmp_path / "state") as running:
         tab = Tab(tools)
@@ -521,7 +521,7 @@ def test_the_page_works_with_processes_of_the_runtime(project: Path, tools: DevT
     with Harness(project / "functions", state_dir=project / "runtime", runtime=True) as running:
         user = User(Tab(tools), running.url)
         user.begin("work", city="Oslo")
-        user.until(ASKED)
+        user.until(HAS_QUESTION)
         assert ", cold" in user.run("return document.querySelector('.facts').innerText")
         user.press("Change one character of the state")
         user.until("document.querySelector('.trial')")
@@ -541,20 +541,20 @@ def test_the_keyboard_alone_is_enough(user: User) -> None:
     tab.press("Tab", TAB)
     tab.type("Rome")
     tab.press("Enter", ENTER, "\r")
-    user.until(f"{ASKED}?.contains(document.activeElement)")
+    user.until(f"{HAS_QUESTION}?.contains(document.activeElement)")
     tab.type("2B")
     tab.press("Enter", ENTER, "\r")
     user.rounds(2)
-    user.until(f"{ASKED}?.contains(document.activeElement)")
+    user.until(f"{HAS_QUESTION}?.contains(document.activeElement)")
     tab.press(" ", SPACE, " ")
     tab.press("Enter", ENTER, "\r")
     user.rounds(3)
     assert "Booked 2B in Rome." in user.outcome
 
 
-def test_a_screen_reader_reads_names_and_news(user: User) -> None:
+def test_a_screen_reader_reads_labels_and_status_messages(user: User) -> None:
     user.begin("fill", word="hi")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     read = user.tab.accessible()
     for expected in (
         ("navigation", "What the server offers"), ("button", "Answer"), ("textbox", "Some text"),
@@ -571,11 +571,13 @@ def test_a_screen_reader_reads_names_and_news(user: User) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1280])
-def test_the_page_fits_and_follows_the_scheme(user: User, tmp_path: Path, width: int, scheme: str) -> None:
+def test_the_page_fits_a_phone_and_follows_the_colour_scheme(
+    user: User, tmp_path: Path, width: int, scheme: str
+) -> None:
     user.tab.do("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
     user.tab.do("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     user.begin("work", city="Rome")
-    user.until(ASKED)
+    user.until(HAS_QUESTION)
     user.press("On the wire")
     assert user.run("return document.documentElement.scrollWidth") <= width
     paper, ink = user.run("const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]")

@@ -25,7 +25,7 @@ def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(params=["through the front door", "at the function's own endpoint"])
-def at(request: pytest.FixtureRequest, harness: Harness) -> Callable[[str], str]:
+def url_of(request: pytest.FixtureRequest, harness: Harness) -> Callable[[str], str]:
     if request.param == "through the front door":
         return lambda _function: harness.url
     return lambda function: f"{harness.url}/{function}"

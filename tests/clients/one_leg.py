@@ -1,4 +1,4 @@
-"""One leg of a loop that a client drives itself: `python one_leg.py URL FILE [ANSWERS]`.
+"""Sends one round of a conversation: `python one_leg.py URL FILE [ANSWERS]`. The file keeps the state in between.
 
 FILE carries the conversation from one process to the next: the call as it was first made, and the state to send back.
 ANSWERS is `inputResponses` as JSON; the response is printed as JSON.
@@ -17,9 +17,11 @@ from mcp import Client
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, InputResponses
 
 
-async def leg(url: str, kept: dict[str, Any], responses: InputResponses | None) -> CallToolResult | InputRequiredResult:
+async def run_round(
+    url: str, kept: dict[str, Any], responses: InputResponses | None
+) -> CallToolResult | InputRequiredResult:
     # the callback only declares that this client can ask a person; the driving is ours
-    async with Client(url, mode="2026-07-28", elicitation_callback=never) as client:
+    async with Client(url, mode="2026-07-28", elicitation_callback=refuse_question) as client:
         return await client.session.call_tool(
             kept["name"],
             kept["arguments"],
@@ -29,14 +31,14 @@ async def leg(url: str, kept: dict[str, Any], responses: InputResponses | None) 
         )
 
 
-async def never(context: object, params: object) -> ElicitResult:
+async def refuse_question(context: object, params: object) -> ElicitResult:
     raise NotImplementedError(context, params)
 
 
 def main(url: str, file: Path, answers: str = "{}") -> None:
     kept = json.loads(file.read_text(encoding="utf-8"))
     responses: InputResponses = {key: ElicitResult(**answer) for key, answer in json.loads(answers).items()}
-    said = anyio.run(leg, url, kept, responses or None)
+    said = anyio.run(run_round, url, kept, responses or None)
     if isinstance(said, InputRequiredResult):
         file.write_text(json.dumps({**kept, "requestState": said.request_state}), encoding="utf-8")
     else:

@@ -1,4 +1,4 @@
-"""Official clients call a tool that asks, under every combination of the capabilities that decide how."""
+"""Official clients call a tool that asks, with every combination of the capabilities that choose the channel."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def expected(*, elicitation: bool, apps: bool) -> list[str]:
 
 @pytest.mark.parametrize(("elicitation", "apps"), COMBINATIONS)
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
-def test_the_python_client_gets_every_result_past_its_own_checks(
+def test_the_python_client_accepts_every_result_of_a_tool_with_a_form(
     url: str, mode: str, *, elicitation: bool, apps: bool
 ) -> None:
     async def rates(connected: Client) -> tuple[list[str], CallToolResult]:
@@ -75,7 +75,7 @@ def test_the_python_client_gets_every_result_past_its_own_checks(
 
     names, result = run(client(url, mode, elicitation=elicitation, apps=apps), rates)
     if mode == "legacy":
-        elicitation = False  # without a table, no client of 2025 is asked by elicitation, and a lower rung serves it
+        elicitation = False  # without a table, no client of 2025 is asked by elicitation, and text serves it
     assert names == expected(elicitation=elicitation, apps=apps)
     if elicitation or apps:
         assert result.structured_content == {"stars": 5}
@@ -107,7 +107,7 @@ def heard(url: str) -> dict[tuple[bool, bool], dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("elicitation", "apps"), COMBINATIONS)
-def test_the_typescript_client_gets_every_result_past_its_own_checks(
+def test_the_typescript_client_accepts_every_result_of_a_tool_with_a_form(
     heard: dict[tuple[bool, bool], dict[str, Any]], *, elicitation: bool, apps: bool
 ) -> None:
     tools, results = heard[elicitation, apps]["tools"], heard[elicitation, apps]["results"]

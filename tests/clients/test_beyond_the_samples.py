@@ -78,14 +78,14 @@ def test_a_tool_gets_the_clients_roots(url: str) -> None:
     assert text(talk(client, lambda client: client.call_tool(f"{ASKS}list_roots"))) == "file:///home/alice/project"
 
 
-def test_three_requests_are_answered_in_one_round(url: str) -> None:
+def test_the_client_answers_three_requests_in_one_round(url: str) -> None:
     person = Person(accept(name="Alice"))
     client = Client(url, elicitation_callback=person.answer, sampling_callback=model, list_roots_callback=roots)
     result = talk(client, lambda client: client.call_tool(f"{ASKS}multiple_inputs"))
     assert text(result) == "Paris. Alice, in 1 folders."
 
 
-def test_a_typed_state_is_found_again_in_the_next_round(url: str) -> None:
+def test_the_next_round_receives_the_typed_state(url: str) -> None:
     assert text(Person(accept(ok=True)).call_tool(url, f"{ASKS}request_state", {})) == "state-ok"
 
 
@@ -95,13 +95,13 @@ def test_three_rounds_end_with_both_answers(url: str) -> None:
 
 
 def test_a_client_without_a_model_learns_that_it_lacks_one(url: str) -> None:
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         talk(Client(url), lambda client: client.call_tool("test_missing_capability"))
-    assert (refused.value.code, refused.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
+    assert (error.value.code, error.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
 
 
 @pytest.mark.parametrize("region", ["eu-central-1", "Zürich", " around ", "=?base64?SGVsbG8=?="])
-def test_an_argument_arrives_that_the_client_repeats_in_a_header(url: str, region: str) -> None:
+def test_an_argument_that_the_client_repeats_in_a_header_is_accepted(url: str, region: str) -> None:
     async def listed_then_called(client: Client) -> str:
         await client.list_tools()  # from here the client knows which argument goes into a header
         return text(await client.call_tool("test_x_mcp_header", {"region": region}))

@@ -105,7 +105,7 @@ def _read(terminal: int) -> str:
 @contextmanager
 def serving(folder: Path, how: str) -> Iterator[Harness]:
     """Serve the shop behind a front that finds Claude Code's document at a site of this machine."""
-    modes.needed()
+    modes.skip_without_runtime()
     with https_site.serving(folder, SITE) as site:
         site.documents[PATH] = {
             "client_id": f"https://{SITE}{PATH}",

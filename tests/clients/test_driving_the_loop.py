@@ -1,4 +1,4 @@
-"""Driving the loop yourself: the client owns the loop and carries the state (python-sdk, "Multi-round-trip requests").
+"""A client program keeps the state and sends each round itself (python-sdk, "Multi-round-trip requests").
 
 "The process that renders the question to the user is not the process that called call_tool."
 """
@@ -26,7 +26,7 @@ RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 DUPLICATE = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
 
 
-def test_a_client_that_drives_the_loop_sees_one_invocation_for_each_leg(harness: Harness) -> None:
+def test_each_round_of_a_client_that_drives_the_loop_is_one_invocation(harness: Harness) -> None:
     async def legs(client: Client) -> list[int]:
         counts, state = [], None
         responses: InputResponses = {}
@@ -51,25 +51,25 @@ def test_a_client_that_drives_the_loop_sees_one_invocation_for_each_leg(harness:
 
 
 def test_a_conversation_passes_from_one_client_process_to_the_next(harness: Harness, tmp_path: Path) -> None:
-    conversation = _begun(tmp_path)
-    asked = _leg(harness.url, conversation)
+    conversation = _start_client(tmp_path)
+    asked = _run_round(harness.url, conversation)
     assert list(asked["inputRequests"]) == ["resolution"]
-    asked = _leg(harness.url, conversation, resolution={"resolution": "Duplicate"})
+    asked = _run_round(harness.url, conversation, resolution={"resolution": "Duplicate"})
     assert list(asked["inputRequests"]) == ["duplicate_of"]
-    answer = _leg(harness.url, conversation, duplicate_of={"duplicateOfId": 4301})
+    answer = _run_round(harness.url, conversation, duplicate_of={"duplicateOfId": 4301})
     assert answer["content"] == [{"type": "text", "text": DUPLICATE}]
 
 
-def test_a_conversation_outlives_the_server_that_began_it(tmp_path: Path) -> None:
-    conversation = _begun(tmp_path)
+def test_a_conversation_continues_on_a_restarted_server(tmp_path: Path) -> None:
+    conversation = _start_client(tmp_path)
     with Harness(FUNCTIONS, state_dir=tmp_path / "state") as monday:
-        _leg(f"{monday.url}/update_work_item", conversation)
+        _run_round(f"{monday.url}/update_work_item", conversation)
     with Harness(FUNCTIONS, state_dir=tmp_path / "state") as tuesday:
-        answer = _leg(f"{tuesday.url}/update_work_item", conversation, resolution={"resolution": "Fixed"})
+        answer = _run_round(f"{tuesday.url}/update_work_item", conversation, resolution={"resolution": "Fixed"})
     assert answer["content"] == [{"type": "text", "text": "Bug #4522 resolved as Fixed. State set to Resolved."}]
 
 
-def test_a_client_that_changes_the_state_gets_the_frozen_message(harness: Harness) -> None:
+def test_a_client_that_changes_the_state_gets_the_error_of_the_specification(harness: Harness) -> None:
     async def legs(client: Client) -> CallToolResult | InputRequiredResult:
         first = await client.session.call_tool("update_work_item", RESOLVE, allow_input_required=True)
         assert isinstance(first, InputRequiredResult)
@@ -81,20 +81,20 @@ def test_a_client_that_changes_the_state_gets_the_frozen_message(harness: Harnes
             "update_work_item", RESOLVE, input_responses=answers, request_state=changed, allow_input_required=True
         )
 
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         Person().use(harness.url, legs)
-    assert (refused.value.code, refused.value.message) == (-32602, "Invalid or expired requestState")
+    assert (error.value.code, error.value.message) == (-32602, "Invalid or expired requestState")
 
 
-def _begun(folder: Path) -> Path:
+def _start_client(folder: Path) -> Path:
     conversation = folder / "conversation.json"
     conversation.write_text(json.dumps({"name": "update_work_item", "arguments": RESOLVE}), encoding="utf-8")
     return conversation
 
 
-def _leg(url: str, conversation: Path, **contents: dict[str, Any]) -> dict[str, Any]:
+def _run_round(url: str, conversation: Path, **contents: dict[str, Any]) -> dict[str, Any]:
     answers = {key: {"action": "accept", "content": content} for key, content in contents.items()}
     command = [sys.executable, str(Path(__file__).with_name("one_leg.py")), url, str(conversation), json.dumps(answers)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - our own script
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document

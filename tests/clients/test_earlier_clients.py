@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.local import Harness
 
-    Hear = Callable[[str], Heard]
+    RunClient = Callable[[str], Heard]
 
 NAMES = list(TALKS) if EVERYTHING else HELD
 HERE = PLACES if EVERYTHING else PLACES[:1]
@@ -36,7 +36,7 @@ TOLD_OF = [name for name in TALKS if name.partition(" ")[0] not in NO]
 
 
 @pytest.fixture(scope="module")
-def hear(harness: Harness) -> Hear:
+def run_client(harness: Harness) -> RunClient:
     """Let a client hold its conversations, once."""
 
     @cache
@@ -48,23 +48,27 @@ def hear(harness: Harness) -> Hear:
 
 
 @pytest.mark.parametrize("client", SPEAKERS)
-def test_it_negotiates_its_revision_and_lists_every_sample_function(hear: Hear, client: str, harness: Harness) -> None:
-    hear(client).is_of(SPEAKERS[client], harness)
+def test_an_earlier_client_negotiates_its_revision_and_lists_every_sample(
+    run_client: RunClient, client: str, harness: Harness
+) -> None:
+    run_client(client).is_of(SPEAKERS[client], harness)
 
 
 @pytest.mark.parametrize(("name", "place"), ASKED_AT)
 @pytest.mark.parametrize("client", ASKED)
-def test_its_user_is_asked_and_answers_as_the_function_says(hear: Hear, client: str, name: str, place: str) -> None:
-    talk, held = TALKS[name], hear(client).held[name, place]
+def test_an_earlier_client_completes_the_conversation_of_each_sample(
+    run_client: RunClient, client: str, name: str, place: str
+) -> None:
+    talk, held = TALKS[name], run_client(client).held[name, place]
     assert (held["asked"], end(held)) == (talk.asked, talk.end)
 
 
 @pytest.mark.parametrize(("name", "place"), TOLD_AT)
 @pytest.mark.parametrize("client", ASKED)
-def test_a_function_that_keeps_nothing_tells_its_question_as_text_at_its_own_endpoint(
-    hear: Hear, client: str, name: str, place: str
+def test_a_function_without_a_table_returns_its_question_as_text_at_its_own_endpoint(
+    run_client: RunClient, client: str, name: str, place: str
 ) -> None:
-    held = hear(client).held[name, place]
+    held = run_client(client).held[name, place]
     assert held["asked"] == []
     assert "Not finished: this server has no table for questions" in end(held)
     assert TALKS[name].asked[0] in end(held)
@@ -72,14 +76,18 @@ def test_a_function_that_keeps_nothing_tells_its_question_as_text_at_its_own_end
 
 @pytest.mark.parametrize("name", [name for name in TOLD_OF if not TALKS[name].asked])
 @pytest.mark.parametrize("client", TOLD)
-def test_a_client_that_does_not_reconnect_can_call_tools_without_questions(hear: Hear, client: str, name: str) -> None:
-    assert end(hear(client).held[name, PLACES[0]]) == TALKS[name].end
+def test_a_client_that_does_not_reconnect_can_call_tools_without_questions(
+    run_client: RunClient, client: str, name: str
+) -> None:
+    assert end(run_client(client).held[name, PLACES[0]]) == TALKS[name].end
 
 
 @pytest.mark.parametrize("name", [name for name in TOLD_OF if TALKS[name].asked])
 @pytest.mark.parametrize("client", TOLD)
-def test_a_client_that_does_not_reconnect_gets_the_question_as_text(hear: Hear, client: str, name: str) -> None:
-    held, talk = hear(client).held[name, PLACES[0]], TALKS[name]
+def test_a_client_that_does_not_reconnect_gets_the_question_as_text(
+    run_client: RunClient, client: str, name: str
+) -> None:
+    held, talk = run_client(client).held[name, PLACES[0]], TALKS[name]
     assert held["asked"] == []
     assert "Not finished: " in end(held)
     assert talk.asked[0] in end(held)
@@ -99,10 +107,10 @@ def test_the_pages_table_of_clients_lists_the_tested_clients() -> None:
     assert [tuple(row.split(" | ")) for row in rows] == tested
 
 
-def test_the_scenarios_that_the_page_counts_are_those_that_the_suite_must_pass() -> None:
-    said = re.findall(r"(\d+) of (\d+)(?: scenarios)? of\s(20\d\d-\d\d-\d\d)", PAGE)
+def test_the_compatibility_page_counts_the_scenarios_that_the_suite_must_pass() -> None:
+    matches = re.findall(r"(\d+) of (\d+)(?: scenarios)? of\s(20\d\d-\d\d-\d\d)", PAGE)
     earlier = {revision: (known[0] - len(suite.UNADVERTISED), known[0]) for revision, known in suite.EARLIER.items()}
-    assert {revision: (int(passed), int(there)) for passed, there, revision in said} == {
+    assert {revision: (int(passed), int(there)) for passed, there, revision in matches} == {
         suite.REVISION: (suite.SCENARIOS, suite.SCENARIOS),
         **earlier,
     }

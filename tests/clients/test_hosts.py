@@ -1,4 +1,4 @@
-"""Official clients sign in at the front, where no two requests meet the same process, and hold a conversation.
+"""Official clients sign in at the front and complete a conversation, although a new process serves each request.
 
 The front keeps nothing in memory that another request needs. In this process each request gets a new front; in the
 Lambda runtime each is a process that ends with its response.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.clients.hosts import Host
     from tests.support.https_site import Site
 
-FROZEN = "-32602: Invalid or expired requestState"
+INVALID_STATE_MESSAGE = "-32602: Invalid or expired requestState"
 BOOKED = "Rome, window"
 DOCUMENT, REGISTRATION = "by its metadata document", "by registration"
 FRONT = """
@@ -96,7 +96,7 @@ in_both_ways = pytest.mark.parametrize("how", [REGISTRATION, DOCUMENT])
 
 @of_both_kinds
 @in_both_ways
-def test_a_client_signs_in_and_is_served(harness: Harness, seats: Seats, kind: str, how: str) -> None:
+def test_a_client_signs_in_and_calls_a_tool(harness: Harness, seats: Seats, kind: str, how: str) -> None:
     ann = seats.take(kind, harness.url, "ann", how)
     assert ann.go_on(ann.begin()) == BOOKED
     seen = ann.seen()
@@ -133,7 +133,7 @@ def test_a_token_refreshed_in_mid_conversation_changes_nothing(
 def test_another_person_cannot_continue_a_conversation(harness: Harness, seats: Seats, kind: str) -> None:
     ann, ben = seats.take(kind, harness.url, "ann"), seats.take(kind, harness.url, "ben")
     state = ann.begin()
-    assert ben.go_on(state) == FROZEN
+    assert ben.go_on(state) == INVALID_STATE_MESSAGE
     assert ann.go_on(state) == BOOKED
 
 
@@ -151,14 +151,14 @@ def test_a_person_continues_a_conversation_from_another_host(
 
 @of_both_kinds
 @in_both_ways
-def test_a_sign_in_goes_on_while_every_process_ends_with_its_response(
+def test_a_sign_in_completes_if_every_process_ends_after_its_response(
     functions: Path,
     tmp_path: Path,
     seats: Seats,
     kind: str,
     how: str,
 ) -> None:
-    modes.needed()
+    modes.skip_without_runtime()
     with Harness(functions, state_dir=tmp_path, auth="oauth", runtime=True, reuse=False) as running:
         ann = seats.take(kind, running.url, "ann", how)
         state = ann.begin()

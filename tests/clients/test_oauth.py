@@ -1,4 +1,4 @@
-"""The official Python client signs in as it would behind API Gateway, and goes on while its tokens change."""
+"""The official Python client signs in as behind API Gateway, and continues although its tokens change."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cancel(city: str) -> str:
 handler = serve(cancel)
 """,
 }
-FROZEN = (-32602, "Invalid or expired requestState")
+INVALID_STATE_ERROR = (-32602, "Invalid or expired requestState")
 WELL_KNOWN = "/.well-known/oauth-protected-resource/mcp"
 
 
@@ -95,7 +95,7 @@ async def book(client: Client) -> Any:  # noqa: ANN401 - a result
 # --- the way in ---------------------------------------------------------------------------------------------------
 
 
-def test_a_client_finds_its_way_from_a_bare_401_to_the_call(harness: Harness) -> None:
+def test_a_client_signs_in_after_a_401_without_metadata_and_completes_its_call(harness: Harness) -> None:
     ann = SigningIn(harness.url)
     assert text(ann.use(cancel)) == "Rome cancelled"
     assert ann.seen == [
@@ -113,7 +113,7 @@ def test_a_client_finds_its_way_from_a_bare_401_to_the_call(harness: Harness) ->
     assert held.refresh_token
 
 
-def test_a_client_with_a_token_walks_straight_in(harness: Harness) -> None:
+def test_a_client_with_a_token_needs_no_sign_in(harness: Harness) -> None:
     ann = SigningIn(harness.url)
     ann.use(cancel)
     before = len(ann.seen)
@@ -121,7 +121,7 @@ def test_a_client_with_a_token_walks_straight_in(harness: Harness) -> None:
     assert ann.seen[before:] == [("POST /mcp tools/call", 200), ("POST /mcp tools/list", 200)]
 
 
-def test_a_client_that_connects_to_one_function_finds_the_way_by_the_root(harness: Harness) -> None:
+def test_a_client_of_one_function_finds_the_metadata_at_the_root(harness: Harness) -> None:
     ann = SigningIn(f"{harness.url}/cancel")
     assert text(ann.use(cancel)) == "Rome cancelled"
     assert [seen for seen in ann.seen if "protected-resource" in seen[0]] == [
@@ -131,9 +131,9 @@ def test_a_client_that_connects_to_one_function_finds_the_way_by_the_root(harnes
 
 
 def test_a_client_under_another_name_of_this_machine_is_not_served(harness: Harness) -> None:
-    with pytest.raises(ExceptionGroup) as raised:
+    with pytest.raises(ExceptionGroup) as error:
         SigningIn(harness.url.replace("127.0.0.1", "localhost")).use(cancel)
-    assert raised.group_contains(OAuthFlowError, match="does not match expected http://localhost")
+    assert error.group_contains(OAuthFlowError, match="does not match expected http://localhost")
 
 
 def test_lists_need_a_token_too(harness: Harness) -> None:
@@ -182,22 +182,22 @@ def test_a_token_that_the_gateway_refuses_in_mid_conversation_is_replaced(harnes
 
 def test_a_user_cannot_continue_another_users_conversation(harness: Harness) -> None:
     ann, ben = SigningIn(harness.url, "ann"), SigningIn(harness.url, "ben")
-    state = begun(ann)
-    with pytest.raises(MCPError) as refused:
-        ben.use(going_on(state), answer=booking(lambda: None))
-    assert (refused.value.code, refused.value.message) == FROZEN
-    assert text(ann.use(going_on(state), answer=booking(lambda: None))) == "Rome, window"
+    state = start_booking(ann)
+    with pytest.raises(MCPError) as error:
+        ben.use(continue_booking(state), answer=booking(lambda: None))
+    assert (error.value.code, error.value.message) == INVALID_STATE_ERROR
+    assert text(ann.use(continue_booking(state), answer=booking(lambda: None))) == "Rome, window"
 
 
 def test_a_user_cannot_continue_a_conversation_in_another_client(harness: Harness) -> None:
     desk, phone = SigningIn(harness.url, "ann"), SigningIn(harness.url, "ann")
-    state = begun(desk)
-    with pytest.raises(MCPError) as refused:
-        phone.use(going_on(state), answer=booking(lambda: None))
-    assert (refused.value.code, refused.value.message) == FROZEN
+    state = start_booking(desk)
+    with pytest.raises(MCPError) as error:
+        phone.use(continue_booking(state), answer=booking(lambda: None))
+    assert (error.value.code, error.value.message) == INVALID_STATE_ERROR
 
 
-def begun(person: SigningIn) -> str:
+def start_booking(person: SigningIn) -> str:
     async def first(client: Client) -> str:
         result = await client.session.call_tool("book", {"city": "Rome"}, allow_input_required=True)
         state = getattr(result, "request_state", None)
@@ -207,7 +207,7 @@ def begun(person: SigningIn) -> str:
     return person.use(first, answer=booking(lambda: None))
 
 
-def going_on(state: str) -> Callable[[Client], Any]:
+def continue_booking(state: str) -> Callable[[Client], Any]:
     def second(client: Client) -> Any:  # noqa: ANN401 - awaited by the client
         answers: Any = {"seat": accept(seat="window")}
         return client.session.call_tool("book", {"city": "Rome"}, input_responses=answers, request_state=state)
@@ -220,14 +220,14 @@ def going_on(state: str) -> Callable[[Client], Any]:
 
 def test_a_challenge_that_api_gateway_renamed_is_an_error_to_the_client(harness: Harness, issuer: Issuer) -> None:
     ann = signed_in_with(issuer.token(subject="ann"), SigningIn(harness.url))
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         ann.use(cancel)
-    assert (refused.value.code, refused.value.message) == (-32600, "The access token lacks a scope")
-    assert refused.value.data == {"reason": "insufficient_scope", "scope": "trips:write"}
+    assert (error.value.code, error.value.message) == (-32600, "The access token lacks a scope")
+    assert error.value.data == {"reason": "insufficient_scope", "scope": "trips:write"}
     assert ann.seen == [("POST /mcp tools/call", 403)]
 
 
-def test_a_challenge_that_has_its_name_again_makes_the_client_ask_for_more(harness: Harness, issuer: Issuer) -> None:
+def test_a_restored_challenge_header_makes_the_client_request_more_scopes(harness: Harness, issuer: Issuer) -> None:
     ann = signed_in_with(issuer.token(subject="ann"), SigningIn(harness.url, restored=True))
     assert text(ann.use(cancel)) == "Rome cancelled"
     assert ann.seen == [
@@ -247,9 +247,9 @@ def test_the_client_requests_the_empty_scope_of_api_gateways_challenge(harness: 
     ann = SigningIn(harness.url)
     ann.use(cancel)
     ann.swap_token(issuer.token(subject="ann", exp=1))
-    with pytest.raises(MCPError) as refused:
+    with pytest.raises(MCPError) as error:
         ann.use(cancel)
-    assert refused.value.data == {"reason": "insufficient_scope", "scope": "trips:write"}
+    assert error.value.data == {"reason": "insufficient_scope", "scope": "trips:write"}
     assert ann.storage.tokens
     assert ann.storage.tokens.scope == '""'
 
@@ -319,7 +319,9 @@ def test_the_gateway_refuses_foreign_and_expired_tokens(
 
 @pytest.mark.parametrize("at", ["", "/cancel"])
 @pytest.mark.parametrize("header", [None, "", " "])
-def test_without_a_token_the_answer_is_a_bare_challenge(at: str, header: str | None, harness: Harness) -> None:
+def test_a_request_without_a_token_gets_a_challenge_without_metadata(
+    at: str, header: str | None, harness: Harness
+) -> None:
     status, headers, body = post(harness.url + at, header)
     assert (status, headers["www-authenticate"], body) == (401, "Bearer", {"message": "Unauthorized"})
 
@@ -342,7 +344,7 @@ def test_a_token_without_the_scope_gets_the_name_of_the_scope(at: str, harness: 
     )
 
 
-def test_the_samples_are_protected_as_they_are(tmp_path: Path) -> None:
+def test_access_tokens_protect_the_unchanged_samples(tmp_path: Path) -> None:
     samples = Path(__file__).parents[2] / "functions"
     with Harness(samples, state_dir=tmp_path, auth="jwt") as running:
         ann = SigningIn(running.url)

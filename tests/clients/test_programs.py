@@ -28,7 +28,7 @@ ADD = {"name": "add", "arguments": {"a": 2, "b": 40}}
 
 @pytest.fixture(scope="module")
 def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
-    modes.needed()
+    modes.skip_without_runtime()
     state_dir = tmp_path_factory.mktemp("state")
     with Harness(FUNCTIONS, state_dir=state_dir, auth="oauth", runtime=True, reuse=False) as running:
         yield running
@@ -82,7 +82,7 @@ def test_mcp_remote_signs_in_and_calls_a_tool_for_a_host_that_knows_only_stdio(
 
 def test_the_inspector_signs_in_and_calls_a_tool(harness: Harness, tmp_path: Path) -> None:
     front = harness.url.removesuffix("/mcp")
-    callback = f"http://127.0.0.1:{ports.free()}/oauth/callback"
+    callback = f"http://127.0.0.1:{ports.find_free_port()}/oauth/callback"
     words = ["--cli", harness.url, "--transport", "http", "--callback-url", callback]
     words += ["--method", "tools/call", "--tool-name", "add", "--tool-arg", "a=2", "b=40"]
     with started("mcp-inspector", tmp_path, *words) as inspector:

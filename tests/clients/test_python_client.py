@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.local import Harness
 
-    At = Callable[[str], str]
+    UrlOf = Callable[[str], str]
 
 RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 HOW = "Resolving Bug #4522 requires a resolution. How was this bug resolved?"
@@ -65,129 +65,131 @@ def test_every_sample_function_has_a_conversation_in_this_file(harness: Harness)
     assert set(harness.functions) == {"mcp", *SAMPLES}
 
 
-def test_a_client_without_tasks_learns_that_audit_year_requires_them(at: At) -> None:
-    with pytest.raises(MCPError) as told:
-        Person().call_tool(at("audit_year"), "audit_year", {"year": 2025})
-    assert told.value.error.code == -32021
+def test_a_client_without_tasks_gets_an_error_that_audit_year_requires_them(url_of: UrlOf) -> None:
+    with pytest.raises(MCPError) as error:
+        Person().call_tool(url_of("audit_year"), "audit_year", {"year": 2025})
+    assert error.value.error.code == -32021
 
 
-def test_resolving_as_a_duplicate_takes_three_rounds(at: At) -> None:
+def test_resolving_as_a_duplicate_takes_three_rounds(url_of: UrlOf) -> None:
     person = Person(accept(resolution="Duplicate"), accept(duplicateOfId=4301))
-    result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    result = person.call_tool(url_of("update_work_item"), "update_work_item", RESOLVE)
     assert (text(result), result.is_error) == (DUPLICATE, False)
     assert [message for message, _form in person.asked] == [HOW, WHICH]
 
 
-def test_the_form_offers_the_resolutions_as_choices(at: At) -> None:
+def test_the_form_offers_the_resolutions_as_choices(url_of: UrlOf) -> None:
     person = Person(accept(resolution="Fixed"))
-    result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    result = person.call_tool(url_of("update_work_item"), "update_work_item", RESOLVE)
     ((_message, form),) = person.asked
     assert form["properties"]["resolution"]["enum"] == ["Fixed", "Won't Fix", "Duplicate", "By Design"]
     assert text(result) == "Bug #4522 resolved as Fixed. State set to Resolved."
 
 
-def test_an_update_that_resolves_nothing_asks_nothing(at: At) -> None:
+def test_an_update_that_resolves_nothing_asks_nothing(url_of: UrlOf) -> None:
     person = Person()
     arguments = {"workItemId": 4522, "fields": {"System.Title": "Paper jam"}}
-    result = person.call_tool(at("update_work_item"), "update_work_item", arguments)
+    result = person.call_tool(url_of("update_work_item"), "update_work_item", arguments)
     assert (text(result), person.asked) == ("Bug #4522 updated: System.Title.", [])
 
 
 @stopping
-def test_a_person_who_declines_the_resolution_ends_the_tool_with_an_error_for_the_model(
-    at: At, answer: ElicitResult, did: str
+def test_a_user_who_declines_the_resolution_gets_a_tool_error_for_the_model(
+    url_of: UrlOf, answer: ElicitResult, did: str
 ) -> None:
-    result = Person(answer).call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    result = Person(answer).call_tool(url_of("update_work_item"), "update_work_item", RESOLVE)
     assert (text(result), result.is_error) == (f"The user {did}: {HOW}", True)
 
 
 @stopping
-def test_a_person_may_stop_at_the_second_question_as_well(at: At, answer: ElicitResult, did: str) -> None:
+def test_a_user_who_declines_the_second_question_gets_a_tool_error_for_the_model(
+    url_of: UrlOf, answer: ElicitResult, did: str
+) -> None:
     person = Person(accept(resolution="Duplicate"), answer)
-    result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    result = person.call_tool(url_of("update_work_item"), "update_work_item", RESOLVE)
     assert (text(result), result.is_error) == (f"The user {did}: {WHICH}", True)
 
 
-def test_a_question_with_an_answer_outside_the_choices_is_asked_again(at: At) -> None:
+def test_a_question_with_an_answer_outside_the_choices_is_asked_again(url_of: UrlOf) -> None:
     person = Person(accept(resolution="Forgotten"), accept(resolution="Fixed"))
-    result = person.call_tool(at("update_work_item"), "update_work_item", RESOLVE)
+    result = person.call_tool(url_of("update_work_item"), "update_work_item", RESOLVE)
     assert text(result) == "Bug #4522 resolved as Fixed. State set to Resolved."
     assert [message.startswith(HOW) for message, _form in person.asked] == [True, True]
 
 
-def test_a_person_with_a_name_gets_the_weather(at: At) -> None:
+def test_a_user_who_gives_a_name_gets_the_weather(url_of: UrlOf) -> None:
     person = Person(accept(name="octocat"))
-    result = person.call_tool(at("get_weather"), "get_weather", {"location": "New York"})
+    result = person.call_tool(url_of("get_weather"), "get_weather", {"location": "New York"})
     assert text(result) == "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy"
     assert [message for message, _form in person.asked] == ["Please provide your GitHub username"]
 
 
 @stopping
-def test_a_person_without_a_name_gets_no_weather(at: At, answer: ElicitResult, did: str) -> None:
-    result = Person(answer).call_tool(at("get_weather"), "get_weather", {"location": "New York"})
+def test_a_user_who_gives_no_name_gets_no_weather(url_of: UrlOf, answer: ElicitResult, did: str) -> None:
+    result = Person(answer).call_tool(url_of("get_weather"), "get_weather", {"location": "New York"})
     assert (text(result), result.is_error) == (f"The user {did}: Please provide your GitHub username", True)
 
 
-def test_two_numbers_are_added_without_a_question(at: At) -> None:
+def test_two_numbers_are_added_without_a_question(url_of: UrlOf) -> None:
     person = Person()
-    result = person.call_tool(at("add"), "add", {"a": 2, "b": 40})
+    result = person.call_tool(url_of("add"), "add", {"a": 2, "b": 40})
     assert (text(result), result.structured_content, person.asked) == ("42", 42, [])
 
 
-def test_a_prompt_asks_for_its_audience_and_is_written_for_it(at: At) -> None:
+def test_a_prompt_names_the_audience_that_the_user_chose(url_of: UrlOf) -> None:
     person = Person(accept(audience="executives", minutes=2))
-    result = person.get_prompt(at("briefing"), "briefing", {"topic": "floor 3"})
+    result = person.get_prompt(url_of("briefing"), "briefing", {"topic": "floor 3"})
     assert text(result) == "Write a briefing on floor 3 for executives, to be read in 2 minutes."
     assert [message for message, _form in person.asked] == ["Who is the briefing on floor 3 for?"]
 
 
 @stopping
-def test_a_prompt_without_an_audience_is_refused(at: At, answer: ElicitResult, did: str) -> None:
-    with pytest.raises(MCPError) as refused:
-        Person(answer).get_prompt(at("briefing"), "briefing", {"topic": "floor 3"})
+def test_a_prompt_without_an_audience_is_refused(url_of: UrlOf, answer: ElicitResult, did: str) -> None:
+    with pytest.raises(MCPError) as error:
+        Person(answer).get_prompt(url_of("briefing"), "briefing", {"topic": "floor 3"})
     expected = f"The user {did}: Who is the briefing on floor 3 for?"
-    assert (refused.value.code, refused.value.message) == (-32602, expected)
+    assert (error.value.code, error.value.message) == (-32602, expected)
 
 
-def test_a_ticket_is_read_by_a_person_with_a_reason(at: At) -> None:
+def test_a_user_who_gives_a_reason_reads_the_ticket(url_of: UrlOf) -> None:
     person = Person(accept(reason="I have the extinguisher"))
-    result = person.read_resource(at("ticket"), "tickets://IT/42")
+    result = person.read_resource(url_of("ticket"), "tickets://IT/42")
     expected = "IT-42: the printer on floor 3 is on fire. (Read because: I have the extinguisher)"
     assert text(result) == expected
     assert [message for message, _form in person.asked] == ["Why do you need to read IT-42?"]
 
 
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
-def test_a_ticket_is_redacted_for_a_person_without_a_reason(at: At, answer: ElicitResult) -> None:
-    assert text(Person(answer).read_resource(at("ticket"), "tickets://IT/42")) == "IT-42: [redacted]"
+def test_a_user_who_gives_no_reason_reads_a_redacted_ticket(url_of: UrlOf, answer: ElicitResult) -> None:
+    assert text(Person(answer).read_resource(url_of("ticket"), "tickets://IT/42")) == "IT-42: [redacted]"
 
 
-def test_a_trip_is_booked_by_a_person_who_agrees_to_its_price(at: At) -> None:
+def test_a_user_who_accepts_the_price_books_the_trip(url_of: UrlOf) -> None:
     person = Person(accept(consent=True))
-    result = person.call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
+    result = person.call_tool(url_of("book_trip"), "book_trip", {"city": "Lisbon"})
     assert re.fullmatch("Booked MF 106 to Lisbon: receipt [0-9a-f]{8} for 420 EUR.", text(result))
     assert [message for message, _form in person.asked] == [PRICE]
 
 
-def test_a_person_who_finds_the_trip_too_dear_books_nothing(at: At) -> None:
-    result = Person(accept(consent=False)).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
+def test_a_user_who_answers_no_to_the_price_books_no_trip(url_of: UrlOf) -> None:
+    result = Person(accept(consent=False)).call_tool(url_of("book_trip"), "book_trip", {"city": "Lisbon"})
     assert (text(result), result.is_error) == ("Nothing was booked.", False)
 
 
 @stopping
-def test_no_trip_is_booked_for_a_person_who_declines(at: At, answer: ElicitResult, did: str) -> None:
-    result = Person(answer).call_tool(at("book_trip"), "book_trip", {"city": "Lisbon"})
+def test_a_user_who_declines_books_no_trip(url_of: UrlOf, answer: ElicitResult, did: str) -> None:
+    result = Person(answer).call_tool(url_of("book_trip"), "book_trip", {"city": "Lisbon"})
     assert (text(result), result.is_error) == (f"The user {did}: {PRICE}", True)
 
 
-def test_an_invoice_is_paid_for_a_person_who_approves(at: At) -> None:
+def test_a_user_who_approves_pays_the_invoice(url_of: UrlOf) -> None:
     person = Person(accept(approval=True))
-    result = person.call_tool(at("pay_invoice"), "pay_invoice", {"number": "2026-001"})
+    result = person.call_tool(url_of("pay_invoice"), "pay_invoice", {"number": "2026-001"})
     assert re.fullmatch("Paid: transfer [0-9a-f]{8} of 1290 EUR for 2026-001.", text(result))
     assert [message for message, _form in person.asked] == ["Pay invoice 2026-001, 1290 EUR?"]
 
 
-def test_where_and_when_are_asked_in_one_round(at: At, harness: Harness) -> None:
+def test_plan_trip_asks_its_two_questions_in_one_round(url_of: UrlOf, harness: Harness) -> None:
     async def planned(client: Client) -> tuple[CallToolResult, int]:
         await client.list_tools()  # now only the rounds are left to count
         before = len(harness.invocations)
@@ -195,42 +197,42 @@ def test_where_and_when_are_asked_in_one_round(at: At, harness: Harness) -> None
         return result, [invocation.folder for invocation in harness.invocations[before:]].count("plan_trip")
 
     person = Person(accept(city="Lisbon"), accept(month="May"))
-    result, rounds = person.use(at("plan_trip"), planned)
+    result, rounds = person.use(url_of("plan_trip"), planned)
     assert (text(result), rounds) == ("5 days in Lisbon in May.", 2)
     assert [message for message, _form in person.asked] == ["Where to?", "In which month?"]
 
 
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
-def test_no_trip_is_planned_for_a_person_who_declines(at: At, answer: ElicitResult) -> None:
-    result = Person(accept(city="Lisbon"), answer).call_tool(at("plan_trip"), "plan_trip", {"days": 5})
+def test_a_user_who_declines_plans_no_trip(url_of: UrlOf, answer: ElicitResult) -> None:
+    result = Person(accept(city="Lisbon"), answer).call_tool(url_of("plan_trip"), "plan_trip", {"days": 5})
     assert text(result) == "No trip was planned."
 
 
-def test_a_year_is_summarized_without_a_question(at: At) -> None:
+def test_a_year_is_summarized_without_a_question(url_of: UrlOf) -> None:
     person = Person()
-    result = person.call_tool(at("summarize_year"), "summarize_year", {"year": 2026})
+    result = person.call_tool(url_of("summarize_year"), "summarize_year", {"year": 2026})
     assert (text(result), person.asked) == (SUMMARY, [])
 
 
-def test_the_rules_of_the_house_are_read_in_a_persons_language(at: At) -> None:
+def test_a_user_reads_the_house_rules_in_the_chosen_language(url_of: UrlOf) -> None:
     person = Person(accept(reader="Deutsch"))
-    assert text(person.read_resource(at("house_rules"), "house://rules")).startswith("Schuhe aus.")
+    assert text(person.read_resource(url_of("house_rules"), "house://rules")).startswith("Schuhe aus.")
     assert [message for message, _form in person.asked] == ["In which language would you like to read them?"]
 
 
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL], ids=["decline", "cancel"])
-def test_a_person_without_a_language_reads_the_rules_in_english(at: At, answer: ElicitResult) -> None:
-    assert text(Person(answer).read_resource(at("house_rules"), "house://rules")).startswith("Shoes off.")
+def test_a_user_who_chooses_no_language_reads_the_house_rules_in_english(url_of: UrlOf, answer: ElicitResult) -> None:
+    assert text(Person(answer).read_resource(url_of("house_rules"), "house://rules")).startswith("Shoes off.")
 
 
 @pytest.mark.parametrize("function", ["update_work_item", "get_weather"])
-def test_a_client_that_cannot_ask_its_user_is_told_so_in_words(at: At, function: str) -> None:
+def test_a_client_without_elicitation_gets_the_question_as_text(url_of: UrlOf, function: str) -> None:
     arguments = RESOLVE if function == "update_work_item" else {"location": "New York"}
-    result = talk(Client(at(function)), lambda client: client.call_tool(function, arguments))
+    result = talk(Client(url_of(function)), lambda client: client.call_tool(function, arguments))
     assert result.is_error
     assert "this client declares no way to ask its user" in text(result)
 
 
-def test_a_client_that_cannot_ask_its_user_can_still_add(at: At) -> None:
-    result = talk(Client(at("add")), lambda client: client.call_tool("add", {"a": 1, "b": 1}))
+def test_a_client_without_elicitation_can_call_add(url_of: UrlOf) -> None:
+    result = talk(Client(url_of("add")), lambda client: client.call_tool("add", {"a": 1, "b": 1}))
     assert text(result) == "2"

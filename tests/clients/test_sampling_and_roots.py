@@ -1,4 +1,4 @@
-"""Clients of 2025 are asked for what is not their user's: their model, and their roots."""
+"""Clients of 2025 get sampling and roots requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_of_2025_is_asked_for_its_model_and_its_roots(harness: Harness, client: str) -> None:
+def test_a_client_of_2025_gets_sampling_and_roots_requests(harness: Harness, client: str) -> None:
     calls = [
         {
             "url": harness.url,

@@ -30,7 +30,7 @@ class Heard(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def heard(harness: Harness) -> Heard:
+def records(harness: Harness) -> Heard:
     keys = [(name, place) for name in TALKS for place in PLACES]
     calls = [TALKS[name].sent(harness.url, place) for name, place in keys]
     done = subprocess.run(  # noqa: S603 - our own script
@@ -46,21 +46,21 @@ def heard(harness: Harness) -> Heard:
     return Heard(printed["listed"], dict(zip(keys, printed["held"], strict=True)))
 
 
-def test_it_speaks_the_revision_and_lists_every_sample_function(heard: Heard, harness: Harness) -> None:
-    assert heard.listed["era"] == "modern"
+def test_the_typescript_client_negotiates_the_revision_and_lists_every_sample(records: Heard, harness: Harness) -> None:
+    assert records.listed["era"] == "modern"
     lists = ("tools", "prompts", "resources", "resourceTemplates")
-    listed = [entry["name"] for kind in lists for entry in heard.listed["result"][kind]]
+    listed = [entry["name"] for kind in lists for entry in records.listed["result"][kind]]
     assert sorted(listed) == sorted(handler.name for each in harness.functions.values() for handler in each.handlers)
 
 
-def test_it_calls_every_sample_function(harness: Harness) -> None:
+def test_the_typescript_client_calls_every_sample(harness: Harness) -> None:
     # audit_year is a task, and this client knows none: tests/local/test_task_client.py
     assert {talk.call[1] for talk in TALKS.values()} | {"mcp", "audit_year"} == set(harness.functions)
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", TALKS)
-def test_it_is_asked_and_answered_as_the_function_says(heard: Heard, name: str, place: str) -> None:
-    talk, held = TALKS[name], heard.held[name, place]
+def test_the_typescript_client_completes_the_conversation_of_each_sample(records: Heard, name: str, place: str) -> None:
+    talk, held = TALKS[name], records.held[name, place]
     assert held["asked"] == talk.asked
     assert end(held) == talk.end

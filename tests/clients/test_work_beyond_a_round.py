@@ -1,4 +1,4 @@
-"""Work that does not fit one round, with both official clients: each goes on by itself, and learns nothing of it.
+"""Both official clients complete work of several rounds without code for it.
 
 The function is `functions/summarize_year` on a slow day: every query takes six seconds, of a clock that the rest of
 the process does not see.

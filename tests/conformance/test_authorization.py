@@ -43,7 +43,7 @@ def verdict(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def judged(url: str, folder: Path) -> Verdict:
-    front, port = url.removesuffix("/mcp"), str(ports.free())
+    front, port = url.removesuffix("/mcp"), str(ports.find_free_port())
     wanted = {"redirect_uris": ["http://127.0.0.1/callback"], "token_endpoint_auth_method": "none"}
     client = httpx2.post(f"{front}/register", json=wanted).json()["client_id"]
     command = [str(node.needed()), str(SUITE), "authorization", "--url", front, "--client-id", client]

@@ -1,4 +1,4 @@
-"""The suite's fixtures are what a user would write: public words only, a fresh catalog, the same handlers twice."""
+"""The fixtures of the suite use public names only, have a fresh catalog, and are the same in both placements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_catalog_is_fresh() -> None:
     assert written == generated.text(generated.generate(HERE / "functions")), f"write it with: {command}"
 
 
-def test_both_placements_offer_the_same() -> None:
+def test_both_placements_list_the_same_handlers() -> None:
     many = generated.generate(HERE / "functions")
     with Functions(HERE / "one") as loaded:
         one = dict(catalog.build(loaded.by_folder["mcp"].handlers))

@@ -1,4 +1,4 @@
-"""Small clients of the three dialects, each as its proposal wants a client to be, and no better than that."""
+"""Small clients of the three dialects, written from the text of each proposal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Client:
         """Send one request; `beside` holds members at the top level of the message, beside its params."""
         meta = params.get("_meta", {})
         sent = wire.message(method, params, id=next(self.ids), capabilities=self.capabilities, meta=meta)
-        named = None if method.startswith("tasks/") else params.get(wire.NAMED.get(method, ""))
+        named = None if method.startswith("tasks/") else params.get(wire.NAME_PARAMETERS.get(method, ""))
         headers = {"mcp-method": method, **({"mcp-name": wire.header(named)} if named else {})}
         return self.post({**sent, **beside}, headers)
 
@@ -87,8 +87,8 @@ class StateClient(Client):
         last = self.request(method, params).messages[-1]
         for _ in range(turns):
             if "dependent_requests" in last:
-                told = self.responses(last["dependent_requests"], answer)
-                last = self.request(method, params, dependent_responses=told).messages[-1]
+                responses = self.responses(last["dependent_requests"], answer)
+                last = self.request(method, params, dependent_responses=responses).messages[-1]
             elif "method" in last:
                 last = self.post(self.response(last, answer)).messages[-1]
             else:

@@ -1,4 +1,4 @@
-"""A deployment that speaks the dialects that a module of tests names, and what its clients talk over."""
+"""A deployment with the dialects that a test module names in DIALECTS, and connections to it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions.testing import deployed
-from tests.dialects.functions import EVERY
+from tests.dialects.functions import ALL_HANDLERS
 from tests.dialects.wires import Events
 from tests.support.placements import PLACEMENTS, place
 
@@ -25,16 +25,16 @@ def _speaking(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", params=PLACEMENTS)
-def placed(request: pytest.FixtureRequest, _speaking: None) -> tuple[str, LambdaFunction]:
-    return request.param, place(request.param, *EVERY)
+def placed_function(request: pytest.FixtureRequest, _speaking: None) -> tuple[str, LambdaFunction]:
+    return request.param, place(request.param, *ALL_HANDLERS)
 
 
 @pytest.fixture
-def over(placed: tuple[str, LambdaFunction]) -> Callable[..., Events]:
+def wire_to(placed_function: tuple[str, LambdaFunction]) -> Callable[..., Events]:
     """Reach the functions of these tests as a given caller, in both placements, and optionally with another clock."""
-    placement, function = placed
+    placement, function = placed_function
 
     def as_(who: str = "alice", clock: Clock | None = None, *, fresh: bool = False) -> Events:
-        return Events(place(placement, *EVERY, now=clock) if clock else function, who, fresh=fresh)
+        return Events(place(placement, *ALL_HANDLERS, now=clock) if clock else function, who, fresh=fresh)
 
     return as_

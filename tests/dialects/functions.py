@@ -108,5 +108,5 @@ def page(text: str, *, elicit: Elicit) -> str:
     return f"{len(text)} {elicit('reader', 'Who reads?', Name).name}"
 
 
-EVERY = (both, unnamed, sheds, sampled, long, plain, greeting, report, page, get_weather, update_work_item)
+ALL_HANDLERS = (both, unnamed, sheds, sampled, long, plain, greeting, report, page, get_weather, update_work_item)
 TASKS = (echo, paid, signed, broken, plain)

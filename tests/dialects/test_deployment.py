@@ -1,4 +1,4 @@
-"""Dialects as an operator has them: by name, off by default, and never a reason for a server to break."""
+"""Operators switch dialects on by name; they are off by default and cause no server error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp_functions import dialects, settings
 from mcp_functions.local.catalog import generate
 from mcp_functions.testing import deployed
 from tests.dialects.clients import MultiTurnClient, StateClient
-from tests.dialects.functions import EVERY
+from tests.dialects.functions import ALL_HANDLERS
 from tests.dialects.wires import Events
 from tests.support import wire
 from tests.support.placements import PLACEMENTS, place
@@ -38,18 +38,18 @@ def test_dialects_are_off_by_default() -> None:
 
 @pytest.mark.parametrize("name", ["sep-1859", "SEP-1858", "sep_1858", "1858", "dialect", "sep-1858.x", "*"])
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_a_dialect_that_there_is_not_stops_the_server_and_its_log_lists_those_there_are(
+def test_an_unknown_dialect_stops_the_server_and_the_log_lists_the_known_ones(
     placement: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with deployed(MCP_DIALECTS=f"sep-1858,{name}"):
-        reply = Events(place(placement, *EVERY)).post(
+        reply = Events(place(placement, *ALL_HANDLERS)).post(
             wire.message("tools/list"), wire.headers({"method": "tools/list"})
         )
     assert (reply.status, reply.messages[0]["error"]["code"]) == (500, -32603)
     assert f"MCP_DIALECTS names {name!r}: there are sep-1685, sep-1858, sep-2322-tasks" in caplog.text
 
 
-def test_to_take_a_dialect_away_is_to_delete_its_file() -> None:
+def test_the_server_runs_after_the_file_of_a_dialect_is_deleted() -> None:
     """No module of the package names a dialect, neither another dialect nor the code that loads them."""
     package = Path(dialects.__file__).parents[1]
     modules = sorted(path.stem for path in Path(dialects.__file__).parent.glob("sep_*.py"))
@@ -59,25 +59,25 @@ def test_to_take_a_dialect_away_is_to_delete_its_file() -> None:
         assert [name for name in modules if name in text and path.stem != name] == [], path
 
 
-def test_a_page_in_a_browser_may_send_what_a_dialect_reads(over: Over) -> None:
+def test_cors_allows_the_headers_that_a_dialect_reads(wire_to: Over) -> None:
     asking = {"origin": "http://localhost:80", "access-control-request-method": "POST"}
     event = wire.event("", http_method="OPTIONS", headers=asking)
-    response = over().function(event, wire.Context("local_all"))
+    response = wire_to().function(event, wire.Context("local_all"))
     assert "last-event-id" in response["headers"]["access-control-allow-headers"].split(", ")
 
 
-def test_a_stream_is_not_resumed_by_get(over: Over) -> None:
+def test_a_get_request_does_not_resume_a_stream(wire_to: Over) -> None:
     headers = {"last-event-id": "all.x", "mcp-protocol-version": wire.VERSION}
     event = wire.event("", http_method="GET", headers=headers)
-    assert over().function(event, wire.Context("local_all"))["statusCode"] == 405
+    assert wire_to().function(event, wire.Context("local_all"))["statusCode"] == 405
 
 
 @pytest.mark.parametrize("option", [0, 1, 2])
-def test_a_call_that_is_too_large_for_a_state_gets_an_error_that_says_so(
+def test_a_call_too_large_for_a_state_gets_an_error_with_the_reason(
     option: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with deployed(MCP_DIALECTS=DIALECTS, MCP_MAX_STATE_CHARS="1000"):
-        client = StateClient(Events(place("direct", *EVERY)), option)
+        client = StateClient(Events(place("direct", *ALL_HANDLERS)), option)
         call = {"name": "long", "arguments": {"text": "x" * 2000}}
         (message,) = client.request("tools/call", call).messages
         assert message["result"]["isError"] is True
@@ -87,8 +87,8 @@ def test_a_call_that_is_too_large_for_a_state_gets_an_error_that_says_so(
         assert "MCP_MAX_STATE_CHARS" in caplog.text
 
 
-def test_a_client_of_two_dialects_gets_one_of_them(over: Over) -> None:
-    client = MultiTurnClient(over())
+def test_a_client_that_declares_two_dialects_gets_one_of_them(wire_to: Over) -> None:
+    client = MultiTurnClient(wire_to())
     client.capabilities["experimental"] |= {"sep-1685": {}}
     call = {"name": "both", "arguments": {}}
     assert "dependent_requests" not in client.request("tools/call", call).text
@@ -113,12 +113,12 @@ response = st.fixed_dictionaries(
     body=odd | response | st.lists(response, max_size=3),
     last=st.none() | st.sampled_from(["", "x", "all.x", "all.ks1.A"]),
 )
-def test_no_invented_request_breaks_a_server_with_dialects(
-    over: Over,
+def test_random_requests_cause_no_server_error_with_dialects(
+    wire_to: Over,
     body: Any,  # noqa: ANN401 - JSON
     last: str | None,
 ) -> None:
-    reply = over().post(
+    reply = wire_to().post(
         json.dumps(body),
         {"mcp-protocol-version": wire.VERSION, **({} if last is None else {"last-event-id": last})},
     )
@@ -126,7 +126,7 @@ def test_no_invented_request_breaks_a_server_with_dialects(
     assert "Internal" not in reply.text
 
 
-def test_a_function_describes_itself_as_ever(tmp_path: Path) -> None:
+def test_a_dialect_does_not_change_the_catalog_of_a_function(tmp_path: Path) -> None:
     folder = tmp_path / "echo"
     folder.mkdir()
     source = Path(__file__).with_name("echo") / "app.py"

@@ -86,14 +86,14 @@ def ended(client: PersistentClient, task_id: str, *statuses: str) -> dict[str, A
 
 
 @pytest.mark.parametrize(REACHED, IN_FRESH_PROCESSES[DOOR], indirect=True)
-def test_turns_of_sep_1858(reach: Callable[..., Http]) -> None:
+def test_a_client_of_sep_1858_completes_a_conversation_over_http(reach: Callable[..., Http]) -> None:
     client = MultiTurnClient(reach("update_work_item"))
     assert text(client.run("tools/call", RESOLVE, fill)["result"]) == RESOLVED
     assert len(client.replies) == 3
 
 
 @pytest.mark.parametrize(REACHED, IN_FRESH_PROCESSES[OWN], indirect=True)
-def test_states_of_sep_1685(reach: Callable[..., Http]) -> None:
+def test_a_client_of_sep_1685_completes_a_conversation_in_three_requests_over_http(reach: Callable[..., Http]) -> None:
     client = StateClient(reach("update_work_item"))
     assert text(client.run("tools/call", RESOLVE, fill)["result"]) == RESOLVED
     assert len(client.replies) == 3
@@ -113,13 +113,15 @@ def test_another_principal_cannot_answer_a_question(reach: Callable[..., Http]) 
 
 @pytest.mark.parametrize(REACHED, IN_PROCESS, indirect=True)
 @pytest.mark.parametrize("option", [1, 2])
-def test_rounds_of_sep_1685(reach: Callable[..., Http], option: int) -> None:
+def test_a_client_of_each_option_of_sep_1685_completes_a_conversation_over_http(
+    reach: Callable[..., Http], option: int
+) -> None:
     client = StateClient(reach("update_work_item"), option, objects=option == 1)
     assert text(client.run("tools/call", RESOLVE, fill)["result"]) == RESOLVED
 
 
 @pytest.mark.parametrize(REACHED, IN_PROCESS, indirect=True)
-def test_the_echo_of_sep_2322(reach: Callable[..., Http]) -> None:
+def test_a_client_of_sep_2322_completes_the_echo_task_over_http(reach: Callable[..., Http]) -> None:
     alice, bob = PersistentClient(reach("echo")), PersistentClient(reach("echo", "bob"))
     task_id = alice.call("echo")["task"]["taskId"]
     ended(alice, task_id, "input_required")
@@ -133,7 +135,7 @@ def test_the_echo_of_sep_2322(reach: Callable[..., Http]) -> None:
 
 
 @pytest.mark.parametrize("harness", [modes.IN_PROCESS], indirect=True)
-def test_a_turn_that_begins_at_one_url_continues_at_the_other(harness: Harness) -> None:
+def test_a_turn_continues_at_another_url(harness: Harness) -> None:
     assert harness.issuer
     token = harness.issuer.token(subject="alice")
     door, own = Http(harness.url, token), Http(f"{harness.url}/update_work_item", token)

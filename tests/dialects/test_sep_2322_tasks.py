@@ -71,8 +71,8 @@ def _nobody_waits() -> Iterator[None]:
 
 
 def example(name: str) -> list[dict[str, Any]]:
-    shown: list[dict[str, Any]] = json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
-    return shown
+    document: list[dict[str, Any]] = json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+    return document
 
 
 class Replay:
@@ -112,7 +112,7 @@ class Replay:
         return named
 
 
-def test_the_echo_of_the_document_is_held_message_by_message(world: World) -> None:
+def test_the_echo_task_equals_the_messages_of_sep_2322(world: World) -> None:
     replay, shown = Replay(world.client()), example("sep-2322-echo")
     for request, response in zip(shown[::2], shown[1::2], strict=True):
         received = replay.request(request)
@@ -183,7 +183,7 @@ def test_declared_questions_are_asked_in_rounds_before_the_task(world: World) ->
 # ---- The four methods
 
 
-def test_a_result_is_never_waited_for(world: World) -> None:
+def test_tasks_result_of_a_working_task_is_an_error_and_does_not_wait(world: World) -> None:
     client = world.client()
     task_id = client.call("echo")["task"]["taskId"]
     error = client.result(task_id)
@@ -203,7 +203,7 @@ def test_the_status_of_a_task_omits_its_question_and_result(world: World) -> Non
     assert client.get(task_id)["status"] == "completed"
 
 
-def test_a_task_that_crashes_brings_the_result_of_the_call(world: World) -> None:
+def test_tasks_result_of_a_crashed_task_is_the_result_of_the_call(world: World) -> None:
     client = world.client()
     task_id = client.call("broken")["task"]["taskId"]
     world.work()
@@ -211,7 +211,7 @@ def test_a_task_that_crashes_brings_the_result_of_the_call(world: World) -> None
     assert client.result(task_id)["isError"] is True
 
 
-def test_a_tool_that_fails_is_a_result(world: World) -> None:
+def test_tasks_result_of_a_failed_tool_is_a_tool_error(world: World) -> None:
     client = world.client()
     task_id = world.asked(client)
     client.answer(task_id, inputResponses={"echo_input": {"action": "decline"}})
@@ -219,7 +219,7 @@ def test_a_tool_that_fails_is_a_result(world: World) -> None:
     assert client.result(task_id)["isError"] is True
 
 
-def test_a_task_can_be_cancelled_and_has_no_result_then(world: World) -> None:
+def test_a_cancelled_task_has_no_result(world: World) -> None:
     client = world.client()
     task_id = world.asked(client)
     assert client.cancel(task_id)["status"] == "cancelled"
@@ -250,7 +250,7 @@ def test_malformed_answers_are_an_error(world: World, responses: object) -> None
     "response",
     [accept(), accept(input=7), accept(input=["Hello"]), {"action": "accept"}, {"action": "accept", "content": None}],
 )
-def test_an_answer_that_lacks_what_is_required_leaves_the_task_waiting(world: World, response: dict[str, Any]) -> None:
+def test_an_answer_without_a_required_field_does_not_continue_the_task(world: World, response: dict[str, Any]) -> None:
     client = world.client()
     task_id = world.asked(client)
     assert client.answer(task_id, inputResponses={"echo_input": response})["_meta"][RELATED] == {"taskId": task_id}
@@ -259,7 +259,7 @@ def test_an_answer_that_lacks_what_is_required_leaves_the_task_waiting(world: Wo
     assert list(client.result(task_id)["inputRequests"]) == ["echo_input"]
 
 
-def test_an_answer_that_comes_twice_or_late_is_acknowledged_and_changes_nothing(world: World) -> None:
+def test_a_repeated_or_late_answer_is_acknowledged_and_ignored(world: World) -> None:
     client = world.client()
     task_id = world.asked(client)
     for said in ("Hello World!", "Good bye"):
@@ -269,7 +269,7 @@ def test_an_answer_that_comes_twice_or_late_is_acknowledged_and_changes_nothing(
     assert client.result(task_id)["content"][0]["text"] == "Echo: Hello World!"
 
 
-def test_the_task_may_be_named_by_its_params_too_but_not_another(world: World) -> None:
+def test_the_params_may_repeat_the_task_id_but_not_name_another_task(world: World) -> None:
     client = world.client()
     task_id = world.asked(client)
     error = client.told("tasks/input_response", {"taskId": task_id, **HELLO, "_meta": {RELATED: {"taskId": "all.x"}}})
@@ -382,7 +382,7 @@ def test_an_answer_to_an_earlier_question_does_not_answer_a_later_one(world: Wor
 @pytest.mark.parametrize("method", ["tasks/result", "tasks/input_response"])
 def test_a_client_without_the_declaration_gets_method_not_found(world: World, method: str) -> None:
     task_id = world.asked(world.client())
-    for capabilities in (EVERYTHING, wire.WITH_TASKS):
+    for capabilities in (EVERYTHING, wire.TASK_CAPABILITIES):
         client = Client(world.client().over, None)
         client.capabilities = dict(capabilities)
         reply = client.request(method, {"taskId": task_id, **HELLO})
@@ -392,8 +392,8 @@ def test_a_client_without_the_declaration_gets_method_not_found(world: World, me
 def test_the_released_extension_works_beside_the_dialect(world: World) -> None:
     task_id = world.asked(world.client())
     released = Client(world.client().over, None)
-    released.capabilities = dict(wire.WITH_TASKS)
-    sent = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.WITH_TASKS)
+    released.capabilities = dict(wire.TASK_CAPABILITIES)
+    sent = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.TASK_CAPABILITIES)
     reply = released.post(sent, {"mcp-method": "tasks/get", "mcp-name": task_id})
     assert list(reply.messages[0]["result"]["inputRequests"]) == ["echo_input"]
     wire.check(reply.messages[0], "tasks/get")
@@ -415,7 +415,7 @@ def test_with_the_dialect_off_its_methods_are_unknown(world: World) -> None:
         wire.check(message, "tools/call")
 
 
-def test_a_function_without_tasks_has_none_in_this_dialect_either(world: World) -> None:
+def test_a_function_without_tasks_has_no_tasks_in_the_dialect(world: World) -> None:
     from tests.dialects.functions import plain  # noqa: PLC0415 - of this test alone
 
     client = PersistentClient(Events(place(world.placement, plain)))

@@ -64,16 +64,16 @@ def client() -> Client:
     return Client(add, explain, read_page)
 
 
-def test_a_tool_is_called(client: Client) -> None:
+def test_tools_call_returns_the_result_of_the_tool(client: Client) -> None:
     assert client.call("add", {"a": 1, "b": 2}).text == "3"
 
 
-def test_a_prompt_is_got(client: Client) -> None:
+def test_prompts_get_returns_the_messages_of_the_prompt(client: Client) -> None:
     result = client.send("prompts/get", {"name": "explain", "arguments": {"topic": "tides"}}).result
     assert result["messages"][0]["content"]["text"] == "Explain tides."
 
 
-def test_a_resource_is_read(client: Client) -> None:
+def test_resources_read_returns_the_contents_of_the_resource(client: Client) -> None:
     result = client.send("resources/read", {"uri": "docs://start"}).result
     assert result["contents"][0]["text"] == "The page start"
 
@@ -185,14 +185,14 @@ def test_reserved_meta_of_another_shape_is_400(client: Client, meta: dict[str, A
     assert reply.code == INVALID_PARAMS
 
 
-def test_arguments_that_do_not_fit_are_a_result(client: Client) -> None:
+def test_invalid_arguments_of_a_tool_are_an_error_result(client: Client) -> None:
     reply = client.call("add", {"a": 1})  # `b` is missing
     assert reply.status == 200
     assert reply.result["isError"] is True
 
 
 @pytest.mark.parametrize("arguments", [{}, {"topic": "x", "more": "y"}])
-def test_a_prompts_arguments_that_do_not_fit_are_an_error(client: Client, arguments: dict[str, str]) -> None:
+def test_invalid_arguments_of_a_prompt_are_a_json_rpc_error(client: Client, arguments: dict[str, str]) -> None:
     assert client.send("prompts/get", {"name": "explain", "arguments": arguments}).code == INVALID_PARAMS
 
 
@@ -239,7 +239,7 @@ def test_a_conversation_of_three_rounds_runs_end_to_end(greeter: Client) -> None
     assert third.text == "Hi, Ann (33)"
 
 
-def test_a_result_says_that_it_is_complete_and_which_server_sent_it(client: Client) -> None:
+def test_a_result_has_the_type_complete_and_the_server_info(client: Client) -> None:
     result = client.call("add", {"a": 1, "b": 2}).result
     assert result["resultType"] == "complete"
     assert result["_meta"][wire.PREFIX + "serverInfo"] == {"name": "test", "version": "1"}
@@ -261,7 +261,7 @@ def read_note(owner: str, *, elicit: Elicit) -> str:
     ("method", "params"),
     [("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}), ("resources/read", {"uri": "notes://bob"})],
 )
-def test_a_prompt_and_a_resource_hold_a_conversation_too(method: str, params: dict[str, Any]) -> None:
+def test_a_prompt_and_a_resource_can_ask_questions(method: str, params: dict[str, Any]) -> None:
     client = Client(brief, read_note)
     first = client.send(method, params)
     second = client.send(method, {**params, "requestState": first.state, "inputResponses": NAME_ANSWER})
@@ -308,7 +308,7 @@ def test_a_client_gets_error_32021_only_from_a_tool_that_requires_the_capability
     }
 
 
-def test_capabilities_are_those_of_each_request(greeter: Client, state: str) -> None:
+def test_the_capabilities_of_each_request_count(greeter: Client, state: str) -> None:
     assert greeter.call("greet", GREETING, state=state, answers=NAME_ANSWER, capabilities={}).result["isError"] is True
     assert greeter.call("greet", GREETING, state=state, answers=NAME_ANSWER).questions == ["age"]
 
@@ -317,7 +317,7 @@ def test_a_client_without_capabilities_may_call_tools_without_questions(client: 
     assert client.call("add", {"a": 1, "b": 2}, capabilities={}).text == "3"
 
 
-def test_sampling_and_roots_are_asked_of_clients_that_have_them() -> None:
+def test_clients_that_declare_sampling_and_roots_get_these_requests() -> None:
     @tool(requires=["sampling"])
     def summarise(*, sample: Sample) -> str:
         return str(sample("summary", "Summarise", max_tokens=5)["content"]["text"])
@@ -341,7 +341,7 @@ class Anything(BaseModel):
     value: Any = None
 
 
-def test_the_low_level_keeps_its_state_between_rounds() -> None:
+def test_a_low_level_function_keeps_its_state_between_rounds() -> None:
     @tool
     def count(*, responses: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
         if state.value.rounds == 2:
@@ -366,7 +366,7 @@ def test_a_state_without_a_question_comes_with_empty_input_requests() -> None:
     assert client.call("run_twice", capabilities={}, state=first.state).text == "done"
 
 
-def test_a_state_that_json_cannot_hold_is_the_authors_mistake(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_state_outside_json_is_an_error_of_the_author(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     def keep(*, state: RequestState[Anything]) -> str | InputRequiredResult:  # noqa: ARG001
         return InputRequiredResult(request_state=Anything(value={"hunter2": object()}))
@@ -428,7 +428,7 @@ def wave(greeting: str, *, elicit: Elicit) -> str:
         pytest.param("resources/read", {"uri": "notes://greet"}, id="a resource"),
     ],
 )
-def test_a_state_belongs_to_one_method_name_and_arguments(method: str, params: dict[str, Any]) -> None:
+def test_a_state_is_refused_for_another_method_name_or_arguments(method: str, params: dict[str, Any]) -> None:
     client = Client(greet, wave, brief, read_note)
     state = client.call("greet", GREETING).state
     reply = client.send(method, {**params, "requestState": state})
@@ -436,20 +436,20 @@ def test_a_state_belongs_to_one_method_name_and_arguments(method: str, params: d
     assert reply.error == INVALID_STATE_ERROR
 
 
-def test_a_state_belongs_to_one_uri() -> None:
+def test_a_state_is_refused_for_another_uri() -> None:
     client = Client(read_note)
     state = client.send("resources/read", {"uri": "notes://ann"}).state
     assert client.send("resources/read", {"uri": "notes://bob", "requestState": state}).error == INVALID_STATE_ERROR
 
 
-def test_a_state_belongs_to_one_function() -> None:
-    codec = wire.Boxes()
+def test_a_state_is_refused_by_another_function() -> None:
+    codec = wire.PlainCodec()
     state = Client(greet, codec=codec).call("greet", GREETING).state
     other = Client(greet, codec=codec, audience="local/other/local")
     assert other.call("greet", GREETING, state=state).error == INVALID_STATE_ERROR
 
 
-def test_a_state_belongs_to_one_principal() -> None:
+def test_a_state_is_refused_for_another_principal() -> None:
     ann = {"authorizer": {"iam": {"accountId": "1", "userId": "ann"}}}  # as API Gateway names a signer
     eve = {"authorizer": {"iam": {"accountId": "1", "userId": "eve"}}}
     client = Client(greet, auth_mode="iam")
@@ -459,7 +459,7 @@ def test_a_state_belongs_to_one_principal() -> None:
     assert client.call("greet", GREETING, state=state, answers=NAME_ANSWER, context=ann).questions == ["age"]
 
 
-def test_a_state_expires_after_the_time_its_handler_gives() -> None:
+def test_a_state_expires_after_the_answer_within_of_its_handler() -> None:
     @tool(answer_within=60)
     def hurry(*, elicit: Elicit) -> str:
         return elicit("name", "Quick, who are you?", Name).name
@@ -493,7 +493,7 @@ def test_only_the_log_shows_why_a_state_was_refused(
     assert caplog.messages[-1] == "refused: -32602 arguments"
 
 
-def test_an_asking_function_without_keys_tells_its_operator(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_names_the_missing_keys_of_a_function_that_asks(caplog: pytest.LogCaptureFixture) -> None:
     reply = Client(greet, has_keys=False).call("greet", GREETING)
     assert reply.status == 500
     assert reply.error == {"code": -32603, "message": "Internal error"}
@@ -524,7 +524,7 @@ def test_a_prompt_with_too_many_rounds_ends_with_an_error() -> None:
 # Caching
 
 
-def test_a_resource_that_asked_must_not_be_kept() -> None:
+def test_a_resource_that_asks_must_not_be_cached() -> None:
     client = Client(read_note)  # its author allows a minute
     first = client.send("resources/read", {"uri": "notes://bob"})
     assert "ttlMs" not in first.result
@@ -545,13 +545,13 @@ def test_a_resource_without_questions_has_its_authors_cache_lifetime() -> None:
     assert result["cacheScope"] == "public"
 
 
-def test_a_resource_that_was_read_with_answers_must_not_be_kept() -> None:
+def test_a_resource_that_was_read_with_answers_must_not_be_cached() -> None:
     result = Client(list_notes).send("resources/read", {"uri": "notes://", "inputResponses": {}}).result
     assert result["ttlMs"] == 0
     assert result["cacheScope"] == "private"
 
 
-def test_an_exact_resource_is_read_before_a_template_that_fits_it_too() -> None:
+def test_a_resource_takes_precedence_over_a_template_that_matches_its_uri() -> None:
     @resource("a://{x}")
     def template(x: str) -> str:
         return x
@@ -613,7 +613,7 @@ def test_a_client_that_requested_no_progress_gets_none() -> None:
 
 
 @pytest.mark.parametrize("token", ["p1", 0, 7])
-def test_progress_goes_to_the_token_of_the_request_and_only_forward(token: str | int) -> None:
+def test_progress_has_the_token_of_the_request_and_increases(token: str | int) -> None:
     first, second = call_work({"progressToken": token})
     assert first["method"] == second["method"] == "notifications/progress"
     assert first["params"] == {"progressToken": token, "progress": 1, "total": 2}
@@ -653,7 +653,7 @@ def test_a_log_message_has_its_level_its_data_and_its_logger() -> None:
         ),
     ],
 )
-def test_a_report_that_json_cannot_hold_is_a_failure_of_the_tool(
+def test_progress_or_a_log_message_outside_json_fails_the_tool(
     report: Callable[[Progress, Log], None], rule: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     @tool(name="work")
@@ -666,7 +666,7 @@ def test_a_report_that_json_cannot_hold_is_a_failure_of_the_tool(
     assert rule in caplog.text
 
 
-def test_a_total_that_json_cannot_hold_is_left_out() -> None:
+def test_a_total_of_progress_outside_json_is_omitted() -> None:
     @tool
     def endless(*, progress: Progress) -> str:
         progress(1, total=float("inf"))
@@ -678,7 +678,7 @@ def test_a_total_that_json_cannot_hold_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("total", "message"), [(None, "3"), (0, "3"), (8, "3 of 8")])
-def test_the_message_of_a_progress_has_its_total_unless_it_says_nothing(total: float | None, message: str) -> None:
+def test_a_progress_message_includes_the_total_if_there_is_one(total: float | None, message: str) -> None:
     round_ = Round()
     Progress(round_)(3, total=total)
     assert round_.progress_message == message
@@ -704,7 +704,7 @@ def complete(**changes: Any) -> wire.Reply:  # noqa: ANN401 - JSON
     return Client(translate, read_page).send("completion/complete", {**params, **changes})
 
 
-def test_an_argument_is_completed() -> None:
+def test_completion_complete_returns_the_values_of_an_argument() -> None:
     assert complete().result["completion"]["values"] == ["polish", "portuguese"]
 
 
@@ -726,7 +726,7 @@ def test_a_completion_may_depend_on_the_other_arguments() -> None:
         pytest.param({"context": {"arguments": {"x": 1}}}, id="an argument in the context that is a number"),
     ],
 )
-def test_a_completion_of_nothing_is_invalid_params(changes: dict[str, Any]) -> None:
+def test_an_invalid_completion_request_is_invalid_params(changes: dict[str, Any]) -> None:
     assert complete(**changes).code == INVALID_PARAMS
 
 

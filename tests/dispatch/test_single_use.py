@@ -169,7 +169,7 @@ def test_a_step_runs_once_in_a_repeated_round(service: PaymentService, pay: Work
     assert service.transfer_calls == 1
 
 
-def test_an_item_outlives_every_state_of_its_conversation(service: PaymentService, pay: Worker) -> None:
+def test_an_item_expires_after_every_state_of_its_conversation(service: PaymentService, pay: Worker) -> None:
     longest_conversation = 6 * ANSWER_SECONDS  # a conversation may take six times `answer_within`
     spare_seconds = 120  # because the clocks of two containers may differ by 60 s
     start = service.now
@@ -213,7 +213,9 @@ def test_other_answers_to_the_same_question_are_refused(
 
 
 @pytest.mark.parametrize("answers", [APPROVE, DISAPPROVE], ids=["the same answer", "another answer"])
-def test_an_old_state_is_refused(pay: Worker, log: pytest.LogCaptureFixture, answers: dict[str, Any]) -> None:
+def test_a_state_of_an_earlier_round_is_refused(
+    pay: Worker, log: pytest.LogCaptureFixture, answers: dict[str, Any]
+) -> None:
     state = begin_payment(pay)
     approved = send(pay, state, APPROVE)
     send(pay, approved.state, ADD_NOTE)
@@ -221,7 +223,9 @@ def test_an_old_state_is_refused(pay: Worker, log: pytest.LogCaptureFixture, ans
     assert refusal_lines(log) == ["refused: -32602 used_rewound"]
 
 
-def test_reject_refuses_even_the_same_request(service: PaymentService, log: pytest.LogCaptureFixture) -> None:
+def test_single_use_reject_refuses_the_same_request_again(
+    service: PaymentService, log: pytest.LogCaptureFixture
+) -> None:
     pay = service.new_container("reject")
     state = begin_payment(pay)
     approved = send(pay, state, APPROVE)
@@ -230,7 +234,7 @@ def test_reject_refuses_even_the_same_request(service: PaymentService, log: pyte
     assert send(pay, approved.state, ADD_NOTE).text == "transfer 1: thanks"
 
 
-def test_reject_records_no_result(service: PaymentService) -> None:
+def test_single_use_reject_records_no_result(service: PaymentService) -> None:
     pay = service.new_container("reject")
     approved = send(pay, begin_payment(pay), APPROVE)
     send(pay, approved.state, ADD_NOTE)
@@ -365,14 +369,14 @@ def test_after_an_exception_the_same_request_runs_again_at_once(service: Payment
         pytest.param("lost", id="a write happens, but no response comes"),
     ],
 )
-def test_while_the_table_is_out_nothing_is_done(service: PaymentService, pay: Worker, fault: Fault) -> None:
+def test_no_payment_is_made_during_an_outage_of_the_table(service: PaymentService, pay: Worker, fault: Fault) -> None:
     state = begin_payment(pay)
     service.table_faults = [fault] * 9
     assert send(pay, state, APPROVE).error == RETRY_LATER_ERROR
     assert service.transfer_calls == 0
 
 
-def test_a_table_that_denies_is_the_operators_work(
+def test_denied_access_to_the_table_is_a_misconfiguration(
     service: PaymentService, pay: Worker, log: pytest.LogCaptureFixture
 ) -> None:
     state = begin_payment(pay)
@@ -518,7 +522,7 @@ def ask_nothing(amount: int) -> int:
         ),
     ],
 )
-def test_single_use_without_a_meaning_is_refused_at_decoration(decorate: Callable[[], object], error: str) -> None:
+def test_an_invalid_single_use_option_is_refused_at_decoration(decorate: Callable[[], object], error: str) -> None:
     with pytest.raises(TypeError) as caught:
         decorate()
     assert error in str(caught.value)
@@ -534,7 +538,7 @@ def test_without_table_or_key_every_event_is_a_misconfiguration(missing: str, lo
     assert line.startswith("refused: -32603 MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the tab")
 
 
-def test_a_conversation_from_before_single_use_continues(service: PaymentService) -> None:
+def test_a_conversation_that_began_before_single_use_continues(service: PaymentService) -> None:
     earlier_version = service.new_container(mode=None)
     first = send(earlier_version)
     approved = send(earlier_version, first.state, APPROVE)

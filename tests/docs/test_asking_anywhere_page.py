@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PAGE = Page.named("asking-anywhere.md")
 
 
-def test_the_conversation_of_the_page_ends_as_it_says() -> None:
+def test_the_conversation_of_the_page_has_the_shown_result() -> None:
     PAGE.run()
 
 
@@ -27,13 +27,13 @@ def test_the_audit_of_the_page_prints_who_answered(capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == "book: ['seat'] by app\n"
 
 
-def test_the_table_of_hosts_is_the_one_that_requests_are_judged_by() -> None:
+def test_the_table_of_hosts_equals_the_table_in_the_code() -> None:
     rows = [line.strip("| ").split(" | ") for line in PAGE.text.splitlines() if "`Anthropic/" in line]
     known = [[f"`{name}` (claude.ai)", last_version] for name, last_version in STOPPING_HOSTS.items()]
     assert [row[:2] for row in rows] == known
 
 
-def test_each_host_is_known_by_a_run_or_an_issue_of_a_day() -> None:
+def test_each_host_in_the_table_has_a_date_and_a_test_or_an_issue() -> None:
     rows = [
         line.strip("| ").split(" | ") for line in PAGE.text.splitlines() if " | run | " in line or " | read | " in line
     ]
@@ -43,5 +43,5 @@ def test_each_host_is_known_by_a_run_or_an_issue_of_a_day() -> None:
         assert re.fullmatch(r"by hand|`tests/\S+`" if known == "run" else r"\S+/\S+#\d+(, #\d+)*", source)
 
 
-def test_the_size_of_the_form_is_rounded_up() -> None:
+def test_the_page_states_the_size_of_the_form_rounded_up() -> None:
     assert f"{-(-form.FILE.stat().st_size // 1000)} KB" in PAGE.text

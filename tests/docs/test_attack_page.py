@@ -22,14 +22,16 @@ COMMANDS_SHOWN = [line for line in PAGE.code("sh").replace("\\\n", " ").splitlin
 NAMES = {check.name for check in CHECKS}
 
 
-def test_the_table_of_checks_is_the_attackers() -> None:
+def test_the_table_of_checks_equals_the_checks_of_the_attacker() -> None:
     written = [f"| `{c.name}` | {c.severity} | {c.basis} | {c.sentence} |" for c in CHECKS]
     table = PAGE.text.partition("## What it tries")[2].partition("\n## ")[0]
     assert [line for line in table.splitlines() if line.startswith("| `")] == written
 
 
 @pytest.mark.parametrize("command", COMMANDS_SHOWN)
-def test_its_commands_are_taken(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_attacker_accepts_the_commands_of_the_page(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     python, _m, module, *words = shlex.split(command)
     assert (python, module) == ("python", "mcp_functions.attack")
@@ -37,12 +39,12 @@ def test_its_commands_are_taken(command: str, tmp_path: Path, monkeypatch: pytes
         assert context.params["url"].startswith("http://127.0.0.1:8000")
 
 
-def test_the_tools_of_its_commands_are_samples() -> None:
+def test_the_commands_of_the_page_name_tools_of_the_samples() -> None:
     offered = json.loads((ROOT / "functions/mcp/catalog.json").read_text(encoding="utf-8"))["functions"]["tools"]
     assert set(re.findall(r"--tool (\w+)", PAGE.text)) <= offered.keys()
 
 
-def test_the_pages_statements_on_other_servers_name_pinned_versions_and_checks() -> None:
+def test_the_statements_about_other_servers_name_pinned_versions_and_checks() -> None:
     found = PAGE.text.partition("## What it finds elsewhere")[2]
     rows = [line for line in found.splitlines() if re.match(r"\| [\w, ]+ \| (none|`)", line) and line.count("|") == 5]
     assert len(rows) == 7
@@ -55,7 +57,7 @@ def test_the_pages_statements_on_other_servers_name_pinned_versions_and_checks()
             assert f"`{package}` {version}" in found
 
 
-def test_the_pages_statement_on_the_python_sdks_default_holds() -> None:
+def test_the_statement_about_the_default_of_the_python_sdk_is_true() -> None:
     with started(COMMANDS["python"]) as urls:
         report = attack(urls["Resolve"])
     assert row("Resolve", report) in PAGE.text.splitlines()

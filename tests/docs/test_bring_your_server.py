@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = Page.named("bring-your-server.md")
-DOOR = """
+FRONT_DOOR = """
 from pathlib import Path
 from mcp_functions import serve_catalog
 
@@ -47,7 +47,7 @@ def agree(talk: Conversation) -> Conversation:
     return talk.accept(**{key: {"agree": True} for key in talk.asked})
 
 
-def test_the_original_refuses_to_ask_a_client_of_2026(bank: ModuleType) -> None:
+def test_the_original_server_cannot_ask_a_client_of_2026(bank: ModuleType) -> None:
     async def call() -> Any:  # noqa: ANN401 - of FastMCP
         async with FastClient(bank.mcp) as client:
             return await client.call_tool("transfer", {"amount": 5, "to": "Ada"}, raise_on_error=False)
@@ -55,7 +55,7 @@ def test_the_original_refuses_to_ask_a_client_of_2026(bank: ModuleType) -> None:
     assert "unavailable on 2026-07-28" in str(anyio.run(call))
 
 
-def test_the_adopted_server_asks_and_moves_once(bank: ModuleType) -> None:
+def test_the_adopted_server_asks_a_question_and_makes_one_transfer(bank: ModuleType) -> None:
     talk = Conversation(PAGE.run("python app")["handler"]).call("transfer", amount=5, to="Ada")
     assert talk.messages == {"question-1": "Moving 5 costs 1 EUR. Agree?"}
     agree(talk)
@@ -64,12 +64,12 @@ def test_the_adopted_server_asks_and_moves_once(bank: ModuleType) -> None:
     assert bank.moved == ["5 to Ada"]
 
 
-def test_a_client_is_asked_behind_the_endpoint_too(tmp_path: Path) -> None:
+def test_the_adopted_server_asks_its_question_behind_the_endpoint(tmp_path: Path) -> None:
     functions = tmp_path / "functions"
     for name, text in {
         "bank/bank.py": PAGE.code("python server"),
         "bank/app.py": PAGE.code("python app"),
-        "mcp/app.py": DOOR,
+        "mcp/app.py": FRONT_DOOR,
     }.items():
         (functions / name).parent.mkdir(parents=True, exist_ok=True)
         (functions / name).write_text(text, encoding="utf-8")
@@ -84,7 +84,7 @@ def test_a_client_is_asked_behind_the_endpoint_too(tmp_path: Path) -> None:
         assert anyio.run(look, running.url) == ["balance", "transfer"]
 
 
-def test_the_check_prints_the_line_of_the_page(
+def test_adopt_check_prints_the_line_of_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -105,5 +105,5 @@ def test_a_step_of_the_page_runs_once(bank: ModuleType) -> None:
     assert bank.moved == ["5 to Ada"]
 
 
-def test_the_page_s_two_lines_seal_a_server() -> None:
+def test_the_two_lines_of_the_page_seal_the_states_of_a_server() -> None:
     assert PAGE.run("python seal")["server"].name == "calendar"

@@ -31,14 +31,14 @@ def test_every_phase_gives_the_same_answers(page: dict[str, Any], phase: str) ->
     assert talk.accept(resolution=DUPLICATE).text == "Bug 7: Duplicate"
 
 
-def test_phase_1_writes_what_was_answered_once_to_the_store_too(page: dict[str, Any]) -> None:
+def test_phase_1_also_writes_each_answer_once_to_the_store(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["both"]), principal="ann").call(item=7)
     assert page["sessions"].calls == 0
     talk.accept(resolution=DUPLICATE)
     assert page["sessions"].records == {"ann/7": DUPLICATE}
 
 
-def test_phase_1_can_be_watched_without_the_function_knowing(page: dict[str, Any]) -> None:
+def test_the_audit_shows_the_rounds_of_phase_1(page: dict[str, Any]) -> None:
     heard: list[AuditRecord] = []
     talk = Conversation(serve(page["state_alone"], audit=heard.append), principal="ann").call(item=7)
     talk.accept(resolution=DUPLICATE)
@@ -50,7 +50,7 @@ def test_phase_1_can_be_watched_without_the_function_knowing(page: dict[str, Any
     assert "Duplicate" not in str(heard)
 
 
-def test_phase_2_asks_only_what_the_store_does_not_know_and_writes_nothing(page: dict[str, Any]) -> None:
+def test_phase_2_asks_only_for_answers_missing_in_the_store_and_writes_nothing(page: dict[str, Any]) -> None:
     page["sessions"].records["ann/7"] = {"resolution": "Fixed"}
     function = serve(page["state_first"])
     assert Conversation(function, principal="ann").call(item=7).text == "Bug 7: Fixed"
@@ -69,7 +69,7 @@ def test_phase_3_needs_no_store(page: dict[str, Any]) -> None:
     assert page["sessions"].calls == 0
 
 
-def test_a_conversation_that_is_open_goes_on_through_every_phase(page: dict[str, Any]) -> None:
+def test_an_open_conversation_continues_through_every_phase(page: dict[str, Any]) -> None:
     for before, after in pairwise(PHASES):
         talk = Conversation(serve(page[before]), principal="ann").call(item=7)
         talk.upgrade(serve(page[after]))

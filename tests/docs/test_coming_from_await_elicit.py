@@ -48,7 +48,7 @@ def after() -> dict[str, Any]:
     return PAGE.run("python after")
 
 
-def hold(before: dict[str, Any], revision: str, *answers: ElicitResult) -> tuple[str, list[str]]:
+def run_old_tool(before: dict[str, Any], revision: str, *answers: ElicitResult) -> tuple[str, list[str]]:
     """Call the old tool with the official client, and return its result and its questions."""
     asked, left = [], list(answers)
 
@@ -74,35 +74,35 @@ def accepting(key: str) -> ElicitResult:
 
 
 def test_the_old_tool_works_at_2025_11_25(before: dict[str, Any]) -> None:
-    said, asked = hold(before, "legacy", accepting("room"), accepting("consent"))
+    said, asked = run_old_tool(before, "legacy", accepting("room"), accepting("consent"))
     assert said == BOOKED
     assert asked[0] == "Which room on Monday?"
     assert re.fullmatch("Booking [0-9a-f]{6} costs 90 EUR. Book it\\?", asked[1])
 
 
 def test_the_old_tool_fails_at_2026_07_28(before: dict[str, Any]) -> None:
-    with pytest.raises(ExceptionGroup) as failed:
-        hold(before, "2026-07-28", accepting("room"))
-    cause: BaseException = failed.value
+    with pytest.raises(ExceptionGroup) as error:
+        run_old_tool(before, "2026-07-28", accepting("room"))
+    cause: BaseException = error.value
     while isinstance(cause, BaseExceptionGroup):
         (cause,) = cause.exceptions
     assert isinstance(cause, MCPError)
     assert "no back-channel" in cause.message
 
 
-def begun(after: dict[str, Any]) -> Conversation:
+def start_new_tool(after: dict[str, Any]) -> Conversation:
     return Conversation(after["handler"]).call(day="Monday")
 
 
 def test_the_new_tool_returns_the_same_text_as_the_old_one(after: dict[str, Any]) -> None:
-    talk = begun(after)
+    talk = start_new_tool(after)
     assert talk.messages == {"room": "Which room on Monday?"}
     talk.accept(room=ANSWERS["room"])
     assert re.fullmatch("Booking [0-9a-f]{6} costs 90 EUR. Book it\\?", talk.messages["consent"])
     assert talk.accept(consent=ANSWERS["consent"]).text == BOOKED
 
 
-def test_the_new_tool_runs_again_where_the_old_one_stood_still() -> None:
+def test_the_new_tool_runs_again_from_its_start_after_an_answer() -> None:
     lines = []
 
     @tool
@@ -125,7 +125,7 @@ def test_work_between_two_questions_is_a_step(after: dict[str, Any]) -> None:
         return 90 + len(quoted) - 1  # dearer every time
 
     after["quote"] = quote
-    assert begun(after).accept(room=ANSWERS["room"]).accept(consent=ANSWERS["consent"]).text == BOOKED
+    assert start_new_tool(after).accept(room=ANSWERS["room"]).accept(consent=ANSWERS["consent"]).text == BOOKED
     assert quoted == ["large"]
 
 
@@ -147,7 +147,7 @@ def test_prompts_and_resources_ask_as_well() -> None:
     assert Conversation(serve(things)).read("things://all").accept(sure={"ok": True}).text == "True"
 
 
-def test_an_async_handler_may_stay_one() -> None:
+def test_an_async_handler_awaits_a_step_and_asks_without_await() -> None:
     @tool
     async def asking(*, elicit: Elicit, step: Step) -> str:
         """Await something, and ask without await."""
@@ -166,13 +166,15 @@ def test_the_model_sees_neither_context_nor_capabilities(after: dict[str, Any]) 
     assert list(after["book_room"].describe()["inputSchema"]["properties"]) == ["day"]
 
 
-def test_a_no_is_heard_in_the_same_places(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_the_new_tool_handles_decline_and_cancel_where_the_old_one_did(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
     for no in ("decline", "cancel"):
         refusing = ElicitResult(action=no)
-        assert hold(before, "legacy", refusing)[0] == NOTHING
-        assert hold(before, "legacy", accepting("room"), refusing)[0] == NOTHING
-        assert getattr(begun(after), no)().text == NOTHING
-        assert getattr(begun(after).accept(room=ANSWERS["room"]), no)().text == NOTHING
+        assert run_old_tool(before, "legacy", refusing)[0] == NOTHING
+        assert run_old_tool(before, "legacy", accepting("room"), refusing)[0] == NOTHING
+        assert getattr(start_new_tool(after), no)().text == NOTHING
+        assert getattr(start_new_tool(after).accept(room=ANSWERS["room"]), no)().text == NOTHING
 
     @tool
     def plain(*, elicit: Elicit) -> str:
@@ -184,8 +186,8 @@ def test_a_no_is_heard_in_the_same_places(before: dict[str, Any], after: dict[st
         """Ask, and look."""
         return type(elicit.outcome("sure", "Sure?", Ok)).__name__
 
-    told = Conversation(serve(plain)).call().decline()
-    assert (told.text, told.result["isError"]) == ("The user declined to answer: Sure?", True)
+    conversation = Conversation(serve(plain)).call().decline()
+    assert (conversation.text, conversation.result["isError"]) == ("The user declined to answer: Sure?", True)
     assert Conversation(serve(branching)).call().decline().text == "Declined"
     assert Conversation(serve(branching)).call().accept(sure={"ok": True}).text == "Ok"
 
@@ -194,13 +196,13 @@ def test_an_answer_that_does_not_fit_is_asked_for_again(
     before: dict[str, Any], after: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = ElicitResult(action="accept", content={"size": "huge"})
-    assert hold(before, "legacy", wrong)[0] == "Error executing tool book_room"
+    assert run_old_tool(before, "legacy", wrong)[0] == "Error executing tool book_room"
     assert "ValueError: Received an accepted elicitation whose content does not match" in caplog.text
-    talk = begun(after).accept(room={"size": "huge"})
+    talk = start_new_tool(after).accept(room={"size": "huge"})
     assert talk.messages["room"].startswith("Which room on Monday? (Please answer again: size")
 
 
-def test_pages_are_asked_for_in_a_loop() -> None:
+def test_a_url_question_is_repeated_in_a_loop() -> None:
     signed_in: list[bool] = []
 
     @tool
@@ -216,7 +218,7 @@ def test_pages_are_asked_for_in_a_loop() -> None:
     assert talk.answer(**{"sign-in": {"action": "accept"}}).text == "welcome"
 
 
-def test_the_model_and_the_roots_are_asked_in_the_same_way() -> None:
+def test_sampling_and_roots_requests_work_like_questions() -> None:
     @tool
     def look(*, sample: Sample, list_roots: ListRoots) -> str:
         """Ask the client twice."""
@@ -228,7 +230,7 @@ def test_the_model_and_the_roots_are_asked_in_the_same_way() -> None:
     assert talk.answer(summary=message).text == "file:///a: hello"
 
 
-def test_gather_is_together() -> None:
+def test_together_replaces_asyncio_gather() -> None:
     @tool
     def asking(*, elicit: Elicit) -> str:
         """Ask two things."""
@@ -240,7 +242,7 @@ def test_gather_is_together() -> None:
     assert talk.accept(one={"ok": True}, two={"ok": False}).text == "True False"
 
 
-def test_progress_and_logs_arrive_with_the_round() -> None:
+def test_progress_and_log_messages_are_sent_with_their_round() -> None:
     @tool
     def work(*, progress: Progress, log: Log) -> str:
         """Report progress."""
@@ -255,7 +257,7 @@ def test_progress_and_logs_arrive_with_the_round() -> None:
     assert logged["params"] == {"level": "info", "data": "half of it"}
 
 
-def test_a_payment_gets_a_key(after: dict[str, Any]) -> None:
+def test_a_payment_gets_an_idempotency_key(after: dict[str, Any]) -> None:
     keys = []
 
     def pay(euros: int, key: str) -> str:
@@ -263,12 +265,12 @@ def test_a_payment_gets_a_key(after: dict[str, Any]) -> None:
         return f"{euros} EUR paid"
 
     after["pay"] = pay
-    begun(after).accept(room=ANSWERS["room"]).accept(consent=ANSWERS["consent"]).retry()
+    start_new_tool(after).accept(room=ANSWERS["room"]).accept(consent=ANSWERS["consent"]).retry()
     first, again = keys
     assert first == again
 
 
-def test_drawn_values_stay_the_same() -> None:
+def test_ids_times_and_random_numbers_stay_the_same_in_a_conversation() -> None:
     drawn = set()
 
     @tool
@@ -281,7 +283,7 @@ def test_drawn_values_stay_the_same() -> None:
     assert len(drawn) == 2  # the first request was repeated, which begins another conversation
 
 
-def test_a_timeout_is_answer_within() -> None:
+def test_answer_within_replaces_a_timeout() -> None:
     @tool(answer_within=3600)
     def wait(*, elicit: Elicit) -> str:
         """Wait for an hour."""
@@ -292,7 +294,7 @@ def test_a_timeout_is_answer_within() -> None:
     assert late.error["message"] == "Invalid or expired requestState"
 
 
-def test_finally_ends_each_round() -> None:
+def test_a_finally_block_runs_at_the_end_of_each_round() -> None:
     closed = []
 
     @tool
@@ -307,8 +309,8 @@ def test_finally_ends_each_round() -> None:
     assert closed == [True, True]
 
 
-def test_nothing_is_kept_between_rounds(after: dict[str, Any]) -> None:
-    talk = begun(after).accept(room=ANSWERS["room"])
+def test_another_container_continues_the_conversation_of_the_new_tool(after: dict[str, Any]) -> None:
+    talk = start_new_tool(after).accept(room=ANSWERS["room"])
     another_container = PAGE.run("python after")["handler"]
     assert talk.upgrade(another_container).accept(consent=ANSWERS["consent"]).text == BOOKED
 
@@ -316,7 +318,7 @@ def test_nothing_is_kept_between_rounds(after: dict[str, Any]) -> None:
 # ---- What does not come over
 
 
-def test_there_are_no_subscriptions(after: dict[str, Any]) -> None:
+def test_the_server_does_not_support_subscriptions(after: dict[str, Any]) -> None:
     context = wire.Context("local_book_room")
     refused = after["handler"](wire.event(wire.message("subscriptions/listen", {"notifications": {}})), context)
     assert wire.read(refused, "subscriptions/listen")["error"]["code"] == -32601
@@ -324,8 +326,8 @@ def test_there_are_no_subscriptions(after: dict[str, Any]) -> None:
     assert "listChanged" not in str(wire.read(discovered, "server/discover")["result"]["capabilities"])
 
 
-def test_older_clients_are_served(after: dict[str, Any]) -> None:
+def test_the_new_tool_serves_clients_of_earlier_revisions(after: dict[str, Any]) -> None:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    begun = after["handler"](wire.event(json.dumps(sent)), wire.Context("local_book_room"))
-    assert json.loads(begun["body"])["result"]["protocolVersion"] == "2025-11-25"
+    start_new_tool = after["handler"](wire.event(json.dumps(sent)), wire.Context("local_book_room"))
+    assert json.loads(start_new_tool["body"])["result"]["protocolVersion"] == "2025-11-25"

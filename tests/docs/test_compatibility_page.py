@@ -1,4 +1,4 @@
-"""The page on compatibility: the names it promises are those that there are, and states of version 0.1.0 go on."""
+"""The page on compatibility lists the public names, and states of version 0.1.0 continue their conversations."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 PAGE = Page.named("compatibility.md")
 NOW = 1_785_000_000.0
-# The record of version 0.1.0 after the first of two questions; see test_a_state_that_0_1_0_left_is_continued.
-OLD = ROOT / "tests/seal/vectors/states/0.1.0.json"
+# The record of version 0.1.0 after the first of two questions. test_a_state_of_version_0_1_0_continues_its_conversation
+# says more.
+STATE_FILE_OF_0_1_0 = ROOT / "tests/seal/vectors/states/0.1.0.json"
 
 
-class Clear:
+class PlainJsonCodec:
     """A codec that hides nothing, so that a state can be recorded, read and changed."""
 
     def seal(self, payload: bytes) -> str:
@@ -39,11 +40,11 @@ class Offer:
     euros: int
 
 
-LOOKED_UP: list[str] = []
+LOOKUP_CALLS: list[str] = []
 
 
 def look_up(item: str) -> Offer:
-    LOOKED_UP.append(item)
+    LOOKUP_CALLS.append(item)
     return Offer(number="A-1", euros=70)
 
 
@@ -56,23 +57,26 @@ def buy(item: str, *, elicit: Elicit, step: Step) -> str:
     return f"{began:%H:%M}: {count} for {count * offer.euros} EUR, {sure}"
 
 
-def begun(now: float = NOW) -> Conversation:
-    return Conversation(serve(buy, codec=Clear(), now=lambda: now)).call(item="lamp")
+def start_conversation(now: float = NOW) -> Conversation:
+    return Conversation(serve(buy, codec=PlainJsonCodec(), now=lambda: now)).call(item="lamp")
 
 
-def test_a_state_that_0_1_0_left_is_continued() -> None:
+def test_a_state_of_version_0_1_0_continues_its_conversation() -> None:
     """Its answers, steps and beginning are read from the state: nothing is asked or run again."""
-    talk = begun(NOW + 300)
-    LOOKED_UP.clear()
-    talk.tamper(lambda _now: OLD.read_text(encoding="utf-8"))
+    talk = start_conversation(NOW + 300)
+    LOOKUP_CALLS.clear()
+    talk.tamper(lambda _now: STATE_FILE_OF_0_1_0.read_text(encoding="utf-8"))
     assert talk.messages == {"sure": "140 EUR?"}
     assert talk.accept(sure=True).text == "17:20: 2 for 140 EUR, True"
-    assert LOOKED_UP == []
+    assert LOOKUP_CALLS == []
 
 
-def test_this_version_writes_the_record_of_0_1_0() -> None:
+def test_this_version_writes_the_same_record_as_version_0_1_0() -> None:
     """An older version can therefore continue it, until the version of the claims (`v`) changes."""
-    old, new = json.loads(OLD.read_text(encoding="utf-8")), json.loads(begun().accept(count=2).state)
+    old, new = (
+        json.loads(STATE_FILE_OF_0_1_0.read_text(encoding="utf-8")),
+        json.loads(start_conversation().accept(count=2).state),
+    )
     drawn = {"f": "the name of the conversation"}
     for state in (old, new):
         state["s"]["steps"]["look-up"][2] = "milliseconds"
@@ -80,8 +84,8 @@ def test_this_version_writes_the_record_of_0_1_0() -> None:
 
 
 def test_a_state_with_another_version_of_the_claims_is_refused() -> None:
-    later = json.dumps({**json.loads(OLD.read_text(encoding="utf-8")), "v": 2})
-    talk = begun().tamper(lambda _now: later)
+    later = json.dumps({**json.loads(STATE_FILE_OF_0_1_0.read_text(encoding="utf-8")), "v": 2})
+    talk = start_conversation().tamper(lambda _now: later)
     assert (talk.status, talk.error["code"]) == (400, -32602)
     assert talk.error["message"] in PAGE.text
 

@@ -18,14 +18,14 @@ def row(of: str) -> str:
     return str(limit)
 
 
-def test_every_link_of_the_page_leads_somewhere() -> None:
+def test_every_link_of_the_costs_page_has_a_target() -> None:
     assert PAGE.dead_links == []
 
 
 def test_the_parameters_of_the_page_have_the_defaults_of_the_template() -> None:
     written = template.read(ROOT / "template.yaml")["Parameters"]
-    shown = re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE.text, re.MULTILINE)
-    defaults = {name: "" if default == "empty" else default.strip("`") for name, default in shown}
+    matches = re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE.text, re.MULTILINE)
+    defaults = {name: "" if default == "empty" else default.strip("`") for name, default in matches}
     assert defaults == {name: str(written[name]["Default"]) for name in defaults}
 
 
@@ -35,7 +35,7 @@ def test_a_parameter_whose_description_names_a_price_is_on_the_page() -> None:
     assert [name for name in sorted(priced) if f"| `{name}` |" not in PAGE.text] == []
 
 
-def test_the_sums_of_the_worst_case_are_right() -> None:
+def test_the_sums_of_the_worst_case_are_correct() -> None:
     section = PAGE.text.partition("## The worst case\n")[2].partition("\n## ")[0]
     sums = re.findall(r"^\| [^|]+ \| ([^|]* x [^|]*) \| ([\d. ]+) \|$", section, re.MULTILINE)
     assert len(sums) == 5
@@ -44,7 +44,7 @@ def test_the_sums_of_the_worst_case_are_right() -> None:
     ]
 
 
-def test_the_worst_case_is_that_of_the_templates_defaults() -> None:
+def test_the_worst_case_uses_the_defaults_of_the_template() -> None:
     written = template.read(ROOT / "template.yaml")
     requests = written["Parameters"]["RequestsPerSecond"]["Default"] * 30 * 24 * 3600
     assert PAGE.text.count(f"{requests:,}".replace(",", " ")) == 3
@@ -54,7 +54,7 @@ def test_the_worst_case_is_that_of_the_templates_defaults() -> None:
     assert 3 * cost.TABLE_WRITE + cost.TABLE_READ == 2.00
 
 
-def test_the_limits_of_the_page_are_those_of_the_settings() -> None:
+def test_the_costs_page_states_the_limits_of_the_settings() -> None:
     settings = Settings({"MCP_STACK": "shop"})
     assert row("a sealed state").startswith(f"{settings.max_state_chars // 1024} KiB")
     assert row("a request body") == f"{settings.max_body_bytes // 1024**2} MiB"

@@ -21,15 +21,15 @@ PAGE = Page.named("dialects.md")
 
 
 @pytest.fixture
-def over() -> Iterator[Events]:
+def wire_to() -> Iterator[Events]:
     with deployed(MCP_DIALECTS="sep-1858,sep-1685"):
         yield Events(serve(update_work_item))
 
 
-def test_the_transcripts_of_the_page_match_the_wire(over: Events) -> None:
-    for transcript in (transcripts.multi_turn(over), transcripts.state(over)):
+def test_the_transcripts_of_the_page_equal_the_messages_on_the_wire(wire_to: Events) -> None:
+    for transcript in (transcripts.multi_turn(wire_to), transcripts.state(wire_to)):
         assert f"```text\n{transcript}\n```" in PAGE.text
 
 
-def test_the_limit_of_the_page_is_the_limit() -> None:
+def test_the_dialects_page_states_the_limit_of_an_event_id() -> None:
     assert f"may have {sep_1858.MAX_EVENT_ID} characters" in " ".join(PAGE.text.split())

@@ -22,18 +22,20 @@ PAGE = Page.named("identity.md")
 URL = "https://abc.execute-api.eu-central-1.amazonaws.com/mcp"
 METADATA = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"  # noqa: S105 - AWS's own example
-RUN = """
+EDGE_SCRIPT = """
 const asked = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 exports.handler(asked).then((response) => console.log(JSON.stringify(response)));
 """
 
 
-def test_the_pages_statements_about_scopes_hold() -> None:
+def test_the_statements_about_scopes_on_the_identity_page_are_true() -> None:
     names = PAGE.run()
     names["test_closing_needs_its_scope"]()
 
 
-def test_a_signed_request_bears_the_signature_that_aws_would_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_signed_request_of_the_page_has_the_signature_that_botocore_computes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
@@ -69,20 +71,22 @@ def signature(request: httpx2.Request) -> str:
     return key.hex()
 
 
-def edge(status: str, **headers: str) -> dict[str, Any]:
+def run_edge_function(status: str, **headers: str) -> dict[str, Any]:
     """Run the page's function for one response of the origin, and return the headers that leave."""
     (code,) = [block for kind, block in FENCED.findall(PAGE.text) if kind == "js"]
     written = {name.replace("_", "-"): [{"key": name, "value": value}] for name, value in headers.items()}
     event = {"Records": [{"cf": {"response": {"status": status, "headers": written}}}]}
-    command = [str(node.needed()), "-e", f"{code}{RUN}"]
+    command = [str(node.needed()), "-e", f"{code}{EDGE_SCRIPT}"]
     done = subprocess.run(command, input=json.dumps(event), capture_output=True, text=True, check=True)  # noqa: S603
     return {name: values[0]["value"] for name, values in json.loads(done.stdout)["headers"].items()}
 
 
-def test_the_edge_function_gives_a_challenge_its_name_and_its_address() -> None:
+def test_the_edge_function_restores_the_challenge_header_and_its_metadata_url() -> None:
     challenge = f'Bearer error="insufficient_scope", scope="a", resource_metadata="{METADATA}"'
-    assert edge("403", x_amzn_remapped_www_authenticate=challenge)["www-authenticate"] == challenge
+    assert run_edge_function("403", x_amzn_remapped_www_authenticate=challenge)["www-authenticate"] == challenge
     bare = f'Bearer resource_metadata="{METADATA}"'
-    assert edge("401", www_authenticate='Bearer scope="" error="invalid_token"')["www-authenticate"] == bare
-    assert edge("401")["www-authenticate"] == bare
-    assert edge("200", content_type="application/json").keys() == {"content-type"}
+    assert (
+        run_edge_function("401", www_authenticate='Bearer scope="" error="invalid_token"')["www-authenticate"] == bare
+    )
+    assert run_edge_function("401")["www-authenticate"] == bare
+    assert run_edge_function("200", content_type="application/json").keys() == {"content-type"}

@@ -56,7 +56,7 @@ def test_the_table_of_fields_lists_all_fields_of_a_line() -> None:
     assert named == set(FIELDS)
 
 
-def test_the_sample_is_a_line() -> None:
+def test_the_sample_line_of_the_page_has_the_fields_of_a_log_line() -> None:
     sample = json.loads(PAGE.code("json"))
     assert sample.keys() - FORMATS <= set(FIELDS)
     assert [name for name in sample if name not in FORMATS] == [name for name in FIELDS if name in sample]
@@ -75,11 +75,11 @@ def test_the_table_of_metrics_matches_the_templates_filters_and_alarms() -> None
         metric["MetricName"] for one in resources for metric in one["Properties"].get("MetricTransformations", ())
     }
     assert {row[0].strip("`"): row[1] for row in rows("Metrics")} == {
-        name: "yes" if name in filters.paging() else "" for name in counted
+        name: "yes" if name in filters.alarm_metrics() else "" for name in counted
     }
 
 
-def test_a_persons_terminal_shows_the_lines_without_metrics() -> None:
+def test_serve_shows_messages_without_metrics() -> None:
     line = {"logger": "mcp_functions", "message": "refused: -32602 expired", "outcome": "refused"}
     assert shown_text(json.dumps(line)) == "refused: -32602 expired"
     assert shown_text(json.dumps({**line, "message": "answered: complete"})) is None
@@ -88,7 +88,7 @@ def test_a_persons_terminal_shows_the_lines_without_metrics() -> None:
         assert shown_text(own) == own
 
 
-def test_a_person_reads_the_toolkits_lines_though_an_authors_logger_writes_them() -> None:
+def test_serve_shows_the_messages_of_the_toolkit_written_by_a_powertools_logger() -> None:
     out = io.StringIO()
     name = running_function.set("add")
     with redirect_stdout(FunctionStream(Screen(out), out)):  # around what `serve` runs in its own process
@@ -172,7 +172,9 @@ def test_a_tool_reads_a_secret(page: dict[str, Any], monkeypatch: pytest.MonkeyP
     assert asked == ["warehouse-token"]  # and no second time: it is kept
 
 
-def test_what_is_idempotent_happens_once_in_all_conversations(page: dict[str, Any], store: powertools.Store) -> None:
+def test_a_function_with_powertools_idempotency_runs_once_in_all_conversations(
+    page: dict[str, Any], store: powertools.Store
+) -> None:
     told = [call(page["settling"], "settle", invoice=number) for number in ("A-1", "A-1", "A-2")]
     assert told == ["receipt for A-1", "receipt for A-1", "receipt for A-2"]
     assert len(store.records) == 2

@@ -43,80 +43,80 @@ def write_project(directory: Path) -> None:
         if name:
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             (directory / name).write_text(text, encoding="utf-8")
-    written = template.read(directory / "template.yaml")
+    project_of_page = template.read(directory / "template.yaml")
     for kind, text in FENCED.findall(PAGE.text):
         if kind == "yaml":
             block = template.parse(text)
             for section in block.keys() & {"Parameters", "Resources"}:
-                written[section] |= block[section]
-    (directory / "template.yaml").write_text(json.dumps(written), encoding="utf-8")
+                project_of_page[section] |= block[section]
+    (directory / "template.yaml").write_text(json.dumps(project_of_page), encoding="utf-8")
     assert main(["catalog", "--functions", str(directory / "functions")]) == 0
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project_of_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("own") / "server"
     write_project(directory)
     return directory
 
 
-def complaints(directory: Path) -> list[str]:
+def complaints_of(directory: Path) -> list[str]:
     return checks.complaints(checks.read(directory))
 
 
 @pytest.fixture
-def changed(written: Path) -> Callable[[str, str], list[str]]:
+def change_template(project_of_page: Path) -> Callable[[str, str], list[str]]:
     """Return what the checks say of the project with other text in one file."""
 
     def change(name: str, text: str) -> list[str]:
-        path = written / name
+        path = project_of_page / name
         before = path.read_text(encoding="utf-8") if path.exists() else None
         path.write_text(text, encoding="utf-8")
         try:
-            return complaints(written)
+            return complaints_of(project_of_page)
         finally:
             path.unlink() if before is None else path.write_text(before, encoding="utf-8")
 
     return change
 
 
-def test_the_checks_accept_the_resources_of_the_page(written: Path) -> None:
-    assert complaints(written) == []
+def test_the_checks_accept_the_resources_of_the_page(project_of_page: Path) -> None:
+    assert complaints_of(project_of_page) == []
 
 
-def test_no_policy_of_the_page_is_without_a_resource(written: Path) -> None:
+def test_every_policy_of_the_page_names_a_resource(project_of_page: Path) -> None:
     """IAM refuses an empty ARN, so what a policy names must have no empty default."""
-    parameters = template.parse((written / "template.yaml").read_text(encoding="utf-8"))["Parameters"]
+    parameters = template.parse((project_of_page / "template.yaml").read_text(encoding="utf-8"))["Parameters"]
     assert "Default" not in parameters["AirlineSecret"]
 
 
-def test_the_tests_of_the_page_pass(written: Path) -> None:
+def test_the_tests_of_the_page_pass(project_of_page: Path) -> None:
     named = [name for name, _ in BLOCKS if name.startswith("tests/")]
     assert len(named) == 3
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *named]
-    ran = subprocess.run(command, cwd=written, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    ran = subprocess.run(command, cwd=project_of_page, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     assert re.search(r"^3 passed", ran.stdout, re.MULTILINE), ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize("runtime", [False, True], ids=["in one process", "under the real runtime"])
-def test_a_table_a_package_and_shared_code_are_there(
+def test_the_function_of_the_page_uses_its_table_its_package_and_shared_code(
     runtime: bool,  # noqa: FBT001 - a parameter of the test
-    written: Path,
+    project_of_page: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if runtime:
-        modes.needed()
+        modes.skip_without_runtime()
         monkeypatch.setenv("AIRLINE_SECRET", "local")
     else:
         monkeypatch.setenv("NOTES_TABLE", "local-Notes")
-    with Harness(written / "functions", state_dir=tmp_path, runtime=runtime) as harness:
+    with Harness(project_of_page / "functions", state_dir=tmp_path, runtime=runtime) as harness:
         for name, (arguments, text) in CALLS.items():
-            assert called(harness.url, name, arguments) == text
+            assert call_of_page(harness.url, name, arguments) == text
         assert boto3.resource("dynamodb").Table("local-Notes").item_count == 1
 
 
-def called(url: str, name: str, arguments: dict[str, str]) -> str:
+def call_of_page(url: str, name: str, arguments: dict[str, str]) -> str:
     message = wire.message("tools/call", {"name": name, "arguments": arguments})
     with closing(HTTPConnection(urlsplit(url).netloc, timeout=30)) as connection:
         connection.request("POST", "/mcp", json.dumps(message), wire.headers(message))
@@ -125,7 +125,7 @@ def called(url: str, name: str, arguments: dict[str, str]) -> str:
 
 RATES = "functions/read_rates"
 APP = dict(BLOCKS)[f"{RATES}/app.py"]
-REFUSED = [
+REFUSED_IMPORTS = [
     (f"{RATES}/requirements.txt", "", f"{RATES}/app.py imports xmltodict, which Lambda does not get: add xmltodict to"),
     (f"{RATES}/app.py", f"import pytest\n{APP}", "imports pytest, which Lambda does not get: add pytest to functions/"),
     (
@@ -141,20 +141,22 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "said"), REFUSED, ids=[said for _, _, said in REFUSED])
+@pytest.mark.parametrize(("name", "text", "said"), REFUSED_IMPORTS, ids=[said for _, _, said in REFUSED_IMPORTS])
 def test_an_import_that_lambda_would_not_find_is_refused(
-    name: str, text: str, said: str, changed: Callable[[str, str], list[str]]
+    name: str, text: str, said: str, change_template: Callable[[str, str], list[str]]
 ) -> None:
-    (complaint,) = changed(name, text)
+    (complaint,) = change_template(name, text)
     assert said in complaint
 
 
-def test_a_relative_import_beside_app_is_refused(written: Path, changed: Callable[[str, str], list[str]]) -> None:
-    beside = written / RATES / "prices.py"
+def test_a_relative_import_beside_app_is_refused(
+    project_of_page: Path, change_template: Callable[[str, str], list[str]]
+) -> None:
+    beside = project_of_page / RATES / "prices.py"
     beside.write_text("EURO = 1\n", encoding="utf-8")
     with pytest.raises(Problem, match=r"Lambda loads app\.py without a package \(functions/read_rates/app\.py:1\)"):
-        changed(f"{RATES}/app.py", f"from .prices import EURO\n{APP}")
-    (complaint,) = changed(f"{RATES}/app.py", f"{APP}\n\ndef later():\n    from .prices import EURO\n")
+        change_template(f"{RATES}/app.py", f"from .prices import EURO\n{APP}")
+    (complaint,) = change_template(f"{RATES}/app.py", f"{APP}\n\ndef later():\n    from .prices import EURO\n")
     beside.unlink()
     assert complaint.startswith(f"{RATES}/app.py imports . (relative): Lambda loads it without a package")
 
@@ -168,12 +170,12 @@ def test_a_relative_import_beside_app_is_refused(written: Path, changed: Callabl
     ],
     ids=["for a type checker", "that may fail", "of the layer and the runtime"],
 )
-def test_another_import_is_accepted(text: str, changed: Callable[[str, str], list[str]]) -> None:
-    assert changed(f"{RATES}/app.py", text) == []
+def test_another_import_is_accepted(text: str, change_template: Callable[[str, str], list[str]]) -> None:
+    assert change_template(f"{RATES}/app.py", text) == []
 
 
 @pytest.mark.parametrize(
-    ("resource", "properties", "said"),
+    ("resource", "properties", "message"),
     [
         ("ReadRates", {"Layers": []}, "of layers/common/python: add !Ref CommonLayer to Layers of ReadRates"),
         (
@@ -184,18 +186,24 @@ def test_another_import_is_accepted(text: str, changed: Callable[[str, str], lis
     ],
 )
 def test_a_function_without_the_common_layer_is_refused(
-    resource: str, properties: dict[str, Any], said: str, written: Path, changed: Callable[[str, str], list[str]]
+    resource: str,
+    properties: dict[str, Any],
+    message: str,
+    project_of_page: Path,
+    change_template: Callable[[str, str], list[str]],
 ) -> None:
-    other = json.loads((written / "template.yaml").read_text(encoding="utf-8"))
+    other = json.loads((project_of_page / "template.yaml").read_text(encoding="utf-8"))
     other["Resources"][resource]["Properties"] |= properties
-    assert any(said in complaint for complaint in changed("template.yaml", json.dumps(other)))
+    assert any(message in complaint for complaint in change_template("template.yaml", json.dumps(other)))
 
 
-def test_a_layer_from_elsewhere_may_ship_any_package(written: Path, changed: Callable[[str, str], list[str]]) -> None:
-    other = json.loads((written / "template.yaml").read_text(encoding="utf-8"))
+def test_a_layer_from_elsewhere_may_ship_any_package(
+    project_of_page: Path, change_template: Callable[[str, str], list[str]]
+) -> None:
+    other = json.loads((project_of_page / "template.yaml").read_text(encoding="utf-8"))
     other["Resources"]["ReadRates"]["Properties"]["Layers"] += ["arn:aws:lambda:eu-west-1:1:layer:Parsers:7"]
-    (written / RATES / "requirements.txt").rename(written / "kept.txt")
+    (project_of_page / RATES / "requirements.txt").rename(project_of_page / "kept.txt")
     try:
-        assert changed("template.yaml", json.dumps(other)) == []
+        assert change_template("template.yaml", json.dumps(other)) == []
     finally:
-        (written / "kept.txt").rename(written / RATES / "requirements.txt")
+        (project_of_page / "kept.txt").rename(project_of_page / RATES / "requirements.txt")

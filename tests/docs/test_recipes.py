@@ -50,7 +50,7 @@ SEAT = {"action": "accept", "content": {"seat": "window"}}
 # ---- The templates
 
 
-def merged(ours: Any, more: Any) -> Any:  # noqa: ANN401 - JSON
+def merge_templates(ours: Any, more: Any) -> Any:  # noqa: ANN401 - JSON
     """Write one template over another; functions of CloudFormation, and resources of another type, replace ours."""
     if not (isinstance(ours, dict) and isinstance(more, dict)):
         return more
@@ -58,7 +58,7 @@ def merged(ours: Any, more: Any) -> Any:  # noqa: ANN401 - JSON
         "Type"
     ):
         return more
-    return {**ours, **{key: merged(ours[key], value) if key in ours else value for key, value in more.items()}}
+    return {**ours, **{key: merge_templates(ours[key], value) if key in ours else value for key, value in more.items()}}
 
 
 @pytest.mark.skipif(
@@ -74,7 +74,7 @@ def test_every_template_passes_the_linter_before_and_after_translation(
 ) -> None:
     written: Any = template.read(ROOT / "template.yaml")
     for recipe in recipes:
-        written = merged(written, recipe)
+        written = merge_templates(written, recipe)
     path = tmp_path / "template.json"
     path.write_text(json.dumps(written), encoding="utf-8")
     translated = tmp_path / "translated.json"
@@ -96,9 +96,9 @@ def test_every_template_passes_the_linter_before_and_after_translation(
         assert server["x-amazon-apigateway-endpoint-configuration"]["disableExecuteApiEndpoint"]
 
 
-def test_a_parameter_alone_publishes_nothing_and_the_description_does(tmp_path: Path) -> None:
-    written = merged(template.read(ROOT / "template.yaml"), VERSIONS)
-    raised = merged(written, {"Globals": {"Function": {"Description": "2"}}})
+def test_a_changed_description_publishes_a_version_and_a_changed_parameter_alone_does_not(tmp_path: Path) -> None:
+    written = merge_templates(template.read(ROOT / "template.yaml"), VERSIONS)
+    raised = merge_templates(written, {"Globals": {"Function": {"Description": "2"}}})
 
     def versions(of: dict[str, Any], *parameters: str) -> set[str]:
         path = tmp_path / "template.json"
@@ -113,9 +113,9 @@ def test_a_parameter_alone_publishes_nothing_and_the_description_does(tmp_path: 
 
 
 @pytest.mark.parametrize("recipe", [EDGE, DOMAIN, MUTUAL, URL, VERSIONS, CANARY, PRIMARY, REPLICA])
-def test_the_project_still_agrees_with_every_template_but_that_of_one_lambda(recipe: dict[str, Any]) -> None:
+def test_the_project_passes_the_checks_with_every_recipe_except_the_single_lambda(recipe: dict[str, Any]) -> None:
     project = checks.read(ROOT)
-    assert checks.complaints(replace(project, template=merged(project.template, recipe))) == []
+    assert checks.complaints(replace(project, template=merge_templates(project.template, recipe))) == []
 
 
 # ---- Routing at the edge
@@ -137,7 +137,7 @@ def code(functions: dict[str, Any]) -> str:
     return source.replace(table, f"const FUNCTIONS = {json.dumps(functions)};")
 
 
-def routed(*requests: dict[str, Any], functions: dict[str, Any] | None = None) -> list[str]:
+def routes_of(*requests: dict[str, Any], functions: dict[str, Any] | None = None) -> list[str]:
     """Run requests through the function at the edge, and return where they go."""
     events = [{"version": "1.0", "context": {}, "viewer": {"ip": "192.0.2.7"}, "request": each} for each in requests]
     known = catalog.read(ROOT / "functions")["functions"] if functions is None else functions
@@ -152,15 +152,15 @@ def request(called: str, name: str | None = None, /, **more: Any) -> dict[str, A
     return {"method": "POST", "uri": "/mcp", "querystring": {}, "cookies": {}, "headers": headers, **more}
 
 
-def test_a_call_goes_to_the_function_that_its_headers_name() -> None:
-    assert routed(
+def test_the_edge_function_routes_a_call_by_its_headers() -> None:
+    assert routes_of(
         request("tools/call", "update_work_item"),
         request("prompts/get", "briefing"),
         request("resources/read", "house://rules"),
     ) == ["/mcp/update_work_item", "/mcp/briefing", "/mcp/house_rules"]
 
 
-def test_a_name_outside_the_routing_table_goes_to_the_endpoint() -> None:
+def test_the_edge_function_routes_an_unknown_name_to_the_endpoint() -> None:
     twice = {"value": "add", "multiValue": [{"value": "add"}, {"value": "ticket"}]}
     strange = [
         request("server/discover"),
@@ -177,12 +177,12 @@ def test_a_name_outside_the_routing_table_goes_to_the_endpoint() -> None:
         request("tools/call", "add", headers={}),
         request("tools/call", "add", headers={"mcp-method": {"value": "tools/call"}, "mcp-name": twice}),
     ]
-    assert routed(*strange) == ["/mcp"] * len(strange)
-    assert routed(request("tools/call", "add", uri="/elsewhere")) == ["/elsewhere"]
-    assert routed(request("tools/call", "add"), functions={}) == ["/mcp"]
+    assert routes_of(*strange) == ["/mcp"] * len(strange)
+    assert routes_of(request("tools/call", "add", uri="/elsewhere")) == ["/elsewhere"]
+    assert routes_of(request("tools/call", "add"), functions={}) == ["/mcp"]
 
 
-def test_the_edge_function_has_room() -> None:
+def test_an_edge_function_with_150_tools_is_smaller_than_10_kilobytes() -> None:
     many = {f"a_tool_of_some_length_{n}": f"a_folder_{n}" for n in range(150)}
     assert len(code({"tools": many, "prompts": {}, "resources": {}})) < 10 * 1024
 
@@ -193,7 +193,7 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
         yield running
 
 
-def posted(harness: Harness, path: str, message: dict[str, Any], **headers: str) -> tuple[int, dict[str, Any]]:
+def post_message(harness: Harness, path: str, message: dict[str, Any], **headers: str) -> tuple[int, dict[str, Any]]:
     connection = HTTPConnection(urlsplit(harness.url).netloc, timeout=20)
     body = json.dumps(message)
     connection.request("POST", path, body, {**wire.headers(message), **headers})
@@ -203,29 +203,29 @@ def posted(harness: Harness, path: str, message: dict[str, Any], **headers: str)
     return answered
 
 
-def test_a_header_that_lies_is_refused_by_the_function(harness: Harness) -> None:
+def test_a_function_refuses_a_header_that_contradicts_the_body(harness: Harness) -> None:
     message = wire.message("tools/call", {"name": "get_weather", "arguments": {"location": "Rome"}})
-    (path,) = routed(request("tools/call", "add"))
-    status, answered = posted(harness, path, message, **{"mcp-name": "add"})
+    (path,) = routes_of(request("tools/call", "add"))
+    status, answered = post_message(harness, path, message, **{"mcp-name": "add"})
     assert (path, status, answered["error"]["code"]) == ("/mcp/add", 400, -32020)
 
 
-def test_a_conversation_may_take_both_ways(harness: Harness) -> None:
+def test_a_conversation_continues_when_it_changes_between_the_endpoint_and_its_function(harness: Harness) -> None:
     called = {"name": "get_weather", "arguments": {"location": "Rome"}}
-    (path,) = routed(request("tools/call", "get_weather"))
+    (path,) = routes_of(request("tools/call", "get_weather"))
     assert path == "/mcp/get_weather"
     for first, second in ((path, "/mcp"), ("/mcp", path)):
-        _, asked = posted(harness, first, wire.message("tools/call", called))
+        _, asked = post_message(harness, first, wire.message("tools/call", called))
         answers = {"github_login": {"action": "accept", "content": {"name": "octocat"}}}
         more = {"requestState": asked["result"]["requestState"], "inputResponses": answers}
-        _, told = posted(harness, second, wire.message("tools/call", {**called, **more}, id=2))
+        _, told = post_message(harness, second, wire.message("tools/call", {**called, **more}, id=2))
         assert told["result"]["content"][0]["text"].startswith("Current weather in Rome")
 
 
 # ---- A domain, and a function URL
 
 
-def test_a_conversation_goes_on_at_another_host() -> None:
+def test_a_conversation_continues_at_another_host() -> None:
     called = {"name": "get_weather", "arguments": {"location": "Rome"}}
     answers = {"github_login": {"action": "accept", "content": {"name": "octocat"}}}
     function = serve(get_weather.get_weather)
@@ -251,14 +251,16 @@ def test_the_metadata_names_the_url_that_clients_use() -> None:
     assert metadata.resource_url(found, {"domainName": "abc.execute-api.eu-west-1.amazonaws.com"}) == url
 
 
-def at_url(function: LambdaFunction, method: str, params: dict[str, Any], signer: str | None = None) -> dict[str, Any]:
+def serve_at_url(
+    function: LambdaFunction, method: str, params: dict[str, Any], signer: str | None = None
+) -> dict[str, Any]:
     event = gateways.function_url(gateways.http_request(wire.message(method, params)))
     return function(gateways.by_iam(event, signer) if signer else event, wire.Context("local_get_weather"))
 
 
-def test_a_function_answers_at_its_own_url() -> None:
+def test_a_function_responds_at_its_function_url() -> None:
     called = {"name": "get_weather", "arguments": {"location": "Rome"}}
-    asked = at_url(serve(get_weather.get_weather), "tools/call", called)
+    asked = serve_at_url(serve(get_weather.get_weather), "tools/call", called)
     assert "requestState" in wire.read(asked, "tools/call")["result"]
 
 
@@ -267,28 +269,28 @@ def test_the_signer_of_a_function_url_is_the_signer_of_the_api() -> None:
     answers = {"github_login": {"action": "accept", "content": {"name": "octocat"}}}
     with deployed(MCP_AUTH_MODE="iam"):
         function = serve(get_weather.get_weather)
-        asked = wire.read(at_url(function, "tools/call", called, "alice"), "tools/call")["result"]
+        asked = wire.read(serve_at_url(function, "tools/call", called, "alice"), "tools/call")["result"]
         more = {**called, "requestState": asked["requestState"], "inputResponses": answers}
         sent = gateways.http_api(gateways.http_request(wire.message("tools/call", more)))
         context = wire.Context("local_get_weather")
-        told = wire.read(function(gateways.by_iam(sent, "alice"), context), "tools/call")
-        assert "Current weather" in told["result"]["content"][0]["text"]
+        response = wire.read(function(gateways.by_iam(sent, "alice"), context), "tools/call")
+        assert "Current weather" in response["result"]["content"][0]["text"]
         assert function(gateways.by_iam(sent, "bob"), context)["statusCode"] == 400
 
 
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
-def test_a_function_url_without_its_authorizer_stays_closed(mode: str) -> None:
+def test_a_function_url_without_its_authorizer_refuses_every_caller(mode: str) -> None:
     called = {"name": "get_weather", "arguments": {"location": "Rome"}}
     with deployed(**{**gateways.JWT_SETTINGS, "MCP_AUTH_MODE": mode}):
         function = serve(get_weather.get_weather)
         for signer in (None, *(["alice"] if mode == "jwt" else [])):
-            answered = at_url(function, "tools/call", called, signer)
+            answered = serve_at_url(function, "tools/call", called, signer)
             assert answered["statusCode"] == 500
             assert "result" not in json.loads(answered["body"])
 
 
 def test_a_function_url_lists_its_own_names_only() -> None:
-    listed = wire.read(at_url(serve(get_weather.get_weather), "tools/list", {}), "tools/list")["result"]["tools"]
+    listed = wire.read(serve_at_url(serve(get_weather.get_weather), "tools/list", {}), "tools/list")["result"]["tools"]
     assert [entry["name"] for entry in listed] == ["get_weather"]
 
 
@@ -299,23 +301,23 @@ def test_several_handlers_in_one_lambda_are_an_endpoint(tmp_path: Path) -> None:
     (tmp_path / "functions/mcp").mkdir(parents=True)
     (tmp_path / "functions/mcp/app.py").write_text(PAGE.code("python"), encoding="utf-8")
     with Harness(tmp_path / "functions", state_dir=tmp_path) as running:
-        _, listed = posted(running, "/mcp", wire.message("tools/list", {}))
+        _, listed = post_message(running, "/mcp", wire.message("tools/list", {}))
         assert [entry["name"] for entry in listed["result"]["tools"]] == ["add", "book_flight"]
         called = {"name": "book_flight", "arguments": {"city": "Rome"}}
-        _, asked = posted(running, "/mcp", wire.message("tools/call", called))
+        _, asked = post_message(running, "/mcp", wire.message("tools/call", called))
         more = {"requestState": asked["result"]["requestState"], "inputResponses": {"seat": SEAT}}
-        _, told = posted(running, "/mcp", wire.message("tools/call", {**called, **more}, id=2))
+        _, told = post_message(running, "/mcp", wire.message("tools/call", {**called, **more}, id=2))
         assert told["result"]["content"][0]["text"] == "Booked: Rome, window."
         assert {invocation.folder for invocation in running.invocations} == {"mcp"}
 
 
-def test_the_template_of_one_lambda_agrees(tmp_path: Path) -> None:
+def test_the_template_of_the_single_lambda_passes_the_checks(tmp_path: Path) -> None:
     init(tmp_path)
     shutil.rmtree(tmp_path / "functions/book_flight")
     (tmp_path / "functions/mcp/app.py").write_text(PAGE.code("python"), encoding="utf-8")
     catalog.write(tmp_path / "functions", catalog.generate(tmp_path / "functions"))
     path = tmp_path / "template.yaml"
-    ours: Any = merged(template.read(path), ONE)
+    ours: Any = merge_templates(template.read(path), ONE)
     kept = {name: block for name, block in ours["Resources"].items() if not name.startswith("BookFlight")}
     path.write_text(json.dumps({**ours, "Resources": kept}), encoding="utf-8")
     assert checks.complaints(checks.read(tmp_path)) == []
@@ -345,7 +347,7 @@ class Meal(BaseModel):
     meal: str
 
 
-def version(*, reworded: bool = False, booked: list[str] | None = None, name: str = "old") -> LambdaFunction:
+def make_version(*, reworded: bool = False, booked: list[str] | None = None, name: str = "old") -> LambdaFunction:
     """Write one version of a function; each has its own code, and a log of the steps it ran."""
 
     def reserve(city: str) -> str:
@@ -355,15 +357,15 @@ def version(*, reworded: bool = False, booked: list[str] | None = None, name: st
     @tool
     def book(city: str, *, elicit: Elicit, step: Step) -> str:
         """Book a flight."""
-        held = step("reserve", reserve, city)
+        run_conversation = step("reserve", reserve, city)
         seat = elicit("seat", "Which seat, please?" if reworded else "Which seat?", Seat).seat
         meal = elicit("meal", "Which meal?", Meal).meal
-        return f"{held}, {seat}, {meal}"
+        return f"{run_conversation}, {seat}, {meal}"
 
     return serve(book)
 
 
-def held(versions: list[LambdaFunction], seed: int, rounds: int = 12) -> tuple[list[str], str]:
+def run_conversation(versions: list[LambdaFunction], seed: int, rounds: int = 12) -> tuple[list[str], str]:
     """Hold a conversation in which every round meets one version or the other; what was asked, and how it ended."""
     draw = random.Random(seed)  # noqa: S311 - a weighted alias, not a secret
     answers = {"seat": {"seat": "window"}, "meal": {"meal": "soup"}}
@@ -377,12 +379,15 @@ def held(versions: list[LambdaFunction], seed: int, rounds: int = 12) -> tuple[l
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_conversation_that_meets_both_versions_asks_everything_once(seed: int) -> None:
-    assert held([version(), version(name="new")], seed) == (["seat", "meal"], "Rome, window, soup")
+def test_a_conversation_that_alternates_between_versions_asks_each_question_once(seed: int) -> None:
+    assert run_conversation([make_version(), make_version(name="new")], seed) == (
+        ["seat", "meal"],
+        "Rome, window, soup",
+    )
 
 
-def test_a_reworded_question_is_asked_again_and_only_that_one() -> None:
-    old, new = version(), version(reworded=True)
+def test_only_a_reworded_question_is_asked_again() -> None:
+    old, new = make_version(), make_version(reworded=True)
     talk = Conversation(old).call(city="Rome").upgrade(new).accept(seat={"seat": "window"})
     assert talk.messages == {"seat": "Which seat, please?"}
     talk.accept(seat={"seat": "aisle"})
@@ -391,16 +396,16 @@ def test_a_reworded_question_is_asked_again_and_only_that_one() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_step_that_one_version_recorded_is_not_run_by_the_other(seed: int) -> None:
+def test_the_new_version_does_not_repeat_a_step_that_the_old_one_recorded(seed: int) -> None:
     booked: list[str] = []
-    held([version(booked=booked), version(booked=booked, name="new")], seed)
+    run_conversation([make_version(booked=booked), make_version(booked=booked, name="new")], seed)
     assert len(booked) == 1
 
 
 @pytest.mark.parametrize("qualifier", ["", ":live"])
-def test_the_endpoint_invokes_the_alias_if_it_is_told_to(qualifier: str) -> None:
-    lambdas = Lambdas(**{f"book{qualifier}": version()})
-    offered = catalogs.build(version().handlers, "book")
+def test_the_endpoint_invokes_the_configured_alias(qualifier: str) -> None:
+    lambdas = Lambdas(**{f"book{qualifier}": make_version()})
+    offered = catalogs.build(make_version().handlers, "book")
     found = settings.Settings({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
     door = LambdaFunction(lambda _name, _now: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
     sent = gateways.http_api(
@@ -433,7 +438,7 @@ def book_twice(city: str, *, elicit: Elicit) -> str:
     return f"{city}, {seat}, {elicit('meal', 'Which meal?', Meal).meal}"
 
 
-def test_a_conversation_goes_on_in_another_region() -> None:
+def test_a_conversation_continues_in_another_region() -> None:
     regions = Regions()
     first = regions.deploy((regions.primary, regions.first))
     second = regions.deploy((regions.replica, regions.second))
@@ -444,7 +449,7 @@ def test_a_conversation_goes_on_in_another_region() -> None:
     assert {arn.rpartition("/")[2] for arn in (regions.primary, regions.replica)} == {"mrk-" + f"{1:032x}"}
 
 
-def test_a_stack_of_another_name_opens_nothing() -> None:
+def test_a_stack_with_another_name_opens_no_state() -> None:
     regions = Regions()
     with deployed(MCP_STACK="local"):
         talk = Conversation(regions.deploy((regions.primary, regions.first))).call(city="Rome")
@@ -453,7 +458,7 @@ def test_a_stack_of_another_name_opens_nothing() -> None:
     assert (talk.status, talk.error["data"]) == (400, {"reason": "invalid_request_state"})
 
 
-def test_the_first_key_seals_and_all_of_them_open() -> None:
+def test_the_first_key_seals_states_and_every_key_opens_them() -> None:
     regions = Regions()
     old = regions.first.create_key()
     talk = Conversation(regions.deploy((old, regions.first))).call(city="Rome")

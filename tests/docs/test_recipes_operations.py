@@ -22,7 +22,7 @@ from mcp_functions import serve
 from mcp_functions.local import template
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.testing import Conversation
-from tests.docs.test_recipes import CANARY, OWN_STACKS, PAGE, VERSIONS, merged
+from tests.docs.test_recipes import CANARY, OWN_STACKS, PAGE, VERSIONS, merge_templates
 from tests.project import test_build
 from tests.support import filters
 
@@ -60,14 +60,14 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def canary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = tmp_path_factory.mktemp("canary") / "template.json"
-    written = merged(merged(template.read(ROOT / "template.yaml"), VERSIONS), CANARY)
+    written = merge_templates(merge_templates(template.read(ROOT / "template.yaml"), VERSIONS), CANARY)
     path.write_text(json.dumps(written), encoding="utf-8")
     resources: dict[str, Any] = json.loads(test_build.run("python", test_build.TRANSLATE, path))["Resources"]
     return resources
 
 
 @needs_sam
-def test_an_alarm_returns_the_alias_to_a_version_that_is_kept(canary: dict[str, Any]) -> None:
+def test_an_alarm_sets_the_alias_back_to_a_kept_version(canary: dict[str, Any]) -> None:
     group = canary["UpdateWorkItemDeploymentGroup"]["Properties"]
     assert "DEPLOYMENT_STOP_ON_ALARM" in group["AutoRollbackConfiguration"]["Events"]
     watched = [alarm["Name"]["Ref"] for alarm in group["AlarmConfiguration"]["Alarms"]]
@@ -80,7 +80,7 @@ def test_an_alarm_returns_the_alias_to_a_version_that_is_kept(canary: dict[str, 
     assert dimensions["ExecutedVersion"] == {"Fn::GetAtt": [version, "Version"]}
 
 
-def test_the_canarys_metric_counts_crashes_of_its_function_and_no_mistake_of_a_client() -> None:
+def test_the_metric_of_the_canary_counts_crashes_but_no_client_errors() -> None:
     properties = CANARY["Resources"]["UpdateWorkItemFailedFilter"]["Properties"]
     alarm = CANARY["Resources"]["UpdateWorkItemFails"]["Properties"]
     assert alarm["MetricName"] == properties["MetricTransformations"][0]["MetricName"]
@@ -92,7 +92,7 @@ def test_the_canarys_metric_counts_crashes_of_its_function_and_no_mistake_of_a_c
     assert update_work_item.handler.handlers[0].name == line["handler"]
 
 
-def test_an_alias_can_be_pointed_at_a_kept_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_alias_can_be_set_to_a_kept_version(monkeypatch: pytest.MonkeyPatch) -> None:
     (back,) = commands("aws lambda update-alias")
     assert back[3::2] == ["--function-name", "--name", "--function-version"]
     with aws(monkeypatch) as client:
@@ -100,9 +100,9 @@ def test_an_alias_can_be_pointed_at_a_kept_version(monkeypatch: pytest.MonkeyPat
         role = client("iam").create_role(RoleName="r", AssumeRolePolicyDocument=trust)["Role"]["Arn"]
         lambdas, name = client("lambda"), back[4]
         given = {"FunctionName": name, "Runtime": "python3.13", "Handler": "app.handler", "Role": role}
-        lambdas.create_function(**given, Code={"ZipFile": zipped("1")})
+        lambdas.create_function(**given, Code={"ZipFile": zip_of("1")})
         old = lambdas.publish_version(FunctionName=name)["Version"]
-        lambdas.update_function_code(FunctionName=name, ZipFile=zipped("2"))
+        lambdas.update_function_code(FunctionName=name, ZipFile=zip_of("2"))
         new = lambdas.publish_version(FunctionName=name)["Version"]
         lambdas.create_alias(FunctionName=name, Name=back[6], FunctionVersion=new)
         lambdas.update_alias(FunctionName=name, Name=back[6], FunctionVersion=old)
@@ -113,7 +113,7 @@ def test_an_alias_can_be_pointed_at_a_kept_version(monkeypatch: pytest.MonkeyPat
         assert invoked == kept != newest
 
 
-def zipped(code: str) -> bytes:
+def zip_of(code: str) -> bytes:
     """Return a zip with one module."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
@@ -126,11 +126,11 @@ def zipped(code: str) -> bytes:
 
 @needs_sam
 @pytest.mark.parametrize("path", OWN_STACKS, ids=lambda path: path.name)
-def test_every_stack_of_its_own_passes_the_linter(path: Path) -> None:
+def test_every_separate_stack_of_the_page_passes_the_linter(path: Path) -> None:
     test_build.run("cfn-lint", path)
 
 
-def test_the_firewall_guards_the_distribution_and_passes_bodies_and_tokens_on() -> None:
+def test_the_firewall_protects_the_distribution_and_passes_bodies_and_tokens_on() -> None:
     waf = template.read(RECIPES / "waf.yaml")
     edge = waf["Resources"]["Edge"]["Properties"]["DistributionConfig"]
     assert edge["WebACLId"] == {"Fn::GetAtt": "Firewall.Arn"}
@@ -160,17 +160,21 @@ def test_a_deleted_stack_leaves_its_key_table_bucket_and_layers() -> None:
     }
 
 
-ANYTHING = json.dumps({"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"}]})
+ALLOW_ALL_POLICY = json.dumps(
+    {"Statement": [{"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"}]}
+)
 
 
-def test_a_conversation_goes_on_after_its_stack_was_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conversation_continues_after_its_stack_was_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with aws(monkeypatch) as client:
         stacks = client("cloudformation")
         stacks.create_stack(StackName="my-stack", TemplateBody=(RECIPES / "adopt.yaml").read_text(encoding="utf-8"))
-        made = stacks.describe_stack_resources(StackName="my-stack")["StackResources"]
-        names = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in made}
+        resources = stacks.describe_stack_resources(StackName="my-stack")["StackResources"]
+        names = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in resources}
         arn = f"arn:aws:kms:us-east-1:123456789012:key/{names['RequestStateKey']}"
-        client("kms").put_key_policy(KeyId=arn, PolicyName="default", Policy=ANYTHING)  # moto cannot read ours
+        client("kms").put_key_policy(KeyId=arn, PolicyName="default", Policy=ALLOW_ALL_POLICY)  # moto cannot read ours
         talk = Conversation(sealed_by(arn, client)).call(workItemId=7, fields={"System.State": "Resolved"})
         assert talk.asked
         stacks.delete_stack(StackName="my-stack")
@@ -184,7 +188,7 @@ def sealed_by(arn: str, client: Any) -> LambdaFunction:  # noqa: ANN401 - boto3'
     return serve(*update_work_item.handler.handlers, wrapping=[KmsKey(arn, lambda: client("kms"))])
 
 
-def test_what_is_adopted_is_what_the_template_makes() -> None:
+def test_the_imported_resources_equal_those_of_the_template() -> None:
     ours = template.read(ROOT / "template.yaml")["Resources"]
     adopted = template.read(RECIPES / "adopt.yaml")["Resources"]
     assert adopted.keys() == {"RequestStateKey", "Table"}
@@ -215,7 +219,7 @@ WORKFLOW: dict[Any, Any] = yaml.safe_load((RECIPES / "github-actions.yml").read_
 STEPS = [step for job in WORKFLOW["jobs"].values() for step in job["steps"]]
 
 
-def test_a_job_has_the_permissions_that_it_needs_and_no_other() -> None:
+def test_a_job_of_the_pipeline_has_only_the_permissions_that_it_needs() -> None:
     assert WORKFLOW["permissions"] == {}
     assert {name: job["permissions"] for name, job in WORKFLOW["jobs"].items()} == {
         "test": {"contents": "read"},
@@ -229,7 +233,7 @@ def test_a_job_has_the_permissions_that_it_needs_and_no_other() -> None:
         assert "${{" not in step.get("run", ""), "an expression in a shell command can inject code"
 
 
-def test_every_action_and_the_sam_cli_have_a_whole_version() -> None:
+def test_every_action_and_the_sam_cli_have_a_full_version_number() -> None:
     used = [step["uses"] for step in STEPS if "uses" in step]
     assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", one) for one in used), used
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
@@ -248,7 +252,7 @@ def test_the_commands_of_the_pipeline_exist_with_their_options() -> None:
             assert words[words.index("--config-env") + 1] in environments
 
 
-def test_the_role_is_for_one_repository_and_branch() -> None:
+def test_only_one_repository_and_branch_can_assume_the_role() -> None:
     (statement,) = json.loads((RECIPES / "github-trust.json").read_text(encoding="utf-8"))["Statement"]
     assert statement["Action"] == "sts:AssumeRoleWithWebIdentity"
     assert statement["Condition"].keys() == {"StringEquals"}

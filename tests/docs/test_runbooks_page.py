@@ -25,7 +25,7 @@ QUERIES = re.findall(r"^ *```text\n(.*?)```$", PAGE.text, re.MULTILINE | re.DOTA
 ACCESS = ("route, status", "sum(bytes)")
 RUNTIME = {"level", "errorType", "errorMessage"}  # of a line of Lambda's runtime
 PLATFORM = {"type", "record.status", "record.errorType"}  # of Lambda's own report
-OF_INSIGHTS = {
+INSIGHTS_NAMES = {
     "filter", "stats", "sort", "display", "limit", "by", "as", "asc", "desc", "and", "or", "like", "count",
     "sum", "bin", "latest", "earliest", "count_distinct", "ispresent",
 }  # fmt: skip
@@ -37,8 +37,8 @@ def section(heading: str) -> str:
 
 def alarms() -> dict[str, str]:
     """Return the heading of the runbook of each alarm."""
-    found = re.findall(r"^\| `(\w+)` \| [^|]+ \| \[([^]]+)\]", section("The alarms"), re.MULTILINE)
-    return dict(found)
+    matches = re.findall(r"^\| `(\w+)` \| [^|]+ \| \[([^]]+)\]", section("The alarms"), re.MULTILINE)
+    return dict(matches)
 
 
 def test_every_alarm_of_the_template_has_a_runbook_with_a_query() -> None:
@@ -59,7 +59,7 @@ def test_a_query_names_fields_of_a_line(query: str) -> None:
     code = re.sub(r'"[^"]*"|/\^[^/]*/|\d+m\b', "", query)
     named = set(re.findall(r"(?<![@\w.])[A-Za-z]\w*(?:\.\w+)*", code))
     made = set(re.findall(r"\bas (\w+)", query))
-    assert named - OF_INSIGHTS - made - known == set()
+    assert named - INSIGHTS_NAMES - made - known == set()
 
 
 def test_the_values_in_the_queries_are_those_of_the_code() -> None:
@@ -70,7 +70,7 @@ def test_the_values_in_the_queries_are_those_of_the_code() -> None:
         assert f'"{word}"' in code
 
 
-def test_every_stop_is_a_parameter_that_every_environment_can_hold() -> None:
+def test_every_stop_of_the_page_is_a_parameter_of_the_template() -> None:
     stops = re.findall(r"`(\w+)=[^`]*`", section("Stop"))
     assert {"RequestsPerSecond", "RequestBurst", "StoppedFunctions", "StoppedCallers", "Generation"} <= set(stops)
     with_sign_in = template.parse(set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth"))
@@ -81,7 +81,7 @@ def test_every_stop_is_a_parameter_that_every_environment_can_hold() -> None:
     assert all('"Generation=1"' in line for line in overrides)
 
 
-def test_the_commands_that_stop_and_raise_write_what_the_template_knows(
+def test_the_set_commands_of_the_page_write_parameters_of_the_template(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("samconfig.toml", "template.yaml"):
@@ -98,7 +98,7 @@ def test_the_commands_that_stop_and_raise_write_what_the_template_knows(
     assert (items["Generation"], items["LogCallers"]) == ("2", "on")
 
 
-def test_the_stopped_caller_of_the_page_is_a_name_that_the_template_and_the_function_read() -> None:
+def test_the_template_and_the_function_accept_the_stopped_caller_of_the_page() -> None:
     (name,) = set(re.findall(r"\b\d{4}-\d\d\.[\w-]+", PAGE.text))
     assert re.fullmatch(TEMPLATE["Parameters"]["StoppedCallers"]["AllowedPattern"], name)
     environ = {"MCP_STACK": "shop", "MCP_LOG_CALLERS": "arn", "MCP_STOPPED_CALLERS": name}

@@ -28,7 +28,7 @@ from mcp_functions.seal.token_opening import SKEW_SECONDS
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import LINK, ROOT, Page
 from tests.support import filters
-from tests.support.reasons import OF_CLAIMS, OF_TOKENS
+from tests.support.reasons import CLAIM_REASONS, TOKEN_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,14 +64,14 @@ def test_every_attack_on_a_sign_in_has_a_measure_that_a_test_proves() -> None:
         assert "`test_" in proved, row
 
 
-def test_every_link_of_the_policy_leads_somewhere() -> None:
+def test_every_link_of_the_security_policy_has_a_target() -> None:
     for link in LINK.findall(POLICY.text):
         file, _hash, heading = link.partition("#")
         assert (ROOT / file).exists()
         assert not heading or f"](#{heading})" in (ROOT / file).read_text(encoding="utf-8")
 
 
-def test_the_policies_are_quoted_as_the_template_has_them() -> None:
+def test_the_page_quotes_the_policies_of_the_template() -> None:
     resources = template.read(ROOT / "template.yaml")["Resources"]
     statement, key_policy = (template.parse(f"Resources:\n  Statement:\n{quoted}") for quoted in YAML[:2])
     assert statement["Resources"]["Statement"] == resources["MaySeal"]["Properties"]["PolicyDocument"]["Statement"]
@@ -79,14 +79,14 @@ def test_the_policies_are_quoted_as_the_template_has_them() -> None:
     assert key_policy["Resources"]["Statement"] == key["Statement"]
 
 
-def test_every_reason_that_the_page_explains_is_one_of_the_log() -> None:
+def test_the_page_explains_only_reasons_that_the_log_uses() -> None:
     table = PAGE.text.partition("| Reason |")[2].partition("\n## ")[0]
     named = {reason for row in table.splitlines()[2:] for reason in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert len(named) > 15
-    assert named <= OF_TOKENS | OF_CLAIMS
+    assert named <= TOKEN_REASONS | CLAIM_REASONS
 
 
-def test_the_lifetimes_of_the_page_are_those_of_the_code() -> None:
+def test_the_page_states_the_lifetimes_of_the_code() -> None:
     assert (EPOCH_SECONDS, SKEW_SECONDS) == (15 * 60, 60)
     assert last_use(0) == 30 * 60
     assert FLOW_FACTOR == 6
@@ -97,7 +97,7 @@ def test_the_lifetimes_of_the_page_are_those_of_the_code() -> None:
     assert "30 minutes, one lifetime and a minute" in PAGE.text
 
 
-def test_the_command_that_opens_a_token_takes_these_words() -> None:
+def test_the_command_open_accepts_the_options_of_the_page() -> None:
     (shell,) = re.findall(r"```sh\n(python .*?)```", PAGE.text, re.DOTALL)
     words = shlex.split(shell.replace("\\\n", " ").partition("<")[0])
     assert words[:3] == ["python", "-m", "mcp_functions.local"]
@@ -110,12 +110,12 @@ def test_the_command_that_opens_a_token_takes_these_words() -> None:
 # ---- Alarms
 
 
-def sees(pattern: str, line: str) -> bool:
+def filter_matches(pattern: str, line: str) -> bool:
     """Say whether a metric filter counts a line."""
     return filters.matches(pattern, json.loads(line))
 
 
-def logged(error: McpError, *, http: int | None = None, logger: str = "mcp_functions") -> tuple[str, str]:
+def log_lines_of(error: McpError, *, http: int | None = None, logger: str = "mcp_functions") -> tuple[str, str]:
     """Write the line of a refusal as Lambda's runtime does, and as Powertools does; `http`: what the client got."""
     notes = Notes()
     notes.add_error(error)
@@ -128,7 +128,7 @@ def logged(error: McpError, *, http: int | None = None, logger: str = "mcp_funct
     return str(JsonFormatter().format(record)), json.dumps({"logger": logger, **json.loads(by_powertools)})
 
 
-def from_kms(said: Exception | dict[str, Any]) -> McpError:
+def error_of_kms(said: Exception | dict[str, Any]) -> McpError:
     """Say what becomes of what KMS says when a data key is wanted."""
 
     class Client:
@@ -137,9 +137,9 @@ def from_kms(said: Exception | dict[str, Any]) -> McpError:
                 raise said
             return said
 
-    with pytest.raises(McpError) as found:
+    with pytest.raises(McpError) as error:
         KmsKey("arn:aws:kms:eu-west-1:123456789012:key/a", Client).generate({})
-    return found.value
+    return error.value
 
 
 DENIALS = [
@@ -157,25 +157,31 @@ OUTAGES = [
 
 
 @pytest.mark.parametrize("http", [None, 200], ids=["today", "2025"])
-@pytest.mark.parametrize("said", DENIALS, ids=repr)
-def test_the_page_alarm_sees_every_denial_and_nothing_else(said: Exception | dict[str, Any], http: int | None) -> None:
-    error = from_kms(said)
-    assert all(sees(PAGING, line) and not sees(OUTAGE, line) for line in logged(error, http=http))
-    assert not any(sees(PAGING, line) for line in logged(error, logger="somebody.else"))
+@pytest.mark.parametrize("exception", DENIALS, ids=repr)
+def test_the_paging_alarm_matches_every_denial_and_nothing_else(
+    exception: Exception | dict[str, Any], http: int | None
+) -> None:
+    error = error_of_kms(exception)
+    assert all(
+        filter_matches(PAGING, line) and not filter_matches(OUTAGE, line) for line in log_lines_of(error, http=http)
+    )
+    assert not any(filter_matches(PAGING, line) for line in log_lines_of(error, logger="somebody.else"))
 
 
 @pytest.mark.parametrize("http", [None, 200], ids=["today", "2025"])
-@pytest.mark.parametrize("said", OUTAGES, ids=repr)
-def test_the_outage_alarm_sees_every_outage_and_no_denial(said: Exception, http: int | None) -> None:
-    error = from_kms(said)
-    assert all(sees(OUTAGE, line) and not sees(PAGING, line) for line in logged(error, http=http))
-    assert not any(sees(OUTAGE, line) for line in logged(error, logger="somebody.else"))
+@pytest.mark.parametrize("exception", OUTAGES, ids=repr)
+def test_the_outage_alarm_matches_every_outage_and_no_denial(exception: Exception, http: int | None) -> None:
+    error = error_of_kms(exception)
+    assert all(
+        filter_matches(OUTAGE, line) and not filter_matches(PAGING, line) for line in log_lines_of(error, http=http)
+    )
+    assert not any(filter_matches(OUTAGE, line) for line in log_lines_of(error, logger="somebody.else"))
 
 
-def test_errors_of_clients_raise_no_alarm() -> None:
-    errors = [*map(InvalidRequestState, OF_TOKENS | OF_CLAIMS), Busy("unwrap_budget"), Busy("used_busy")]
-    written = [line for error in errors for line in logged(error)]
-    assert not any(sees(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)
+def test_client_errors_match_no_alarm() -> None:
+    errors = [*map(InvalidRequestState, TOKEN_REASONS | CLAIM_REASONS), Busy("unwrap_budget"), Busy("used_busy")]
+    written = [line for error in errors for line in log_lines_of(error)]
+    assert not any(filter_matches(pattern, line) for pattern in (PAGING, OUTAGE) for line in written)
 
 
 def test_no_data_key_is_logged_even_with_everything_at_debug(caplog: pytest.LogCaptureFixture) -> None:
@@ -209,7 +215,9 @@ def talk() -> Callable[..., Conversation]:
     return begin
 
 
-def test_another_kms_wraps_the_keys_of_a_conversation(names: dict[str, Any], talk: Callable[..., Conversation]) -> None:
+def test_a_conversation_completes_with_data_keys_of_another_kms(
+    names: dict[str, Any], talk: Callable[..., Conversation]
+) -> None:
     with deployed(MCP_KMS_KEYS=None):
         held = talk(names["handler"])
         assert held.state.startswith("ks1.")
@@ -221,7 +229,7 @@ def test_another_kms_wraps_the_keys_of_a_conversation(names: dict[str, Any], tal
         assert talk(names["handler"]).tamper(lambda token: token[:60] + "AAAA" + token[64:]).status == 400
 
 
-def test_the_context_of_another_kms_keeps_functions_apart(
+def test_another_kms_refuses_the_data_key_of_another_function(
     names: dict[str, Any], talk: Callable[..., Conversation]
 ) -> None:
     with deployed(MCP_KMS_KEYS=None):
@@ -230,7 +238,7 @@ def test_the_context_of_another_kms_keeps_functions_apart(
         assert there.accept(**SEAT).status == 400
 
 
-def test_another_seal_carries_a_conversation(names: dict[str, Any], talk: Callable[..., Conversation]) -> None:
+def test_a_conversation_completes_with_another_codec(names: dict[str, Any], talk: Callable[..., Conversation]) -> None:
     with deployed(MCP_KMS_KEYS=None):
         held = talk(names["sealed_by_fernet"])
         assert held.state.startswith("gAAAA")
@@ -240,7 +248,7 @@ def test_another_seal_carries_a_conversation(names: dict[str, Any], talk: Callab
 @pytest.mark.parametrize(
     "change", [lambda token: token[:-1], lambda token: token[:-9] + "AAAAAAAA=", lambda _token: ""]
 )
-def test_another_seal_fails_closed(
+def test_another_codec_refuses_changed_states_and_other_principals(
     names: dict[str, Any], talk: Callable[..., Conversation], change: Callable[[str], str]
 ) -> None:
     with deployed(MCP_KMS_KEYS=None):

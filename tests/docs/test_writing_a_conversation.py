@@ -62,7 +62,7 @@ PAGE = Page.named("writing-a-conversation.md")
 # ---- A whole function
 
 
-def test_the_model_sees_the_parameters_before_the_star(page: dict[str, Any]) -> None:
+def test_the_input_schema_has_only_the_parameters_before_the_star(page: dict[str, Any]) -> None:
     described = page["open_ticket"].describe()
     assert described["description"] == "Open a support ticket."
     assert list(described["inputSchema"]["properties"]) == ["title"]
@@ -103,7 +103,7 @@ class Light:
     optional: str = "nothing"
 
 
-def test_annotated_says_what_people_read_and_limits() -> None:
+def test_annotated_adds_a_title_a_description_and_limits() -> None:
     def field(form: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
         wire: Any = ElicitRequest("Well?", form).wire("it")
         found: dict[str, Any] = wire["params"]["requestedSchema"]["properties"]["it"]
@@ -124,7 +124,7 @@ def test_annotated_says_what_people_read_and_limits() -> None:
 
 
 @pytest.mark.parametrize("everything", [Everything, Light])
-def test_a_form_has_these_fields(everything: type[Everything | Light]) -> None:
+def test_a_form_has_the_fields_that_the_page_lists(everything: type[Everything | Light]) -> None:
     heard = []
 
     @tool
@@ -162,13 +162,13 @@ def test_a_form_has_these_fields(everything: type[Everything | Light]) -> None:
 
 def test_the_checks_name_the_missing_parts_of_a_new_folder() -> None:
     project = checks.read(ROOT)
-    grown = replace(project, folders=project.folders | {"open_ticket"})
-    block, listed = (line for claim in checks.CHECKS for line in claim(grown))
+    project_with_folder = replace(project, folders=project.folders | {"open_ticket"})
+    block, listed = (line for claim in checks.CHECKS for line in claim(project_with_folder))
     assert block.startswith("functions/open_ticket has no block in template.yaml: add OpenTicket with")
     assert listed == "functions/open_ticket offers nothing in functions/mcp/catalog.json: run make catalog"
 
 
-def test_camel_case_is_for_arguments_and_fields() -> None:
+def test_camel_case_renames_arguments_and_fields() -> None:
     class Original(BaseModel):
         original_id: int
 
@@ -185,7 +185,7 @@ def test_camel_case_is_for_arguments_and_fields() -> None:
 VARIES = re.compile(r"\d+ (ms|B)")
 
 
-def test_the_rounds_of_this_page_are_the_lines_of_serve(tmp_path: Path) -> None:
+def test_serve_prints_the_rounds_that_the_page_shows(tmp_path: Path) -> None:
     code, served, _rest = PAGE.code("python").partition("handler = serve(open_ticket)\n")
     write_functions(tmp_path / "functions", {"open_ticket/app.py": code + served})
     out = io.StringIO()
@@ -214,7 +214,7 @@ def test_serve_shows_output_tracebacks_and_answers_or_lambdas_lines(tmp_path: Pa
 # ---- How it runs
 
 
-def test_two_questions_are_three_rounds_from_the_first_line() -> None:
+def test_two_questions_run_the_function_three_times_from_its_start() -> None:
     lines = []
 
     @tool
@@ -235,7 +235,7 @@ def test_two_questions_are_three_rounds_from_the_first_line() -> None:
     assert len(talk.rounds) == 3
 
 
-def test_every_round_may_meet_another_container() -> None:
+def test_each_round_can_run_in_another_container() -> None:
     memory: list[str] = []
 
     def container() -> LambdaFunction:
@@ -279,7 +279,7 @@ def test_no_except_can_keep_a_round_from_ending() -> None:
         assert talk.accept(sure=YES).text == "True"
 
 
-def test_helpers_ask() -> None:
+def test_a_helper_function_asks_a_question() -> None:
     def sure(elicit: Elicit, what: str) -> bool:
         return elicit("sure", f"{what}: are you sure?", Ok).ok
 
@@ -312,7 +312,7 @@ def test_tasks_of_an_async_handler_ask_in_one_round() -> None:
     assert talk.accept(last=YES).text == "[True, True] True"
 
 
-def test_a_client_of_the_module_serves_every_call() -> None:
+def test_every_call_uses_the_client_of_the_module() -> None:
     lock = asyncio.Lock()  # like a client, it belongs to the loop in which a task first waits for it
 
     @tool
@@ -486,14 +486,14 @@ def test_finally_runs_in_every_round() -> None:
     assert cleaned == ["cleaned", "cleaned"]
 
 
-def test_a_program_can_accept(page: dict[str, Any]) -> None:
+def test_a_program_can_accept_a_question(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=300)
     while not talk.done:  # it has not been read yet
         talk.accept(**dict.fromkeys(talk.asked, True))
     assert talk.text == "300 days off."
 
 
-def test_a_state_can_be_presented_again_with_another_answer(page: dict[str, Any]) -> None:
+def test_a_client_can_send_a_state_again_with_another_answer(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=2)
     state = talk.state
     assert talk.accept(approval=False).text == "Not now."
@@ -502,7 +502,7 @@ def test_a_state_can_be_presented_again_with_another_answer(page: dict[str, Any]
     assert talk.answer(approval=again).text == "2 days off."
 
 
-def test_a_state_is_encrypted_and_stays_with_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_is_encrypted_and_only_the_client_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     @tool
     def keep(*, elicit: Elicit, step: Step) -> str:
         """Keep a secret in a step."""
@@ -519,7 +519,7 @@ def test_a_state_is_encrypted_and_stays_with_the_client(monkeypatch: pytest.Monk
     assert talk.upgrade(serve(keep)).retry().error["message"] == FROZEN
 
 
-def test_a_state_has_a_limit(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_state_over_the_limit_ends_the_call(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     def hoard(*, step: Step, elicit: Elicit) -> str:
         """Keep more than a state holds."""
@@ -533,7 +533,7 @@ def test_a_state_has_a_limit(caplog: pytest.LogCaptureFixture) -> None:
     assert "keep references in the state instead of documents" in caplog.text
 
 
-def test_a_conversation_belongs_to_the_caller_who_began_it(page: dict[str, Any]) -> None:
+def test_only_the_caller_who_began_a_conversation_can_continue_it(page: dict[str, Any]) -> None:
     def begun(principal: str | None) -> Conversation:
         return Conversation(page["handler"], principal=principal).call(title="Fire")
 
@@ -544,7 +544,7 @@ def test_a_conversation_belongs_to_the_caller_who_began_it(page: dict[str, Any])
     assert anybody.tamper(lambda _state: nobodys.state).asked == ["urgency"]
 
 
-def test_arguments_stay_the_same(page: dict[str, Any]) -> None:
+def test_a_state_for_changed_arguments_is_refused(page: dict[str, Any]) -> None:
     talk = Conversation(page["handler"]).call(title="Fire")
     other = Conversation(page["handler"]).call(title="Water")
     assert other.tamper(lambda _state: talk.state).error["message"] == FROZEN

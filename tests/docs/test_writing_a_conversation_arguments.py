@@ -23,7 +23,7 @@ def text(handler: Handler[..., Any], **arguments: object) -> str:
     return Conversation(serve(handler)).call(**arguments).text
 
 
-def test_a_field_means_what_it_means_to_pydantic(page: dict[str, Any]) -> None:
+def test_a_field_of_an_argument_has_the_meaning_of_pydantic(page: dict[str, Any]) -> None:
     find_rooms = page["find_rooms"]
     schema = find_rooms.describe()["inputSchema"]
     assert schema["required"] == ["town"]
@@ -103,7 +103,7 @@ def test_a_factory_runs_in_every_round() -> None:
     assert Conversation(serve(order)).call().accept(sure={"sure": True}).text == "2"
 
 
-def test_a_float_is_a_float() -> None:
+def test_a_float_parameter_receives_a_float() -> None:
     @tool
     def pay(amount: float, parts: list[float], number: Number) -> str:
         return f"{amount!r} {parts!r} {number!r}"
@@ -111,7 +111,7 @@ def test_a_float_is_a_float() -> None:
     assert text(pay, amount=1, parts=[2], number=3) == "1.0 [2.0] 3"
 
 
-def test_nothing_is_coerced() -> None:
+def test_a_tool_does_not_convert_a_text_to_a_number() -> None:
     @tool
     def pay(amount: int) -> str:
         return repr(amount)

@@ -43,7 +43,7 @@ def test_two_questions_under_one_key_are_refused(author_error: Callable[[Convers
     assert "two different questions under the key 'sure'" in author_error(talk)
 
 
-def a_question(words: str) -> LambdaFunction:
+def question_of(words: str) -> LambdaFunction:
     @tool
     def ask(*, elicit: Elicit) -> str:
         """Ask."""
@@ -78,9 +78,9 @@ def test_a_deployment_may_rename_a_key() -> None:
 
 
 def test_another_message_is_another_question() -> None:
-    talk = Conversation(a_question("Pay 420?")).call().accept(first=YES)
+    talk = Conversation(question_of("Pay 420?")).call().accept(first=YES)
     assert talk.messages == {"sure": "Pay 420?"}
-    talk.upgrade(a_question("Pay 900?")).accept(sure=YES)
+    talk.upgrade(question_of("Pay 900?")).accept(sure=YES)
     assert talk.messages == {"sure": "Pay 900?"}
     assert talk.accept(sure=YES).text == "True True"
 
@@ -94,7 +94,7 @@ def test_an_invalid_answer_is_asked_again_and_the_other_answers_are_kept(page: d
     assert talk.accept(phone={"phone": "112"}).text == "Opened, and 112 will ring: Fire."
 
 
-def test_surplus_keys_are_ignored(page: dict[str, Any]) -> None:
+def test_unknown_keys_of_an_answer_are_ignored(page: dict[str, Any]) -> None:
     talk = Conversation(page["handler"]).call(title="Fire").accept(urgency={"urgency": "low", "mood": "grim"})
     assert talk.text == "Opened: Fire."
 
@@ -105,7 +105,7 @@ def test_a_missing_answer_is_asked_for_again(page: dict[str, Any]) -> None:
     assert talk.answer().requests == asked
 
 
-def test_a_later_answer_replaces_nothing(page: dict[str, Any]) -> None:
+def test_a_later_answer_does_not_replace_the_earlier_one(page: dict[str, Any]) -> None:
     talk = Conversation(page["handler"]).call(title="Fire").accept(urgency={"urgency": "high"})
     talk.answer(urgency={"action": "accept", "content": {"urgency": "low"}})
     assert talk.asked == ["phone"]
@@ -121,7 +121,7 @@ def test_answers_count_only_for_questions_that_were_asked(page: dict[str, Any]) 
 # ---- No is an answer
 
 
-def test_a_declined_tool_tells_the_model(page: dict[str, Any]) -> None:
+def test_the_model_reads_that_the_user_declined_a_question(page: dict[str, Any]) -> None:
     assert issubclass(Declined, NotAnswered)
     declined = Conversation(page["handler"]).call(title="Fire").decline()
     assert declined.result["isError"]
@@ -146,7 +146,7 @@ def test_a_declined_prompt_or_resource_is_an_error() -> None:
     assert Conversation(serve(a_resource)).read("things://all").decline().error == told
 
 
-def test_the_outcomes_of_a_question_are_distinct(page: dict[str, Any]) -> None:
+def test_decline_cancel_and_accept_are_distinct_outcomes(page: dict[str, Any]) -> None:
     def asked() -> Conversation:
         return Conversation(serve(page["rename"])).call(old="Rex")
 
@@ -167,7 +167,7 @@ def test_questions_asked_together_take_one_round(page: dict[str, Any]) -> None:
     assert talk.accept(when={"month": "May"}).text == "5 days in Rome in May."
 
 
-def test_one_of_several_declined_waits_for_the_others(page: dict[str, Any]) -> None:
+def test_a_declined_question_raises_after_the_others_are_answered(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["plan"])).call(days=5).decline("where")
     assert talk.asked == ["when"]
     assert talk.accept(when={"month": "May"}).text == "The user declined to answer: Where to?"
@@ -219,7 +219,7 @@ def test_a_page_is_asked_until_the_author_sees_its_outcome(page: dict[str, Any])
     assert talk.answer(**agreed).text == "ada has 3 repositories."
 
 
-def test_input_on_a_page_does_not_return_through_the_client() -> None:
+def test_the_answer_to_a_url_question_has_no_content() -> None:
     heard: list[object] = []
 
     @tool
@@ -233,7 +233,7 @@ def test_input_on_a_page_does_not_return_through_the_client() -> None:
     assert (talk.text, heard) == ("welcome", [None])
 
 
-def test_a_form_does_not_ask_for_secrets() -> None:
+def test_a_form_that_asks_for_a_secret_is_refused() -> None:
     class Login(BaseModel):
         api_key: str
 
@@ -248,7 +248,7 @@ def test_a_form_does_not_ask_for_secrets() -> None:
 # ---- The client's model, and its folders
 
 
-def test_the_clients_model_and_folders_are_asked_like_a_user(page: dict[str, Any]) -> None:
+def test_sampling_and_roots_are_asked_like_a_question(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["describe_workspace"])).call()
     assert talk.requests == {"roots": {"method": "roots/list", "params": {}}}
     talk.answer(roots={"roots": [{"uri": "file:///home/ada"}]})
@@ -277,14 +277,14 @@ def test_possible_shows_the_clients_capabilities(page: dict[str, Any]) -> None:
 # ---- Loops, and questions that depend on data
 
 
-def test_loops_give_each_question_its_key(page: dict[str, Any]) -> None:
+def test_each_question_in_a_loop_has_its_own_key(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["split_bill"])).call(euros=90).accept(people=2)
     assert talk.messages == {"guest-1": "Who is guest 1?", "guest-2": "Who is guest 2?"}
     talk.accept(**{"guest-1": "Ada", "guest-2": "Bob"})
     assert talk.text == "45.00 EUR each: Ada, Bob."
 
 
-def test_a_conversation_that_never_ends_is_ended() -> None:
+def test_a_conversation_that_always_asks_ends_at_the_limit_of_rounds() -> None:
     @tool
     def curious(*, elicit: Elicit) -> str:
         """Ask for ever."""
@@ -304,7 +304,7 @@ def test_the_python_client_gives_up_after_ten_rounds() -> None:
     assert DEFAULT_INPUT_REQUIRED_MAX_ROUNDS == 10
 
 
-def test_agreement_to_one_price_is_not_agreement_to_another(page: dict[str, Any]) -> None:
+def test_an_answer_to_one_price_does_not_count_for_another_price(page: dict[str, Any]) -> None:
     prices = [420]
 
     @tool
@@ -328,7 +328,7 @@ def test_agreement_to_one_price_is_not_agreement_to_another(page: dict[str, Any]
     assert talk.accept(consent=True).text.endswith("for 280 EUR")
 
 
-def test_a_question_that_never_stays_the_same_is_refused(author_error: Callable[[Conversation], str]) -> None:
+def test_a_question_that_changes_in_every_round_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def nervous(*, elicit: Elicit) -> str:
         """Ask something else in every round."""

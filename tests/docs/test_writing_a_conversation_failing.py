@@ -1,4 +1,4 @@
-"""docs/writing-a-conversation.md, when something fails."""
+"""The page "Writing a conversation", on failures: exceptions, and the status of each error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parents[2] / "docs/writing-a-conversation.md"
 
 
-def test_a_named_exception_is_reported_to_the_model(page: dict[str, Any]) -> None:
+def test_the_model_reads_the_text_of_an_exception_in_errors(page: dict[str, Any]) -> None:
     talk = Conversation(page["counting"])
     assert talk.call(person="eve").text == "Nobody is called eve."
     assert talk.call(person="ann").text == "3"
@@ -34,7 +34,7 @@ def test_a_crash_shows_the_client_no_details(page: dict[str, Any]) -> None:
     assert "seven" in str(talk.raised)
 
 
-def test_these_are_the_statuses_of_errors() -> None:
+def test_the_page_lists_the_http_status_of_every_error() -> None:
     table = PAGE.read_text(encoding="utf-8").partition("| status | what it is for |")[2].partition("\n## ")[0]
     told = {int(status) for row in re.findall(r"^\| ([\d, ]+) \|", table, re.MULTILINE) for status in row.split(", ")}
     assert {kind.status for kind in _kinds(McpError)} == told | {200}

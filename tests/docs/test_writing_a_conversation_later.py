@@ -1,4 +1,4 @@
-"""The page "Writing a conversation", on days and deployments that pass, and on the low level."""
+"""The page "Writing a conversation", on late answers, new versions of a function, and the low-level API."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # ---- Waiting for people
 
 
-def test_an_answer_may_take_days(page: dict[str, Any]) -> None:
+def test_a_user_may_answer_after_days(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["request_leave"])).call(days=2).later(days=2, hours=23)
     talk.upgrade(serve(page["request_leave"]))  # a container that started a moment ago
     assert talk.accept(approval=True).text == "2 days off."
@@ -46,7 +46,7 @@ def test_a_late_answer_is_refused(page: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("options", "days"), [({}, 1 / 24), ({"answer_within": 86_400}, 6)])
-def test_a_conversation_may_take_six_answers_time(options: dict[str, Any], days: float) -> None:
+def test_a_conversation_lasts_six_times_as_long_as_one_answer(options: dict[str, Any], days: float) -> None:
     @tool(**options)
     def curious(*, elicit: Elicit) -> str:
         """Ask for ever."""
@@ -78,7 +78,7 @@ def test_the_record_names_the_caller_and_the_answers(page: dict[str, Any]) -> No
         assert page["TRAIL"][-1].answered == {"approval": said}
 
 
-def test_without_a_record_there_is_no_answer(page: dict[str, Any]) -> None:
+def test_the_client_gets_no_result_if_the_audit_fails(page: dict[str, Any]) -> None:
     def full(_said: object) -> None:
         raise OSError
 
@@ -89,7 +89,7 @@ def test_without_a_record_there_is_no_answer(page: dict[str, Any]) -> None:
 # ---- Changing a function while people talk to it
 
 
-def version(*keys: str, words: str = "{}?") -> LambdaFunction:
+def make_version(*keys: str, words: str = "{}?") -> LambdaFunction:
     @tool
     def links(*, elicit: Elicit) -> str:
         """Ask for accounts."""
@@ -99,21 +99,21 @@ def version(*keys: str, words: str = "{}?") -> LambdaFunction:
 
 
 def test_a_new_version_asks_only_its_new_questions() -> None:
-    talk = Conversation(version("github", "google", "orkut")).call()
+    talk = Conversation(make_version("github", "google", "orkut")).call()
     talk.accept(github={"said": "octocat"}).accept(google={"said": "googler"})
-    talk.upgrade(version("github", "microsoft", "google"))
+    talk.upgrade(make_version("github", "microsoft", "google"))
     assert talk.answer(orkut={"action": "accept", "content": {"said": "old"}}).asked == ["microsoft"]
     assert talk.accept(microsoft={"said": "bill"}).text == "octocat, bill, googler"
 
 
 def test_only_a_question_with_a_new_message_is_asked_again() -> None:
-    talk = Conversation(version("github", "google")).call().accept(github={"said": "octocat"})
-    talk.upgrade(version("github", "google", words="Who are you at {}?"))
+    talk = Conversation(make_version("github", "google")).call().accept(github={"said": "octocat"})
+    talk.upgrade(make_version("github", "google", words="Who are you at {}?"))
     assert talk.accept(google={"said": "googler"}).messages == {"github": "Who are you at github?"}
 
 
 def test_alternating_versions_find_their_own_answers() -> None:
-    old, new = version("github", "google"), version("github", "google", words="Who are you at {}?")
+    old, new = make_version("github", "google"), make_version("github", "google", words="Who are you at {}?")
     talk = Conversation(old).call().accept(github={"said": "old github"})
     talk.upgrade(new).answer().accept(github={"said": "new github"})
     assert talk.messages == {"google": "Who are you at google?"}
@@ -123,7 +123,7 @@ def test_alternating_versions_find_their_own_answers() -> None:
 
 
 def test_a_new_step_runs_in_an_old_conversation(ledger: Ledger) -> None:
-    def version(*items: str) -> LambdaFunction:
+    def make_version(*items: str) -> LambdaFunction:
         @tool
         def look(*, elicit: Elicit, step: Step) -> str:
             """Look things up, and ask."""
@@ -133,7 +133,7 @@ def test_a_new_step_runs_in_an_old_conversation(ledger: Ledger) -> None:
 
         return serve(look)
 
-    talk = Conversation(version("lamp", "sofa")).call().upgrade(version("sofa", "table")).accept(sure=YES)
+    talk = Conversation(make_version("lamp", "sofa")).call().upgrade(make_version("sofa", "table")).accept(sure=YES)
     assert talk.text == "offer for sofa, offer for table"
     assert ledger.calls == ["lamp", "sofa", "table"]
 
@@ -153,7 +153,7 @@ class OfferThree(BaseModel):
 
 
 def test_a_recorded_result_gains_fields_with_defaults(author_error: Callable[[Conversation], str]) -> None:
-    def version(offer: type[BaseModel]) -> LambdaFunction:
+    def make_version(offer: type[BaseModel]) -> LambdaFunction:
         def look_up() -> BaseModel:
             return offer.model_validate({"euros": 5, "currency": "EUR"})
 
@@ -168,9 +168,9 @@ def test_a_recorded_result_gains_fields_with_defaults(author_error: Callable[[Co
 
         return serve(look)
 
-    talk = Conversation(version(OfferOne)).call().upgrade(version(OfferTwo)).accept(sure=YES)
+    talk = Conversation(make_version(OfferOne)).call().upgrade(make_version(OfferTwo)).accept(sure=YES)
     assert talk.text == "OfferTwo(euros=5, currency='EUR')"
-    talk = Conversation(version(OfferOne)).call().upgrade(version(OfferThree)).accept(sure=YES)
+    talk = Conversation(make_version(OfferOne)).call().upgrade(make_version(OfferThree)).accept(sure=YES)
     assert "new fields need defaults" in author_error(talk)
 
 
@@ -199,7 +199,7 @@ def test_a_function_that_stops_asking_keeps_its_elicit_for_a_while() -> None:
 # ---- The low level
 
 
-def test_a_function_uses_one_level_or_the_other() -> None:
+def test_a_function_with_elicit_and_input_responses_is_refused() -> None:
     def both(*, elicit: Elicit, answers: InputResponses) -> str:
         return f"{elicit}{answers}"
 
@@ -223,7 +223,7 @@ def test_the_low_level_has_the_answers_of_all_rounds() -> None:
     assert seen == [([], []), (["one"], ["three"]), (["one", "two"], [])]
 
 
-def test_accepted_is_none_for_four_reasons(page: dict[str, Any]) -> None:
+def test_accepted_returns_none_for_four_reasons(page: dict[str, Any]) -> None:
     def asked() -> Conversation:
         return Conversation(serve(page["find_city"])).call()
 
@@ -244,7 +244,7 @@ def test_accepted_is_none_for_four_reasons(page: dict[str, Any]) -> None:
     assert talk.text == "This conversation has used its 16 rounds. Start again."
 
 
-def test_a_typed_state_is_found_again(page: dict[str, Any]) -> None:
+def test_the_next_round_gets_the_typed_state_back(page: dict[str, Any]) -> None:
     talk = Conversation(serve(page["find_city"])).call().answer().accept(city={"city": "Rome"})
     assert talk.text == "Rome, after asking 2 times."
 
@@ -263,7 +263,7 @@ class Town(BaseModel):
     town: str | None = None
 
 
-def keeping(kept: BaseModel) -> LambdaFunction:
+def keep_state(kept: BaseModel) -> LambdaFunction:
     """Another version of the page's `find_city`, which keeps something else."""
 
     @tool(name="find_city")
@@ -275,7 +275,7 @@ def keeping(kept: BaseModel) -> LambdaFunction:
 
 
 def test_a_state_of_another_shape_is_migrated(page: dict[str, Any]) -> None:
-    talk = Conversation(keeping(Town(town="Rome"))).call().upgrade(serve(page["find_city"]))
+    talk = Conversation(keep_state(Town(town="Rome"))).call().upgrade(serve(page["find_city"]))
     assert talk.answer().text == "Rome, after asking 1 times."
 
 
@@ -283,5 +283,5 @@ def test_a_state_that_cannot_be_read_is_reset(page: dict[str, Any]) -> None:
     class Odd(BaseModel):
         attempts: str = "many"
 
-    talk = Conversation(keeping(Odd())).call().upgrade(serve(page["find_city"]))
+    talk = Conversation(keep_state(Odd())).call().upgrade(serve(page["find_city"]))
     assert talk.accept(city={"city": "Rome"}).text == "Rome, after asking 0 times."

@@ -1,4 +1,4 @@
-"""The page "Writing a conversation", on single use: a round that cannot come back."""
+"""The page "Writing a conversation", on single use: each round runs once."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ REFUSED = "Invalid or expired requestState"
 LATER = "Temporarily unavailable"
 
 
-def twin(talk: Conversation) -> Conversation:
+def copy_of_conversation(talk: Conversation) -> Conversation:
     """Copy a conversation, for a second client that holds the same state."""
     other = copy.copy(talk)
     other.rounds = list(talk.rounds)
     return other
 
 
-def paying(page: dict[str, Any], **options: Any) -> Conversation:  # noqa: ANN401 - of `serve`
-    handler = serve(page["pay_invoice"], codec=wire.Boxes(), **options)
+def start_payment(page: dict[str, Any], **options: Any) -> Conversation:  # noqa: ANN401 - of `serve`
+    handler = serve(page["pay_invoice"], codec=wire.PlainCodec(), **options)
     return Conversation(handler, function="pay_invoice").call(number="7")
 
 
 def test_a_repeated_request_gets_the_same_result(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = count(1)
     monkeypatch.setitem(page, "transfer", lambda number, key: f"{number}: {next(numbers)}{key[:0]}")
-    talk = paying(page).accept(approval=True)
+    talk = start_payment(page).accept(approval=True)
     assert (talk.text, talk.retry().text, talk.retry().text) == ("7: 1", "7: 1", "7: 1")
 
 
@@ -47,14 +47,14 @@ def test_an_older_state_and_other_answers_are_refused(page: dict[str, Any]) -> N
         elicit("two", "Really?", Ok)
         return "bought"
 
-    talk = Conversation(serve(buy, codec=wire.Boxes())).call()
-    first = twin(talk)
-    second = twin(talk.accept(one=YES))
+    talk = Conversation(serve(buy, codec=wire.PlainCodec())).call()
+    first = copy_of_conversation(talk)
+    second = copy_of_conversation(talk.accept(one=YES))
     assert talk.accept(two=YES).text == "bought"
     assert first.accept(one=YES).error["message"] == REFUSED
     assert second.decline("two").error["message"] == REFUSED
-    other = paying(page)
-    declined = twin(other)
+    other = start_payment(page)
+    declined = copy_of_conversation(other)
     other.accept(approval=True)
     assert declined.accept(approval=False).error["message"] == REFUSED
 
@@ -70,7 +70,7 @@ def test_with_single_use_no_step_runs_in_a_first_round(ledger: Ledger) -> None:
         elicit("one", f"{offer}: yes?", Ok)
         return offer
 
-    talk = Conversation(serve(buy, codec=wire.Boxes())).call(item="lamp")
+    talk = Conversation(serve(buy, codec=wire.PlainCodec())).call(item="lamp")
     assert (talk.done, talk.asked, ledger.calls, outside) == (False, [], [], [True])
     assert talk.go_on().accept(one=YES).text == "offer for lamp"
     assert ledger.calls == ["lamp"]
@@ -80,7 +80,9 @@ class PowerCut(KeyboardInterrupt):
     """The end of a worker, and of all that it would have done."""
 
 
-def test_a_worker_that_dies_leaves_a_lease(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+def test_the_lease_of_a_dead_worker_delays_a_repeated_request(
+    page: dict[str, Any], monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
     table, keys = MemoryTable(), list[str]()
 
     def transfer(number: str, key: str) -> str:
@@ -92,7 +94,7 @@ def test_a_worker_that_dies_leaves_a_lease(page: dict[str, Any], monkeypatch: py
 
     monkeypatch.setitem(page, "transfer", transfer)
     monkeypatch.setattr("mcp_functions.store.make_call", lambda: table)
-    talk = paying(page, now=clock)
+    talk = start_payment(page, now=clock)
     try:
         talk.accept(approval=True)
     except PowerCut:
@@ -103,7 +105,9 @@ def test_a_worker_that_dies_leaves_a_lease(page: dict[str, Any], monkeypatch: py
     assert len(set(keys)) == 1
 
 
-def test_a_round_that_raises_is_not_recorded(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_raises_an_exception_is_not_recorded(
+    page: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcomes: list[Exception | str] = [OSError(), ToolError("The bank is closed."), "paid"]
 
     def transfer(number: str, key: str) -> str:
@@ -114,18 +118,18 @@ def test_a_round_that_raises_is_not_recorded(page: dict[str, Any], monkeypatch: 
         return outcome
 
     monkeypatch.setitem(page, "transfer", transfer)
-    talk = paying(page).accept(approval=True)
+    talk = start_payment(page).accept(approval=True)
     assert "failed unexpectedly" in talk.text
     assert talk.retry().text == "The bank is closed."
     assert talk.retry().text == "The bank is closed."
     assert outcomes == ["paid"]
 
 
-def test_a_test_decides_what_the_table_does(page: dict[str, Any]) -> None:
+def test_a_test_can_make_the_table_fail(page: dict[str, Any]) -> None:
     faults: list[Fault] = []
     table = MemoryTable(weather=lambda _operation: faults.pop(0) if faults else None)
     with deployed(table):
-        talk = paying(page)
+        talk = start_payment(page)
         faults += ["denied"]
         assert talk.accept(approval=True).status == 500
         faults += [None, "lost"]

@@ -20,7 +20,7 @@ def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
 
-def returned(value: object, annotation: object = object) -> dict[str, Any]:
+def result_of(value: object, annotation: object = object) -> dict[str, Any]:
     """Call a tool that returns a value."""
 
     def returning():  # type: ignore[no-untyped-def]  # noqa: ANN202 - the next line says it
@@ -30,16 +30,16 @@ def returned(value: object, annotation: object = object) -> dict[str, Any]:
     return tool(returning).call({}, None)
 
 
-def test_text_is_text_and_none_is_nothing() -> None:
-    assert returned("hi", str)["content"] == [text("hi")]
-    assert returned(None, None)["content"] == []
+def test_a_string_is_a_text_block_and_none_gives_no_content() -> None:
+    assert result_of("hi", str)["content"] == [text("hi")]
+    assert result_of(None, None)["content"] == []
 
 
-def test_content_alone_or_in_a_list_is_content() -> None:
+def test_a_content_object_alone_or_in_a_list_becomes_content() -> None:
     image = Image(b"\0", "image/png")
-    assert returned(image, Image)["content"] == [PICTURE]
-    assert returned(["a", image, None, {"b": 1}], list)["content"] == [text("a"), PICTURE, text('{"b":1}')]
-    assert returned([], list[Image]) == {"content": [], "isError": False}
+    assert result_of(image, Image)["content"] == [PICTURE]
+    assert result_of(["a", image, None, {"b": 1}], list)["content"] == [text("a"), PICTURE, text('{"b":1}')]
+    assert result_of([], list[Image]) == {"content": [], "isError": False}
 
 
 def test_every_value_that_json_can_hold_is_structured_content() -> None:
@@ -52,12 +52,12 @@ def test_every_value_that_json_can_hold_is_structured_content() -> None:
         (Total(total=1), {"total": 1}),
         (date(2026, 7, 28), "2026-07-28"),
     ]:
-        assert returned(value)["structuredContent"] == plain
-    assert returned([], list[int])["structuredContent"] == []
+        assert result_of(value)["structuredContent"] == plain
+    assert result_of([], list[int])["structuredContent"] == []
 
 
 def test_a_complete_result_is_returned_unchanged() -> None:
-    result = returned(CallToolResult("no", structured_content={"a": 1}, is_error=True, meta={"example.com/k": 1}))
+    result = result_of(CallToolResult("no", structured_content={"a": 1}, is_error=True, meta={"example.com/k": 1}))
     assert result == {
         "content": [text("no")],
         "structuredContent": {"a": 1},
@@ -66,16 +66,16 @@ def test_a_complete_result_is_returned_unchanged() -> None:
     }
 
 
-def test_values_of_the_official_sdk_keep_their_meaning() -> None:
+def test_content_and_results_of_the_official_sdk_are_sent_as_such() -> None:
     image = sdk.ImageContent(type="image", data="AA==", mime_type="image/png")
-    assert returned(["a", image])["content"] == [text("a"), PICTURE]
-    assert returned(sdk.CallToolResult(content=[image], is_error=True))["isError"] is True
+    assert result_of(["a", image])["content"] == [text("a"), PICTURE]
+    assert result_of(sdk.CallToolResult(content=[image], is_error=True))["isError"] is True
 
 
 @pytest.mark.parametrize("value", [b"x", iter([1]), object(), {"a": Image(b"", "image/png")}, float("nan"), Text])
-def test_nothing_becomes_text_that_is_no_result(value: object) -> None:
+def test_a_value_outside_json_is_refused_instead_of_converted_to_text(value: object) -> None:
     with pytest.raises(DeveloperError, match="JSON cannot carry what the function returned"):
-        returned(value)
+        result_of(value)
 
 
 def test_a_prompt_returns_messages_and_a_resource_contents() -> None:

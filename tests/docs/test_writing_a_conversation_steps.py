@@ -1,4 +1,4 @@
-"""The page "Writing a conversation", on steps: what happens once, and what happens when the time is short."""
+"""The page "Writing a conversation", on steps: a step runs once, and a round ends before its time is up."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_changing_the_result_of_a_step_changes_no_record() -> None:
     assert seen == [["map", "rope"]] * 2
 
 
-def test_a_key_in_use_is_refused(author_error: Callable[[Conversation], str]) -> None:
+def test_a_step_key_that_is_in_use_is_refused(author_error: Callable[[Conversation], str]) -> None:
     async def fetch(page: int) -> int:
         await asyncio.sleep(0)
         return page
@@ -101,7 +101,7 @@ def test_a_result_without_a_type_is_refused(author_error: Callable[[Conversation
     assert "give it a return annotation" in author_error(Conversation(serve(untyped)).call())
 
 
-def test_a_result_is_small_json(author_error: Callable[[Conversation], str]) -> None:
+def test_a_step_result_that_is_large_or_no_json_is_refused(author_error: Callable[[Conversation], str]) -> None:
     def returning(value: object) -> LambdaFunction:
         @tool
         def keep(*, step: Step) -> str:
@@ -133,7 +133,7 @@ def test_a_step_with_other_arguments_is_refused(author_error: Callable[[Conversa
     assert "step 'look-up' ran with other arguments" in author_error(talk)
 
 
-def test_a_step_that_raises_is_tried_again(ledger: Ledger) -> None:
+def test_a_step_that_raised_runs_again(ledger: Ledger) -> None:
     def fragile() -> str:
         ledger.calls.append("tried")
         if len(ledger.calls) == 1:
@@ -152,7 +152,7 @@ def test_a_step_that_raises_is_tried_again(ledger: Ledger) -> None:
     assert talk.retry().text == "open"
 
 
-def test_nothing_is_asked_inside_a_step(author_error: Callable[[Conversation], str]) -> None:
+def test_a_question_inside_a_step_is_refused(author_error: Callable[[Conversation], str]) -> None:
     @tool
     def asking(*, elicit: Elicit, step: Step) -> bool:
         """Ask inside a step."""
@@ -186,7 +186,9 @@ def test_after_a_lost_response_a_step_runs_again_with_the_same_key(ledger: Ledge
     assert second == again != first
 
 
-def test_a_key_is_of_the_conversation_the_step_and_its_arguments(ledger: Ledger, page: dict[str, Any]) -> None:
+def test_an_idempotency_key_depends_on_the_conversation_the_step_and_its_arguments(
+    ledger: Ledger, page: dict[str, Any]
+) -> None:
     @tool
     def pay(*, elicit: Elicit, step: Step) -> str:
         """Pay three times."""
@@ -269,7 +271,7 @@ def test_async_steps_are_awaited(ledger: Ledger) -> None:
 # ---- When the time is short
 
 
-def works(clock: Clock, steps: int, seconds: float, **options: Any) -> Conversation:  # noqa: ANN401 - of @tool
+def work_for(clock: Clock, steps: int, seconds: float, **options: Any) -> Conversation:  # noqa: ANN401 - of @tool
     work = clock.works(seconds)
 
     @tool(**options)
@@ -281,14 +283,14 @@ def works(clock: Clock, steps: int, seconds: float, **options: Any) -> Conversat
 
 
 def test_a_minute_of_work_takes_three_rounds(clock: Clock, page: dict[str, Any]) -> None:
-    talk = works(clock, steps=10, seconds=6)
+    talk = work_for(clock, steps=10, seconds=6)
     assert (talk.done, talk.asked) == (False, [])
     talk.answer().answer()
     assert (talk.text, len(talk.rounds)) == ("45", 3)
     assert Conversation(serve(page["count_year"])).call(year=2026).text == "438"
 
 
-def test_the_longest_step_so_far_is_the_guess(clock: Clock) -> None:
+def test_a_round_ends_if_its_remaining_time_is_shorter_than_the_longest_step(clock: Clock) -> None:
     work = {9: clock.works(9), 1: clock.works(1)}
 
     @tool
@@ -301,7 +303,7 @@ def test_the_longest_step_so_far_is_the_guess(clock: Clock) -> None:
     assert clock.now - began == 9 + 1 + 9  # one second would have fitted, nine would not
 
 
-def test_within_declares_the_duration_of_a_step(clock: Clock) -> None:
+def test_step_within_declares_the_duration_of_a_step(clock: Clock) -> None:
     work = clock.works(1)
 
     @tool
@@ -315,11 +317,11 @@ def test_within_declares_the_duration_of_a_step(clock: Clock) -> None:
 
 
 def test_the_first_new_step_of_a_round_always_runs(clock: Clock) -> None:
-    talk = works(clock, steps=3, seconds=25)
+    talk = work_for(clock, steps=3, seconds=25)
     assert (talk.answer().answer().text, len(talk.rounds)) == ("3", 3)
 
 
-def test_work_outside_of_steps_is_not_cut(clock: Clock) -> None:
+def test_work_outside_steps_is_not_interrupted(clock: Clock) -> None:
     work = clock.works(6)
 
     @tool
@@ -332,13 +334,13 @@ def test_work_outside_of_steps_is_not_cut(clock: Clock) -> None:
 
 
 def test_the_third_round_without_a_question_is_an_error(clock: Clock) -> None:
-    talk = works(clock, steps=20, seconds=6).answer().answer()
+    talk = work_for(clock, steps=20, seconds=6).answer().answer()
     assert talk.result["isError"]
     assert "max_sheds" in talk.text
 
 
-def test_four_minutes_of_work_take_ten_rounds_if_the_author_allows_them(clock: Clock) -> None:
-    talk = works(clock, steps=40, seconds=6, max_sheds=9).go_on()
+def test_four_minutes_of_work_take_ten_rounds_if_the_author_raises_the_limit(clock: Clock) -> None:
+    talk = work_for(clock, steps=40, seconds=6, max_sheds=9).go_on()
     assert (talk.text, len(talk.rounds)) == ("780", 10)
     assert len(talk.rounds) <= DEFAULT_INPUT_REQUIRED_MAX_ROUNDS + 1
 

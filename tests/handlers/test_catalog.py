@@ -77,7 +77,7 @@ def check_official_type(result: dict[str, Any], method: str) -> None:
 # The catalog
 
 
-def test_a_catalog_survives_json() -> None:
+def test_a_catalog_is_unchanged_by_json() -> None:
     assert json.loads(json.dumps(EVERYTHING)) == EVERYTHING
 
 
@@ -215,7 +215,7 @@ def test_resources_are_one_capability_with_two_lists() -> None:
         ("resources/read", {"uri": "tickets://A/1"}),
     ],
 )
-def test_a_name_leads_to_its_function(method: str, params: dict[str, Any]) -> None:
+def test_the_catalog_finds_the_function_of_a_name(method: str, params: dict[str, Any]) -> None:
     assert lookup.find(EVERYTHING, method, params).function == "all"
 
 
@@ -235,7 +235,7 @@ def test_a_resource_takes_precedence_over_a_matching_template() -> None:
 
 @pytest.mark.parametrize(("method", "text"), [("tools/call", "Unknown tool"), ("prompts/get", "Unknown prompt")])
 @pytest.mark.parametrize("name", ["Add", "", "config", "../add"])
-def test_an_unknown_name_leads_to_no_function(method: str, text: str, name: str) -> None:
+def test_the_catalog_finds_no_function_of_an_unknown_name(method: str, text: str, name: str) -> None:
     with pytest.raises(UnknownName, match=text) as error:
         lookup.find(EVERYTHING, method, {"name": name})
     assert error.value.code == -32602
@@ -255,7 +255,7 @@ def test_an_unknown_resource_is_named_in_the_error(uri: str) -> None:
     ("method", "key"), [("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")]
 )
 @pytest.mark.parametrize("value", [None, 7, [], {}, True])
-def test_a_name_is_a_string(method: str, key: str, value: Any) -> None:  # noqa: ANN401
+def test_a_name_that_is_no_string_is_refused(method: str, key: str, value: Any) -> None:  # noqa: ANN401
     with pytest.raises(InvalidParams, match=f"params.{key} must be a string"):
         lookup.find(EVERYTHING, method, {key: value})
     with pytest.raises(InvalidParams, match=f"params.{key} must be a string"):

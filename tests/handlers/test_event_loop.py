@@ -127,7 +127,7 @@ def test_every_call_uses_one_http_connection_even_after_a_failed_call(url: str) 
 # Two calls at once
 
 
-def test_two_calls_at_once_wait_for_each_other_in_one_loop() -> None:
+def test_two_concurrent_calls_can_wait_for_each_other_in_one_event_loop() -> None:
     arrived = {"left": asyncio.Event(), "right": asyncio.Event()}
 
     @tool
@@ -472,7 +472,7 @@ def run_script(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=path)  # noqa: S603 - our own words
 
 
-def test_a_process_has_one_thread_more_and_ends_without_a_warning() -> None:
+def test_the_event_loop_adds_one_thread_and_the_process_ends_without_a_warning() -> None:
     ended = run_script("print(event_loop.run(leave_tasks()), event_loop.run(succeed()), threading.active_count())")
     assert ended.stdout == "success success 2\n"
     assert ended.stderr == ""

@@ -1,4 +1,4 @@
-"""What authors bring who port a server: methods, callable objects, tags, and a schema of their own for results.
+"""Features for authors who port a server: methods and callable objects as tools, tags, and output schemas.
 
 (This module has no `from __future__ import annotations`, because the decorators must find types in the annotations, and
 not text.)
@@ -103,7 +103,7 @@ def test_an_error_in_a_method_names_the_line_of_the_method() -> None:
         tool(Careless().method)
 
 
-def test_tags_are_where_fastmcp_writes_them() -> None:
+def test_tags_have_the_place_in_meta_that_fastmcp_uses() -> None:
     @tool(tags={"money", "daily"}, meta={"example.com/owner": "ann"})
     def rates() -> str:
         return "1"
@@ -122,7 +122,7 @@ def test_tags_are_where_fastmcp_writes_them() -> None:
         ({"output_schema": {"$ref": "https://example.com/s"}}, "leaves the schema"),
     ],
 )
-def test_a_wrong_option_is_refused_where_it_stands(options: dict[str, Any], problem: str) -> None:
+def test_an_invalid_option_is_refused_at_its_line(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(TypeError, match=problem):
 
         @tool(**options)
@@ -149,7 +149,7 @@ def test_a_result_that_does_not_fit_the_output_schema_is_the_authors_error(caplo
     assert "it total does not fit 'minimum' of its schema" in author_error(talk, caplog)
 
 
-def test_a_whole_result_brings_the_structured_content_of_the_output_schema() -> None:
+def test_a_whole_result_may_have_the_structured_content_of_the_output_schema() -> None:
     @tool(output_schema=TOTAL)
     def draw() -> CallToolResult:
         return CallToolResult([Image(b"\0", "image/png")], structured_content={"total": 1})

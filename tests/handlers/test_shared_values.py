@@ -140,7 +140,7 @@ def test_a_shared_value_is_not_in_the_schema_and_needs_no_key() -> None:
     assert not count.needs_state
 
 
-def test_a_unit_test_passes_its_own_value() -> None:
+def test_a_unit_test_may_pass_its_own_shared_value() -> None:
     assert remember("x", cache={"x": 4}) == 5
 
 
@@ -259,7 +259,7 @@ with deployed():
 """
 
 
-def test_a_local_process_leaves_what_it_opened_when_it_ends() -> None:
+def test_a_local_process_closes_its_shared_values_when_it_ends() -> None:
     sum_of_both, *closed = run_script(SCRIPT_THAT_ENDS)
     assert sum_of_both == "3"
     assert sorted(closed) == ["async closed", "plain closed"]

@@ -385,7 +385,7 @@ def is_capability(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, capabilities.Capability)
 
 
-def test_a_decorated_function_takes_what_the_function_behind_it_takes() -> None:
+def test_a_decorated_function_has_the_parameters_of_the_original_function() -> None:
     def twice(function: Callable[..., str]) -> Callable[..., str]:
         @functools.wraps(function)
         def call_twice(*args: object, **kwargs: object) -> str:

@@ -213,7 +213,9 @@ def test_structured_content_comes_with_its_text() -> None:
         (date | int, date(2026, 7, 28), "2026-07-28"),
     ],
 )
-def test_a_value_that_is_a_text_only_in_json_is_structured(annotation: object, value: object, json_value: str) -> None:
+def test_a_value_that_json_writes_as_text_is_structured_content(
+    annotation: object, value: object, json_value: str
+) -> None:
     result = talk_to(returning(annotation, value)).call().result
     assert result["structuredContent"] == json_value
     assert result["content"] == [{"type": "text", "text": f'"{json_value}"'}]

@@ -1,4 +1,4 @@
-"""Whatever a body under the limit holds, a round takes little more memory than `json.loads` of the body does.
+"""The memory that a round needs is limited by the memory that `json.loads` needs for the same body.
 
 `costly_value` is a JSON text that is cheap to send and could be costly to read. `call_with` writes a call with this
 text in the place of PLACEHOLDER, and `check_memory` measures the round.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # The bytes of a costly value. Less than the limit of 4 MiB is enough, because the budget is a ratio.
 SIZE = 128 * 1024
 MANY = 32 * 1024  # for a list or an object of so many values that reading them takes many times this
-FIXED = 96 * 1024  # bytes that any round takes
+FIXED_BYTES = 96 * 1024  # bytes that any round takes
 CATALOG = Path(__file__).parents[2] / "functions" / "mcp" / "catalog.json"
 PLACEHOLDER = "PLACEHOLDER"
 NAME = "work"
@@ -189,12 +189,12 @@ def memory_of_reading(body: str) -> int:
 
 def reading_budget(body: str) -> int:
     """Return how many bytes a round may take."""
-    return 2 * memory_of_reading(body) + 3 * len(body.encode()) + FIXED
+    return 2 * memory_of_reading(body) + 3 * len(body.encode()) + FIXED_BYTES
 
 
 def validation_budget(body: str) -> int:
     """Return how many bytes a round may take where pydantic reads the values again, and keeps its own."""
-    return 3 * memory_of_reading(body) + 6 * len(body.encode()) + FIXED
+    return 3 * memory_of_reading(body) + 6 * len(body.encode()) + FIXED_BYTES
 
 
 def forwarding_budget(body: str) -> int:
@@ -229,7 +229,7 @@ def costly_value(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("function", [any_value, numbers, raw], ids=["any value", "numbers", "raw"])
-def test_a_tool_takes_little_more_than_reading_its_arguments_does(
+def test_a_call_of_a_tool_needs_little_more_memory_than_reading_its_arguments(
     function: Handler[..., Any], costly_value: str
 ) -> None:
     handler = serve(function)
@@ -238,7 +238,7 @@ def test_a_tool_takes_little_more_than_reading_its_arguments_does(
 
 
 @pytest.mark.parametrize("function", [parcel, parcels], ids=["a parcel", "parcels"])
-def test_a_tool_with_a_model_takes_little_more_than_reading_its_arguments_twice(
+def test_a_call_of_a_tool_with_a_model_needs_little_more_memory_than_reading_its_arguments_twice(
     function: Handler[..., Any], costly_value: str
 ) -> None:
     handler = serve(function)
@@ -246,8 +246,8 @@ def test_a_tool_with_a_model_takes_little_more_than_reading_its_arguments_twice(
     check_memory(handler, call_with(costly_value), validation_budget)
 
 
-def test_a_question_about_any_arguments_costs_as_little_and_so_does_its_answer(costly_value: str) -> None:
-    handler = serve(ask, codec=wire.Boxes())
+def test_a_question_and_its_answer_need_bounded_memory_for_any_arguments(costly_value: str) -> None:
+    handler = serve(ask, codec=wire.PlainCodec())
     handler(call_with("1"), wire.Context())
     first = check_memory(handler, call_with(costly_value))
     response = check_memory(handler, call_with(costly_value, requestState=state(first), inputResponses=ANSWER))
@@ -255,9 +255,9 @@ def test_a_question_about_any_arguments_costs_as_little_and_so_does_its_answer(c
 
 
 @pytest.mark.parametrize("function", [ask, ask_once], ids=["ask", "ask once"])
-def test_any_answer_costs_as_little(function: Any, costly_value: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+def test_any_answer_needs_bounded_memory(function: Any, costly_value: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     monkeypatch.setattr(tables, "make_call", lambda: MemoryTable(TABLE))
-    handler = serve(function, codec=wire.Boxes())
+    handler = serve(function, codec=wire.PlainCodec())
     first = state(handler(call_with("1", arguments={}), wire.Context(f"local_{NAME}")))
     answer = {"words": {"action": "accept", "content": {"text": PLACEHOLDER}}}
     event = call_with(costly_value, arguments={}, requestState=first, inputResponses=answer)
@@ -265,22 +265,22 @@ def test_any_answer_costs_as_little(function: Any, costly_value: str, monkeypatc
 
 
 @pytest.mark.parametrize("member", ["params", "requestState", "inputResponses"])
-def test_members_beside_the_arguments_cost_as_little(member: str, costly_value: str) -> None:
-    handler = serve(ask, codec=wire.Boxes())
+def test_other_members_of_params_need_bounded_memory(member: str, costly_value: str) -> None:
+    handler = serve(ask, codec=wire.PlainCodec())
     handler(call_with("1"), wire.Context())
     params: dict[str, Any] = {"arguments": {}, member: PLACEHOLDER}
     check_memory(handler, call_with(costly_value, **params))
 
 
 @pytest.mark.parametrize("member", ["progressToken", "com.example/key"])
-def test_members_of_meta_cost_as_little(member: str, costly_value: str) -> None:
-    handler = serve(ask, codec=wire.Boxes())
+def test_members_of_meta_need_bounded_memory(member: str, costly_value: str) -> None:
+    handler = serve(ask, codec=wire.PlainCodec())
     handler(call_with("1"), wire.Context())
     check_memory(handler, call_with(costly_value, arguments={}, meta={member: PLACEHOLDER}))
 
 
-def test_a_costly_name_costs_as_little(costly_value: str) -> None:
-    handler = serve(ask, codec=wire.Boxes())
+def test_a_large_tool_name_needs_bounded_memory(costly_value: str) -> None:
+    handler = serve(ask, codec=wire.PlainCodec())
     handler(call_with("1"), wire.Context())
     event = call_with(costly_value, arguments={}, name=PLACEHOLDER)
     del event["headers"]["mcp-name"]
@@ -290,7 +290,7 @@ def test_a_costly_name_costs_as_little(costly_value: str) -> None:
 @pytest.mark.parametrize(
     "body", ['{"jsonrpc":"2.0","id":%s,"method":"tools/list"}', "%s", '{"jsonrpc":"2.0","id":1,"words":%s}']
 )
-def test_a_body_that_is_no_request_costs_as_little(body: str, costly_value: str) -> None:
+def test_a_body_that_is_no_request_needs_bounded_memory(body: str, costly_value: str) -> None:
     handler = serve(any_value)
     handler(call_with("1"), wire.Context())
     check_memory(handler, {**call_with("1"), "body": body % costly_value})
@@ -303,7 +303,9 @@ def test_a_body_that_is_no_request_costs_as_little(body: str, costly_value: str)
         ("tools/call", {"name": NAME, "arguments": {"value": PLACEHOLDER}}),
     ],
 )
-def test_a_client_of_2025_costs_as_little(method: str, params: dict[str, Any], costly_value: str) -> None:
+def test_a_request_of_a_2025_client_needs_bounded_memory(
+    method: str, params: dict[str, Any], costly_value: str
+) -> None:
     handler = serve(any_value)
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     event = wire.event(body, headers={"content-type": "application/json", "mcp-protocol-version": "2025-06-18"})
@@ -322,7 +324,7 @@ class EmptyLambda:
         pass
 
 
-def test_the_front_door_takes_little_more_than_the_text_of_the_event(
+def test_the_front_door_needs_little_more_memory_than_the_text_of_the_event(
     costly_value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(forwarding, "lambda_client", EmptyLambda)
@@ -416,7 +418,7 @@ def test_the_items_of_a_mixed_list_are_compared_in_one_pass() -> None:
         pytest.param([[], "x", []], id="an empty list"),
     ],
 )
-def test_an_item_that_comes_twice_is_found(items: list[Any]) -> None:
+def test_a_repeated_item_of_a_list_is_found(items: list[Any]) -> None:
     assert "does not fit 'uniqueItems'" in serve(single)(call_with(json.dumps(items)), wire.Context())["body"]
 
 
@@ -459,7 +461,7 @@ def test_a_progress_token_of_8192_characters_is_accepted_and_no_longer_one() -> 
     assert call_any_value(refused)["error"]["code"] == -32602
 
 
-def test_a_handler_that_calls_itself_for_ever_writes_a_short_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_endless_recursion_of_a_handler_writes_a_short_log_line(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     def endless(level: int = 0) -> int:
         return endless.function(level + 1)
@@ -475,15 +477,15 @@ def test_a_handler_that_calls_itself_for_ever_writes_a_short_line(caplog: pytest
 
 
 @pytest.mark.parametrize("depth", [13, 14, 15, 16, 40])
-def test_frames_that_are_left_out_are_counted(depth: int) -> None:
+def test_the_log_line_counts_the_frames_that_it_omits(depth: int) -> None:
     def fail(level: int) -> None:
         if level > 1:
             fail(level - 1)
         raise ValueError
 
-    with pytest.raises(ValueError, match=r"^$") as raised:
+    with pytest.raises(ValueError, match=r"^$") as error:
         fail(depth)
-    parts = observability.frames(raised.value).split(" < ")
+    parts = observability.frames(error.value).split(" < ")
     omitted = [int(part.removesuffix(" more")) for part in parts if part.endswith(" more")]
     assert len(parts) - len(omitted) + sum(omitted) == depth + 1
     assert len(parts) <= 15

@@ -204,7 +204,7 @@ def test_a_page_of_an_allowed_origin_may_read_the_response_and_its_headers(funct
         pytest.param(CALL, id="a call without the header of its argument"),
     ],
 )
-def test_an_error_may_be_read_too(message: object, function: LambdaFunction) -> None:
+def test_a_page_of_an_allowed_origin_may_read_an_error(message: object, function: LambdaFunction) -> None:
     response = send(function, message, headers={"origin": ALLOWED_ORIGIN})
     assert response["statusCode"] >= 400
     assert response["headers"]["access-control-allow-origin"] == ALLOWED_ORIGIN
@@ -217,7 +217,7 @@ def test_a_client_that_is_no_browser_gets_no_cors_headers(function: LambdaFuncti
     assert response["headers"]["vary"] == "Origin"
 
 
-def test_no_page_is_ever_allowed_credentials_or_everything(function: LambdaFunction) -> None:
+def test_cors_never_allows_credentials_or_every_origin(function: LambdaFunction) -> None:
     call = send(function, CALL, headers={"origin": ALLOWED_ORIGIN})
     for response in (call, preflight(function), preflight(function, OTHER_ORIGIN)):
         assert "access-control-allow-credentials" not in response["headers"]
@@ -246,7 +246,7 @@ JSON_ONLY = {**CITY, "accept": "application/json"}
         pytest.param("x", "POST", {"content-type": "text/plain"}, 415, id="another type"),
     ],
 )
-def test_no_response_is_stored_sniffed_framed_or_run(
+def test_every_response_has_the_security_headers(
     message: object, method: str, headers: dict[str, str], status: int, function: LambdaFunction
 ) -> None:
     response = send(function, message, method, headers)
@@ -266,7 +266,7 @@ def assert_security_headers(response: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raised", "status"),
+    ("exception", "status"),
     [
         pytest.param(LookupError(), 200, id="a failure of the function"),
         pytest.param(TemporarilyUnavailable("kms:ThrottlingException"), 503, id="a failure of KMS"),
@@ -275,9 +275,9 @@ def assert_security_headers(response: dict[str, Any]) -> None:
         pytest.param(OutcomeUnknown(), 200, id="an unknown outcome"),
     ],
 )
-def test_no_error_is_stored_sniffed_framed_or_run_either(raised: Exception, status: int) -> None:
+def test_every_error_has_the_security_headers(exception: Exception, status: int) -> None:
     def answer(_request: Request) -> Result:
-        raise raised
+        raise exception
 
     endpoint = Endpoint(make_settings(auth_mode="none"), answer)
     response = LambdaFunction(lambda _name, _now: endpoint)(wire.event(CALL), wire.Context("local_all"))
@@ -296,7 +296,7 @@ def test_well_known_documents_have_the_security_headers_too(path: str, status: i
     assert_security_headers(response)
 
 
-def test_a_refusal_of_a_token_is_not_stored_either() -> None:
+def test_the_response_to_a_refused_token_is_not_cached() -> None:
     settings = make_settings(auth_mode="jwt", jwt_audiences=("a",), resource_url="https://a.example/mcp")
     function = LambdaFunction(lambda _name, _now: Endpoint(settings, lambda _request: pytest.fail("answered")))
     response = function(gateways.by_jwt(wire.event(CALL), iss="i", sub="s"), wire.Context("local_all"))
@@ -304,7 +304,7 @@ def test_a_refusal_of_a_token_is_not_stored_either() -> None:
     assert_security_headers(response)
 
 
-def test_a_refusal_of_an_unsigned_request_is_not_stored_either() -> None:
+def test_the_response_to_an_unsigned_request_is_not_cached() -> None:
     settings = make_settings(auth_mode="iam")
     function = LambdaFunction(lambda _name, _now: Endpoint(settings, lambda _request: pytest.fail("answered")))
     response = function(wire.event(CALL), wire.Context("local_all"))

@@ -255,7 +255,9 @@ def test_a_route_without_its_authorizer_refuses_every_caller_without_a_reason(
         {"accountId": "123456789012", "userId": "ann", "sub": "ann", "iss": ISSUER, "claims": ANN, "iam": ANN},
     ],
 )
-def test_a_caller_in_another_place_is_no_caller(mode: str, gateway: str, context: Mapping[str, Any]) -> None:
+def test_caller_claims_at_another_place_of_the_event_are_ignored(
+    mode: str, gateway: str, context: Mapping[str, Any]
+) -> None:
     event = GATEWAYS[gateway](call())
     event["requestContext"] = {**event["requestContext"], **context}
     assert send(deploy(mode), event).error == INTERNAL_ERROR

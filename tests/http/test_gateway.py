@@ -90,7 +90,7 @@ def test_a_request_is_answered_in_json() -> None:
     [wire.event(call()), wire.event("{"), wire.event(call(), http_method="GET")],
     ids=["a result", "an error", "a refused method"],
 )
-def test_no_response_may_be_stored_or_sniffed_and_none_opens_a_session(event: dict[str, Any]) -> None:
+def test_no_response_may_be_cached_or_sniffed_or_has_a_session_id(event: dict[str, Any]) -> None:
     headers = send(event)["headers"]
     assert headers["cache-control"] == "no-store"
     assert headers["x-content-type-options"] == "nosniff"
@@ -400,7 +400,9 @@ def test_a_request_ends_when_lambda_or_api_gateway_ends(began: float, seconds_le
     assert request.gateway_deadline == pytest.approx(NOW + seconds_left)
 
 
-def test_lambda_ends_as_late_however_long_the_check_of_the_caller_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_for_checking_the_caller_does_not_extend_the_deadline_of_lambda(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Otherwise the lease of a round would end before the round, and another invocation would run it too."""
     remaining_ms = [20_000]
     context = wire.Context()
@@ -445,7 +447,7 @@ def test_another_functions_response_is_passed_on_unchanged() -> None:
 # Streams
 
 
-def test_reports_precede_the_result_in_one_stream() -> None:
+def test_progress_and_the_result_are_events_of_one_stream() -> None:
     response = send(wire.event(call(meta={"progressToken": "p"})))
     assert response["headers"]["content-type"] == "text/event-stream"
     assert response["headers"]["x-accel-buffering"] == "no"
@@ -506,7 +508,7 @@ def test_line_ends_in_a_message_do_not_break_a_stream() -> None:
 
 @pytest.mark.parametrize("base64", [False, True])
 @given(body=st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
-def test_no_body_makes_a_function_fail(body: bytes, *, base64: bool) -> None:
+def test_no_random_body_causes_a_server_error(body: bytes, *, base64: bool) -> None:
     response = send({**wire.event("{}"), "body": body.decode("latin-1"), "isBase64Encoded": base64})
     assert response["statusCode"] in {202, 400}
 

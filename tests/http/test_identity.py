@@ -30,7 +30,7 @@ Mode = Literal["iam", "jwt", "oauth", "none"]
 
 NOW = 1_785_000_000.0
 IAM = {"accountId": "123456789012", "userId": "AROAX:ann", "userArn": "arn:aws:sts::123456789012:assumed-role/r/ann"}
-FRONT = {"MCP_OAUTH_URL": "https://mcp.example", "MCP_OAUTH_CLIENT_ID": "app"}
+FRONT_SETTINGS = {"MCP_OAUTH_URL": "https://mcp.example", "MCP_OAUTH_CLIENT_ID": "app"}
 CLAIMS = {
     "iss": "https://id.example",
     "sub": "ann",
@@ -43,7 +43,7 @@ CLAIMS = {
 
 def identify(authorizer: Any, mode: Mode, **variables: str) -> Identity:  # noqa: ANN401 - JSON
     event = wire.event("{}", context={"authorizer": authorizer})
-    environment = {"MCP_STACK": "shop", **JWT_SETTINGS, **FRONT, "MCP_AUTH_MODE": mode, **variables}
+    environment = {"MCP_STACK": "shop", **JWT_SETTINGS, **FRONT_SETTINGS, "MCP_AUTH_MODE": mode, **variables}
     return identity.identify(events.read(event), settings.Settings(environment), NOW)
 
 
@@ -52,15 +52,15 @@ def token(**changes: object) -> dict[str, Any]:
     return {"jwt": {"claims": {**CLAIMS, **changes}}}
 
 
-def test_iam_names_account_and_user_id() -> None:
+def test_the_principal_of_an_iam_caller_is_account_and_user_id() -> None:
     assert identify({"iam": IAM}, "iam").principal == Principal("aws:iam", "123456789012/AROAX:ann", "")
 
 
-def test_a_token_names_issuer_subject_and_client() -> None:
+def test_the_principal_of_a_token_is_issuer_subject_and_client() -> None:
     assert identify(token(), "jwt").principal == Principal("https://id.example", "ann", "app")
 
 
-def test_behind_the_front_a_scope_loses_the_prefix_that_the_provider_wrote() -> None:
+def test_behind_the_sign_in_front_the_prefix_of_the_provider_is_removed_from_a_scope() -> None:
     """Cognito writes the resource server's identifier before each scope, and Entra ID writes nothing."""
     prefix = "https://mcp.example/mcp/"
     authorizer = token(scope=f"openid {prefix}work:write work:read")
@@ -70,30 +70,32 @@ def test_behind_the_front_a_scope_loses_the_prefix_that_the_provider_wrote() -> 
     assert without_front.scopes == {"openid", f"{prefix}work:write", "work:read"}
 
 
-def test_behind_the_front_a_token_names_issuer_and_subject() -> None:
+def test_behind_the_sign_in_front_the_principal_is_issuer_and_subject() -> None:
     """Every host has a token of one client, the front's: a person may go on from another device."""
     assert identify(token(), "oauth").principal == Principal("https://id.example", "ann", "")
 
 
 @pytest.mark.parametrize("claim", ["nonce", "at_hash", "c_hash", "s_hash"])
-def test_behind_the_front_an_id_token_is_no_access_token(claim: str) -> None:
+def test_behind_the_sign_in_front_an_id_token_is_refused(claim: str) -> None:
     with pytest.raises(Unauthorized) as caught:
         identify(token(**{claim: "x"}), "oauth")
     assert caught.value.reason == "token_use"
 
 
-def test_behind_the_front_an_access_token_of_keycloak_may_have_a_nonce() -> None:
+def test_behind_the_sign_in_front_an_access_token_of_keycloak_may_have_a_nonce() -> None:
     assert identify(token(nonce="x", typ="Bearer"), "oauth").principal
 
 
 @pytest.mark.parametrize("claims", [{"client_id": "another"}, {"client_id": None}, {"client_id": "", "cid": "another"}])
-def test_behind_the_front_a_token_of_another_client_is_refused_where_the_client_binds(claims: dict[str, Any]) -> None:
+def test_behind_the_sign_in_front_a_token_of_another_client_is_refused_if_the_client_binds_tokens(
+    claims: dict[str, Any],
+) -> None:
     with pytest.raises(Unauthorized) as caught:
         identify(token(**claims), "oauth", MCP_OAUTH_BINDING="client_id")
     assert caught.value.reason == "token_client"
 
 
-def test_behind_the_front_a_route_without_its_authorizer_answers_nobody() -> None:
+def test_behind_the_sign_in_front_a_route_without_its_authorizer_refuses_every_caller() -> None:
     with pytest.raises(Misconfigured):
         identify({"oauth": {"claims": CLAIMS}}, "oauth")
 

@@ -141,7 +141,7 @@ def test_the_host_header_does_not_change_the_resource(function: LambdaFunction) 
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"])
-def test_metadata_is_only_read(method: str, function: LambdaFunction) -> None:
+def test_only_get_is_allowed_for_the_metadata(method: str, function: LambdaFunction) -> None:
     response = get(function, ROOT, method)
     assert response["statusCode"] == 405
     assert response["headers"]["allow"] == "GET"
@@ -159,7 +159,7 @@ def test_metadata_is_only_read(method: str, function: LambdaFunction) -> None:
         "/.well-known/oauth-authorization-server",
     ],
 )
-def test_nothing_else_is_well_known(path: str, function: LambdaFunction) -> None:
+def test_other_well_known_paths_are_not_found(path: str, function: LambdaFunction) -> None:
     response = get(function, path)
     assert response["statusCode"] == 404
     assert response["body"] == ""
@@ -199,7 +199,7 @@ def test_the_path_of_the_resource_follows_the_well_known_one(
     assert get(function, ROOT)["statusCode"] == 200
 
 
-def test_an_operator_may_name_the_scopes_to_begin_with(
+def test_an_operator_may_configure_the_scopes_of_the_first_token(
     function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_SCOPES_SUPPORTED", "work:read")

@@ -233,14 +233,14 @@ def test_signed_callers_may_call_a_handler_without_scopes(monkeypatch: pytest.Mo
         pytest.param("mail", 403, id="another scope"),
     ],
 )
-def test_a_broader_scope_is_enough(granted: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broader_scope_includes_a_narrower_one(granted: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chains = "admin > work:admin > work:write > work:read, work:admin > work:sign"
     for name, value in (JWT_SETTINGS | {"MCP_SCOPE_HIERARCHY": chains}).items():
         monkeypatch.setenv(name, value)
     assert send(serve(close), *CLOSE, scope=granted)["statusCode"] == status
 
 
-def test_a_hierarchy_reaches_over_several_steps() -> None:
+def test_a_scope_hierarchy_may_have_several_levels() -> None:
     assert scopes.read_hierarchy(" a>b > c ,, d > b") == {
         "a": frozenset("bc"),
         "b": frozenset("c"),
@@ -266,7 +266,7 @@ SCOPES = st.sampled_from("abcdef")
 
 
 @given(st.lists(st.lists(SCOPES, min_size=2, max_size=4)), st.sets(SCOPES), SCOPES)
-def test_another_scope_never_allows_less(chains: list[list[str]], granted: set[str], more: str) -> None:
+def test_an_additional_scope_never_removes_a_permission(chains: list[list[str]], granted: set[str], more: str) -> None:
     hierarchy = scopes.read_hierarchy(",".join(" > ".join(chain) for chain in chains))
     allowed = scopes.expand(granted, hierarchy)
     assert granted <= allowed

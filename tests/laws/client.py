@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 MAX_ROUNDS = 16
-SEAL = wire.Boxes()  # keeps states unencrypted: these laws concern rounds, and the seal has its own tests
+SEAL = wire.PlainCodec()  # keeps states unencrypted: these laws concern rounds, and the seal has its own tests
 ACTS = {
     "all": "answer all open questions",
     "some": "answer some of them",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.legacy.deployment import Deployment
-from tests.legacy.handlers import ALL
+from tests.legacy.handlers import ALL_HANDLERS
 from tests.support.placements import PLACEMENTS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def placement(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def deployment(placement: str) -> Deployment:
     """Deploy all handlers of `tests.legacy.handlers`."""
-    return Deployment(*ALL, placement=placement)
+    return Deployment(*ALL_HANDLERS, placement=placement)
 
 
 @pytest.fixture

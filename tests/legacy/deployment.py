@@ -222,7 +222,7 @@ class Invoke:
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(response).encode())}
 
 
-class Once:
+class CallOnce:
     """Calls a function the first time it is called itself, and nothing afterwards.
 
     As `on_round` it makes a function die if its own function returns True.

@@ -127,6 +127,6 @@ def secret(owner: str, *, elicit: Elicit) -> str:
     return f"{owner}: {elicit('why', 'Why?', Why).why}"
 
 
-ALL = (
+ALL_HANDLERS = (
     add, add_structured, ask_both, ask_model, brief, link_note, note, plain, report, resolve, secret, sign_in,
 )  # fmt: skip

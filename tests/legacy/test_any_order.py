@@ -122,7 +122,7 @@ class RandomClient:
 
 @settings(max_examples=30)
 @given(st.sampled_from(PLACEMENTS), st.integers(0, 2**32))
-def test_in_any_order_each_step_runs_once_and_each_call_has_one_result(placement: str, seed: int) -> None:
+def test_each_step_runs_once_and_each_call_has_one_result_in_any_order_of_requests(placement: str, seed: int) -> None:
     chance = Random(seed)  # noqa: S311 - hypothesis' own belongs to one thread, and the front door uses another
     client = RandomClient(placement, chance)
     for action in chance.choices(ACTIONS, WEIGHTS, k=NUMBER_OF_ACTIONS):

@@ -9,8 +9,8 @@ import pytest
 
 from mcp_functions import Log, tool
 from tests.legacy.clients import Client, read_question
-from tests.legacy.deployment import Deployment, Once
-from tests.legacy.handlers import ALL
+from tests.legacy.deployment import CallOnce, Deployment
+from tests.legacy.handlers import ALL_HANDLERS
 
 PING: dict[str, Any] = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}
 UNKNOWN_RESPONSE: dict[str, Any] = {"jsonrpc": "2.0", "id": "none", "result": {}}
@@ -77,11 +77,11 @@ class TestResultsTooLargeForOneResponse:
 
     CALLS = [tool_call(1, "return_much"), tool_call(2, "return_much")]  # noqa: RUF012 - a constant
 
-    def test_in_json_results_become_errors_until_the_rest_fits(self, client: Client) -> None:
+    def test_a_json_batch_replaces_results_by_errors_until_it_fits(self, client: Client) -> None:
         (event,) = client.read(client.http("POST", self.CALLS, accept="application/json"))
         assert ["error" in response for response in event.data] == [True, False]
 
-    def test_in_a_stream_results_become_errors_until_the_rest_fits(self, client: Client) -> None:
+    def test_a_streamed_batch_replaces_results_by_errors_until_it_fits(self, client: Client) -> None:
         messages = [event.data for event in client.read(client.http("POST", self.CALLS))]
         assert ["error" in message for message in messages if "id" in message] == [True, False]
 
@@ -113,12 +113,12 @@ def test_a_batch_has_the_time_of_one_request(placement: str) -> None:
 
 
 def test_an_answer_for_which_a_batch_has_no_time_may_be_repeated(placement: str) -> None:
-    deployment = Deployment(*ALL, placement=placement, questions_since="2025-03-26")
+    deployment = Deployment(*ALL_HANDLERS, placement=placement, questions_since="2025-03-26")
     client = client_of_march(deployment)
     ids = [read_question(client.call("ask_model"))["id"] for _ in range(2)]
     sample = {"role": "assistant", "content": {"type": "text", "text": "hm"}, "model": "m"}
     answers = [{"jsonrpc": "2.0", "id": id_, "result": sample} for id_ in ids]
-    deployment.on_round = Once(lambda: deployment.clock.advance(27.5))
+    deployment.on_round = CallOnce(lambda: deployment.clock.advance(27.5))
     assert client.http("POST", answers)["statusCode"] == 503
     assert deployment.rounds_run == 3  # two calls and one answer
     assert client.http("POST", answers)["statusCode"] == 202

@@ -14,7 +14,7 @@ from mcp_functions import serve
 from mcp_functions.testing import deployed
 from tests.legacy.clients import Client
 from tests.legacy.deployment import Deployment
-from tests.legacy.handlers import ALL, add
+from tests.legacy.handlers import ALL_HANDLERS, add
 from tests.support import wire
 
 INITIALIZE: dict[str, Any] = {
@@ -36,7 +36,7 @@ PROGRESS: dict[str, Any] = {
 
 @pytest.fixture
 def client(placement: str) -> Client:
-    return Deployment(*ALL, placement=placement).client()
+    return Deployment(*ALL_HANDLERS, placement=placement).client()
 
 
 def post(client: Client, body: Any, version: str | None = None, **headers: str | None) -> tuple[int, Any]:  # noqa: ANN401 - JSON

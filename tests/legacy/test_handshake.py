@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from mcp_functions import tool
 from tests.legacy.deployment import START, Deployment
-from tests.legacy.handlers import ALL, Sum, add, report
+from tests.legacy.handlers import ALL_HANDLERS, Sum, add, report
 
 if TYPE_CHECKING:
     from tests.legacy.clients import Client
@@ -145,7 +145,7 @@ def test_a_tool_that_may_return_another_value_has_no_output_schema(returns: Any,
 
 
 def test_a_list_has_pages(placement: str) -> None:
-    client = Deployment(*ALL, page_size=5, placement=placement).initialized_client()
+    client = Deployment(*ALL_HANDLERS, page_size=5, placement=placement).initialized_client()
     first = client.result("tools/list")
     assert len(first["tools"]) == 5
     second = client.result("tools/list", {"cursor": first["nextCursor"]})
@@ -289,7 +289,7 @@ def test_a_response_has_the_id_of_its_request(client: Client, id_: Any) -> None:
 
 def test_the_front_door_sends_the_function_a_request_of_2026(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[Any] = []
-    deployment = Deployment(*ALL, placement="behind the front door")
+    deployment = Deployment(*ALL_HANDLERS, placement="behind the front door")
     invoke = deployment.invoke_function
 
     def record_and_invoke(event: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

@@ -1,4 +1,4 @@
-"""Clients of 2025 that send what no careful client sends, and functions that return text which no JSON can hold."""
+"""Clients of 2025 that send malformed requests, and functions that return text which JSON cannot hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_functions.testing import deployed
 from tests.legacy import handlers
 from tests.legacy.clients import Client, read_question, result_text
 from tests.legacy.deployment import Deployment
-from tests.legacy.handlers import ALL, start_resolving
+from tests.legacy.handlers import ALL_HANDLERS, start_resolving
 from tests.support import wire
 
 INTERNAL_ERROR = {"code": -32603, "message": "Internal error"}
@@ -47,7 +47,7 @@ def test_long_work_continues_whichever_event_the_client_resumes_from(deployment:
 
 
 def test_a_function_whose_stream_ends_without_a_response_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    deployment = Deployment(*ALL, placement="behind the front door")
+    deployment = Deployment(*ALL_HANDLERS, placement="behind the front door")
     client = deployment.initialized_client()
     body = 'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'
     response = {"statusCode": 200, "headers": {"content-type": "text/event-stream"}, "body": body}
@@ -99,7 +99,7 @@ def test_a_message_with_a_result_and_malformed_params_is_a_response(client: Clie
     assert client.http("POST", {**response_to_nothing, "method": "tools/call", "params": params}) == expected
 
 
-def test_of_two_concurrent_calls_with_one_id_one_asks_and_one_explains(client: Client, deployment: Deployment) -> None:
+def test_only_one_of_two_concurrent_calls_with_one_id_asks_its_question(client: Client, deployment: Deployment) -> None:
     start_resolving(client, bug=7)
     other = take_over_session(deployment, client)
     client.request_id -= 1
@@ -156,7 +156,7 @@ class TestTokensOfOneKindAsAnotherKind:
             client.initialize()
             yield client
 
-    def test_only_the_session_opens_as_a_session(self, client: Client, seal: UnlabelledSeal) -> None:
+    def test_other_sealed_values_are_refused_as_a_session_id(self, client: Client, seal: UnlabelledSeal) -> None:
         start_resolving(client)
         session = client.session
         for token in list(seal.plaintexts):
@@ -164,18 +164,18 @@ class TestTokensOfOneKindAsAnotherKind:
             response = client.http("POST", {"jsonrpc": "2.0", "id": 2, "method": "ping"})
             assert (response["statusCode"] == 200) == (token == session)
 
-    def test_only_an_event_id_opens_as_an_event_id(self, client: Client, seal: UnlabelledSeal) -> None:
+    def test_other_sealed_values_are_refused_as_an_event_id(self, client: Client, seal: UnlabelledSeal) -> None:
         start_resolving(client)
         event_ids = set(client.event_ids)
         statuses = {token: client.http("GET", last_event_id=token)["statusCode"] for token in list(seal.plaintexts)}
         assert {token for token, status in statuses.items() if status == 200} == event_ids
 
-    def test_only_a_question_id_opens_as_a_question_id(self, client: Client, seal: UnlabelledSeal) -> None:
+    def test_other_sealed_values_are_refused_as_a_question_id(self, client: Client, seal: UnlabelledSeal) -> None:
         id_ = start_resolving(client)
         statuses = {token: client.accept(token, why="Fixed")["statusCode"] for token in list(seal.plaintexts)}
         assert [token for token, status in statuses.items() if status == 202] == [id_]
 
-    def test_only_a_request_state_opens_as_a_request_state(self, client: Client, seal: UnlabelledSeal) -> None:
+    def test_other_sealed_values_are_refused_as_a_request_state(self, client: Client, seal: UnlabelledSeal) -> None:
         start_resolving(client)
         states = {token for token, payload in seal.plaintexts.items() if payload.startswith(b'{"v":1,"aud"')}
         assert states

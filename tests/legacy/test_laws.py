@@ -169,7 +169,7 @@ def test_a_legacy_client_gets_what_a_modern_one_gets(plan: Plan) -> None:
 
 @settings(max_examples=15)
 @given(PLANS)
-def test_the_death_of_a_function_ends_a_call_in_an_error(plan: Plan) -> None:
+def test_a_killed_function_ends_its_call_with_an_error(plan: Plan) -> None:
     assume(dies(plan))
     planned_tool = PlannedTool(plan)
     response = PlannedClient(plan, planned_tool.deployment).call()

@@ -15,8 +15,8 @@ from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from tests.legacy import handlers
 from tests.legacy.clients import Client, error_message, read_question, read_retry, result_text
-from tests.legacy.deployment import Deployment, Once
-from tests.legacy.handlers import ALL, start_resolving
+from tests.legacy.deployment import CallOnce, Deployment
+from tests.legacy.handlers import ALL_HANDLERS, start_resolving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +55,7 @@ def test_a_result_that_could_not_be_stored_becomes_an_error(
     client: Client, deployment: Deployment, fault: Fault
 ) -> None:
     id_ = start_resolving(client)
-    deployment.on_round = Once(lambda: deployment.fail_every_table_request(fault))
+    deployment.on_round = CallOnce(lambda: deployment.fail_every_table_request(fault))
     assert client.accept(id_, why="Fixed")["statusCode"] == 202
     deployment.restore_table()
     deployment.clock.advance(60)
@@ -180,20 +180,20 @@ def test_a_poll_during_an_outage_of_kms_leaves_the_client_at_its_event(client: C
 
 def die_after_the_answer(placement: str) -> tuple[Deployment, Client]:
     """Answer a question; the function's process dies before its response."""
-    deployment = Deployment(*ALL, placement=placement)
+    deployment = Deployment(*ALL_HANDLERS, placement=placement)
     client = deployment.initialized_client()
     id_ = start_resolving(client)
-    deployment.on_round = Once(lambda: True)
+    deployment.on_round = CallOnce(lambda: True)
     client.accept(id_, why="Fixed")
     return deployment, client
 
 
-def test_a_death_behind_the_front_door_is_an_error_at_once() -> None:
+def test_a_killed_function_behind_the_front_door_is_an_immediate_error() -> None:
     _, client = die_after_the_answer("behind the front door")
     assert error_message(client.resume()) == TIMEOUT_MESSAGE
 
 
-def test_a_death_of_a_function_without_a_front_door_is_an_error_after_its_timeout() -> None:
+def test_a_killed_function_without_a_front_door_is_an_error_after_its_timeout() -> None:
     deployment, client = die_after_the_answer("direct")
     assert read_retry(client.resume()) == 500
     deployment.clock.advance(60)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.legacy.clients import Client, error_message, read_question, read_retry, result_text
-from tests.legacy.deployment import Deployment, Once
+from tests.legacy.deployment import CallOnce, Deployment
 from tests.legacy.handlers import start_resolving
 
 # ---- Event ids
@@ -49,7 +49,7 @@ def test_the_first_event_id_leads_to_the_result_of_the_last_round(client: Client
 def test_a_poll_while_the_next_round_runs_gets_a_time_to_wait(client: Client, deployment: Deployment) -> None:
     id_ = start_resolving(client)
     retries: list[int] = []
-    deployment.on_round = Once(lambda: retries.append(read_retry(client.resume(client.event_ids[0]))))
+    deployment.on_round = CallOnce(lambda: retries.append(read_retry(client.resume(client.event_ids[0]))))
     client.accept(id_, why="Fixed")
     assert retries == [500]
     assert result_text(client.resume(client.event_ids[0])) == "7 fixed"
@@ -84,7 +84,7 @@ def test_a_second_answer_after_the_result_is_ignored(client: Client, deployment:
 
 def test_a_second_answer_while_the_first_one_runs_is_ignored(client: Client, deployment: Deployment) -> None:
     id_ = start_resolving(client)
-    deployment.on_round = Once(lambda: client.accept(id_, why="Duplicate"))
+    deployment.on_round = CallOnce(lambda: client.accept(id_, why="Duplicate"))
     client.accept(id_, why="Fixed")
     assert result_text(client.resume()) == "7 fixed"
     assert deployment.rounds_run == 2

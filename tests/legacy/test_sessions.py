@@ -17,7 +17,7 @@ from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 from tests.legacy.clients import read_question, result_text
 from tests.legacy.deployment import Deployment
-from tests.legacy.handlers import ALL, start_resolving
+from tests.legacy.handlers import ALL_HANDLERS, start_resolving
 
 if TYPE_CHECKING:
     from tests.legacy.clients import Client
@@ -111,9 +111,9 @@ def test_the_session_of_another_user_is_not_found(client: Client, deployment: De
 
 
 def test_the_session_of_another_function_is_not_found() -> None:
-    direct = Deployment(*ALL, placement="direct")
+    direct = Deployment(*ALL_HANDLERS, placement="direct")
     client = direct.initialized_client()
-    front_door = Deployment(*ALL, placement="behind the front door")
+    front_door = Deployment(*ALL_HANDLERS, placement="behind the front door")
     front_door.kms = direct.kms
     front_door.replace_containers()
     client.function = front_door
@@ -133,7 +133,7 @@ def test_a_question_id_is_no_session(client: Client) -> None:
     ],
 )
 def test_a_session_does_not_authenticate_its_client(auth_mode: str, code: int | None) -> None:
-    client = Deployment(*ALL, auth_mode=auth_mode).initialized_client()
+    client = Deployment(*ALL_HANDLERS, auth_mode=auth_mode).initialized_client()
     client.name = None
     assert client.message("ping").get("error", {}).get("code") == code
 
@@ -186,7 +186,7 @@ def test_forged_question_ids_of_many_oauth_clients_are_charged_to_their_person(
 
 @pytest.fixture
 def client_without_key(placement: str) -> Client:
-    return Deployment(*ALL, placement=placement, has_key=False).initialized_client()
+    return Deployment(*ALL_HANDLERS, placement=placement, has_key=False).initialized_client()
 
 
 def test_without_a_key_clients_work_without_a_session(client_without_key: Client) -> None:

@@ -1,4 +1,4 @@
-"""Some clients of 2025 get no question: the result explains what the tool would have asked, and why it could not.
+"""Clients of 2025 that cannot be asked get a result or an error that contains the question and the reason.
 
 Such a client declared no capability, cannot resume a stream, or talks to a deployment without a table.
 """
@@ -13,7 +13,7 @@ from mcp_functions import Elicit, Question, serve, tool
 from mcp_functions.testing import deployed
 from tests.legacy.clients import Client, read_question, result_text
 from tests.legacy.deployment import Deployment
-from tests.legacy.handlers import ALL
+from tests.legacy.handlers import ALL_HANDLERS
 
 RESOLVE = {"name": "resolve", "arguments": {"bug": 7}}
 SIGN_IN = {"name": "sign_in"}
@@ -27,7 +27,7 @@ def client(deployment: Deployment) -> Client:
 
 @pytest.fixture
 def client_without_table(placement: str) -> Client:
-    return Deployment(*ALL, placement=placement, table="").initialized_client()
+    return Deployment(*ALL_HANDLERS, placement=placement, table="").initialized_client()
 
 
 # ---- Deployments without a table
@@ -137,13 +137,13 @@ def test_a_round_with_too_many_questions_is_explained() -> None:
 
 
 def test_a_deployment_may_ask_clients_of_june(placement: str) -> None:
-    client = Deployment(*ALL, placement=placement, questions_since="2025-06-18").client()
+    client = Deployment(*ALL_HANDLERS, placement=placement, questions_since="2025-06-18").client()
     client.initialize("2025-06-18")
     assert read_question(client.call("resolve", bug=7))["params"]["message"] == QUESTION
 
 
 def test_a_deployment_may_ask_no_client_of_2025(placement: str) -> None:
-    client = Deployment(*ALL, placement=placement, questions_since="2026-07-28").initialized_client()
+    client = Deployment(*ALL_HANDLERS, placement=placement, questions_since="2026-07-28").initialized_client()
     assert QUESTION in result_text(client.call("resolve", bug=7))
 
 

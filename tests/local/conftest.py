@@ -1,4 +1,4 @@
-"""A project is a folder of functions; here they are plain ones, so that nothing but the harness is tested."""
+"""Fixtures for tests of the harness: projects of small functions, and HTTP connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mcp-functions adopt` names what would happen twice, by line, and writes the folder of an adopted server."""
+"""`mcp-functions adopt` reports side effects before a question with their lines, and writes a function's folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mcp_functions.local.adoption.known_calls import (
 from mcp_functions.local.command import run
 
 SERVERS = Path(__file__).parents[1] / "adopt/servers"
-HEAD = """
+SERVER_IMPORTS = """
 import asyncio, json, random, time
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_functions.adopt import step
@@ -40,10 +40,12 @@ def helper(amount):
 async def ask(ctx, message):
     return await ctx.elicit(message, bool)
 """
-ASKING = "\n@server.tool()\nasync def pay(ctx: Context, amount: int) -> str:\n"
+ASKING_TOOL = "\n@server.tool()\nasync def pay(ctx: Context, amount: int) -> str:\n"
 
 
-def found(tmp_path: Path, body: str, head: str = HEAD + ASKING) -> list[tuple[str, str, str]]:
+def find_side_effects(
+    tmp_path: Path, body: str, head: str = SERVER_IMPORTS + ASKING_TOOL
+) -> list[tuple[str, str, str]]:
     """Check a tool with this body; return the text of each line that was found, with its name and reason."""
     path = tmp_path / "server.py"
     path.write_text(head + body, encoding="utf-8")
@@ -67,23 +69,27 @@ def found(tmp_path: Path, body: str, head: str = HEAD + ASKING) -> list[tuple[st
         ("await asyncio.gather(ask(ctx, 'a'), ask(ctx, 'b'))", "asyncio.gather", CONCURRENT),
     ],
 )
-def test_what_stands_before_a_question_is_named_by_its_line(tmp_path: Path, line: str, name: str, reason: str) -> None:
-    assert (line, name, reason) in found(tmp_path, f"    {line}\n    return await ctx.elicit('Sure?', bool)\n")
+def test_a_side_effect_before_a_question_is_reported_with_its_line(
+    tmp_path: Path, line: str, name: str, reason: str
+) -> None:
+    assert (line, name, reason) in find_side_effects(
+        tmp_path, f"    {line}\n    return await ctx.elicit('Sure?', bool)\n"
+    )
 
 
-def test_a_helper_of_the_same_file_is_read_where_it_is_called(tmp_path: Path) -> None:
+def test_a_side_effect_in_a_helper_function_is_found_at_its_call(tmp_path: Path) -> None:
     body = "    helper(amount)\n    return await ask(ctx, 'Sure?')\n"
-    assert found(tmp_path, body) == [("return ledger.reserve(amount)", "ledger.reserve", UNKNOWN)]
+    assert find_side_effects(tmp_path, body) == [("return ledger.reserve(amount)", "ledger.reserve", UNKNOWN)]
 
 
-def test_a_variable_of_the_module_is_found_without_a_question(tmp_path: Path) -> None:
+def test_a_change_of_a_module_variable_is_found_without_a_question(tmp_path: Path) -> None:
     body = "    global total\n    total += amount\n    return 'paid'\n"
-    assert found(tmp_path, body) == [("total += amount", "total", MODULE_STATE)]
+    assert find_side_effects(tmp_path, body) == [("total += amount", "total", MODULE_STATE)]
 
 
-def test_the_rest_of_a_loop_stands_before_the_question_of_its_next_turn(tmp_path: Path) -> None:
+def test_a_side_effect_after_a_question_in_a_loop_is_found(tmp_path: Path) -> None:
     body = "    for n in range(2):\n        await ask(ctx, str(n))\n        ledger.post(n)\n    return 'done'\n"
-    assert found(tmp_path, body) == [("ledger.post(n)", "ledger.post", WRITES)]
+    assert find_side_effects(tmp_path, body) == [("ledger.post(n)", "ledger.post", WRITES)]
 
 
 @pytest.mark.parametrize(
@@ -96,8 +102,8 @@ def test_the_rest_of_a_loop_stands_before_the_question_of_its_next_turn(tmp_path
         "    ledger.charge(amount)\n    return 'it asks nobody'\n",
     ],
 )
-def test_steps_readings_and_what_follows_the_last_question_are_no_findings(tmp_path: Path, body: str) -> None:
-    assert found(tmp_path, body) == []
+def test_steps_reads_and_code_after_the_last_question_are_no_findings(tmp_path: Path, body: str) -> None:
+    assert find_side_effects(tmp_path, body) == []
 
 
 def test_functions_of_a_low_level_server_and_routes_are_found(tmp_path: Path) -> None:
@@ -112,18 +118,23 @@ server = Server("s", on_call_tool=call)
 async def health(request):
     return None
 """
-    assert [(name, reason) for _line, name, reason in found(tmp_path, source, "")] == [
+    assert [(name, reason) for _line, name, reason in find_side_effects(tmp_path, source, "")] == [
         ("ledger.charge", WRITES),
         ("server.custom_route", ROUTE),
     ]
 
 
-def test_the_command_names_findings_and_the_tools_that_ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_adopt_lists_findings_and_the_tools_that_ask(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "server.py"
-    path.write_text(HEAD + ASKING + "    ledger.charge(amount)\n    return await ask(ctx, 'Sure?')\n", encoding="utf-8")
+    path.write_text(
+        SERVER_IMPORTS + ASKING_TOOL + "    ledger.charge(amount)\n    return await ask(ctx, 'Sure?')\n",
+        encoding="utf-8",
+    )
     assert run(["adopt", "--check", f"{path}:server"]) == 1
-    said = capsys.readouterr().out.splitlines()
-    assert said == [
+    output_lines = capsys.readouterr().out.splitlines()
+    assert output_lines == [
         f"{path}:18: pay: ledger.charge: {WRITES}",
         'Refused until you accept that they run again in every round: adopt(server, replay=["pay"])',
     ]
@@ -138,12 +149,14 @@ def test_the_command_names_findings_and_the_tools_that_ask(tmp_path: Path, capsy
         ([f"{SERVERS / 'bank.py'}:server", "--into", "elsewhere"], "--into names a project's functions/ folder"),
     ],
 )
-def test_what_cannot_be_adopted_is_one_line(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_cannot_be_adopted_is_reported_in_one_line(
+    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["adopt", *words]) == 2
     assert problem in capsys.readouterr().err
 
 
-def test_a_server_that_imports_from_its_own_package_is_told_how_it_moves(
+def test_the_error_for_a_server_in_a_package_explains_how_to_move_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "server.py").write_text("from .tools import server\n", encoding="utf-8")
@@ -151,7 +164,7 @@ def test_a_server_that_imports_from_its_own_package_is_told_how_it_moves(
     assert "server.py:1 imports from its own package" in capsys.readouterr().err
 
 
-def test_into_writes_a_function_whose_tests_hold_its_lists_to_the_original(
+def test_adopt_into_writes_a_function_with_tests_that_compare_its_lists_with_the_original(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project, source = tmp_path / "project", tmp_path / "shop"

@@ -1,4 +1,4 @@
-"""The JWT authorizer, as an HTTP API has it: what passes, how it reaches the function, what is refused and how."""
+"""The local JWT authorizer accepts and refuses tokens as an HTTP API does, and gives claims to the function as text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def authorize(header: str | None) -> dict[str, Any]:
     return authorizer.authorize(HttpRequest("POST", "/mcp", sent, b"{}"))
 
 
-def refused(header: str | None) -> HttpResponse:
+def refusal_of(header: str | None) -> HttpResponse:
     with pytest.raises(Denied) as caught:
         authorize(header)
     return caught.value.response
@@ -65,13 +65,13 @@ def test_claims_reach_the_function_as_text() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER   ", ""])
-def test_a_token_may_have_its_scheme_or_not(scheme: str) -> None:
+def test_the_authorizer_accepts_a_token_with_or_without_its_scheme(scheme: str) -> None:
     assert authorize(scheme + ISSUER.token(subject="ann"))["jwt"]["claims"]["sub"] == "ann"
 
 
 @pytest.mark.parametrize("header", [None, "", "  "])
-def test_without_a_token_the_challenge_is_bare(header: str | None) -> None:
-    response = refused(header)
+def test_a_request_without_a_token_gets_a_challenge_without_an_error(header: str | None) -> None:
+    response = refusal_of(header)
     assert (response.status, json.loads(response.body)) == (401, {"message": "Unauthorized"})
     assert challenge(response) == "Bearer"
 
@@ -93,7 +93,7 @@ def test_the_client_counts_as_the_audience_of_a_token_without_one(changed: dict[
         assert authorize(bearer(**changed))
         return
     expected = 'Bearer scope="" error="invalid_token" error_description="the token does not have a valid audience"'
-    assert challenge(refused(bearer(**changed))) == expected
+    assert challenge(refusal_of(bearer(**changed))) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,34 +108,34 @@ def test_the_client_counts_as_the_audience_of_a_token_without_one(changed: dict[
         ({"iss": None}, "invalid issuer"),
     ],
 )
-def test_a_token_of_another_time_or_issuer_is_refused(changed: dict[str, Any], description: str) -> None:
-    response = refused(bearer(**changed))
+def test_an_expired_token_and_a_token_of_another_issuer_are_refused(changed: dict[str, Any], description: str) -> None:
+    response = refusal_of(bearer(**changed))
     assert response.status == 401
     assert challenge(response) == f'Bearer scope="" error="invalid_token" error_description="{description}"'
 
 
-def part(value: object) -> str:
+def token_part(value: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
 
-def forged() -> dict[str, str]:
+def forge_token() -> dict[str, str]:
     good = ISSUER.token(subject="mallory")
     header, claims, signature = good.split(".")
     kid = json.loads(base64.urlsafe_b64decode(header + "=="))["kid"]
     modulus = base64.urlsafe_b64decode(ISSUER.jwks["keys"][0]["n"] + "==")
-    hs256 = f"{part({'alg': 'HS256', 'kid': kid})}.{claims}"
+    hs256 = f"{token_part({'alg': 'HS256', 'kid': kid})}.{claims}"
     mac = base64.urlsafe_b64encode(hmac.digest(modulus, hs256.encode(), hashlib.sha256)).rstrip(b"=").decode()
     other = Issuer(URL, RESOURCE, now=lambda: NOW).token()
     return {
         "no signature": f"{header}.{claims}.",
-        "algorithm none": f"{part({'alg': 'none', 'kid': kid})}.{claims}.",
+        "algorithm none": f"{token_part({'alg': 'none', 'kid': kid})}.{claims}.",
         "signed with the public key": f"{hs256}.{mac}",
         "somebody else's key": other,
         "somebody else's key under our name": f"{header}.{'.'.join(other.split('.')[1:])}",
-        "other claims": f"{header}.{part({'iss': URL, 'sub': 'root', 'aud': RESOURCE, 'exp': 4e9})}.{signature}",
-        "no key id": f"{part({'alg': 'RS256'})}.{claims}.{signature}",
-        "claims that are a list": f"{header}.{part([1])}.{signature}",
-        "a header that is a list": f"{part([1])}.{claims}.{signature}",
+        "other claims": f"{header}.{token_part({'iss': URL, 'sub': 'root', 'aud': RESOURCE, 'exp': 4e9})}.{signature}",
+        "no key id": f"{token_part({'alg': 'RS256'})}.{claims}.{signature}",
+        "claims that are a list": f"{header}.{token_part([1])}.{signature}",
+        "a header that is a list": f"{token_part([1])}.{claims}.{signature}",
         "two parts": f"{header}.{claims}",
         "four parts": f"{good}.{signature}",
         "no base64": "a.b.c!",
@@ -145,9 +145,9 @@ def forged() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", forged())
+@pytest.mark.parametrize("name", forge_token())
 def test_a_token_that_the_issuer_did_not_sign_is_refused(name: str) -> None:
-    response = refused(f"Bearer {forged()[name]}")
+    response = refusal_of(f"Bearer {forge_token()[name]}")
     assert (response.status, json.loads(response.body)) == (401, {"message": "Unauthorized"})
     assert challenge(response).startswith('Bearer scope="" error="invalid_token" error_description="')
 
@@ -163,4 +163,4 @@ def test_a_token_that_the_issuer_did_not_sign_is_refused(name: str) -> None:
 )
 def test_the_challenge_says_why_a_token_was_not_verified(name: str, description: str) -> None:
     expected = f'Bearer scope="" error="invalid_token" error_description="{description}"'
-    assert challenge(refused(f"Bearer {forged()[name]}")) == expected
+    assert challenge(refusal_of(f"Bearer {forge_token()[name]}")) == expected

@@ -15,15 +15,15 @@ from mcp_functions.local import Harness, banner
 
 ROOT = Path(__file__).parents[2]
 URL = "http://127.0.0.1:8000/mcp"
-SAID = banner.text(URL, {})
+BANNER = banner.text(URL, {})
 LINES_BEFORE_THE_TOKEN = 24  # of a terminal: the first of them is the URL
 
 
 def line(client: str) -> str:
     """Return what is printed for a client, the line under its name included if there is one."""
-    found = re.search(rf"^  {client} +(.*(?:\n {{16,}}\S.*)?)", SAID, re.MULTILINE)
-    assert found, client
-    return found[1]
+    match = re.search(rf"^  {client} +(.*(?:\n {{16,}}\S.*)?)", BANNER, re.MULTILINE)
+    assert match, client
+    return match[1]
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_curl_gets_a_request_that_works(tmp_path: Path) -> None:
             assert "book_trip" in {told["name"] for told in json.load(response)["result"]["tools"]}
 
 
-def test_the_url_comes_first_and_everything_fits_on_a_screen() -> None:
-    first, *rest = SAID.splitlines()
+def test_the_banner_begins_with_the_url_and_fits_on_a_screen() -> None:
+    first, *rest = BANNER.splitlines()
     assert first == f"mcp-functions serves {URL}"
     assert len(rest) < LINES_BEFORE_THE_TOKEN
     assert max(map(len, rest)) <= 120
 
 
-def test_a_client_of_2025_is_not_sent_away() -> None:
-    assert "of MCP 2026-07-28 or of 2025" in SAID
+def test_the_banner_names_clients_of_2025() -> None:
+    assert "of MCP 2026-07-28 or of 2025" in BANNER

@@ -1,4 +1,4 @@
-"""`call`: a client at the terminal, which answers from the options or asks, over HTTP and in one process."""
+"""`mcp-functions call`: a client at the terminal that takes answers from options or asks the user."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def one_line(ran: Ran) -> str:
 # ---- A conversation at the terminal
 
 
-def test_questions_are_asked_at_the_terminal_and_a_wrong_answer_is_asked_again(call: Callable[..., Ran]) -> None:
+def test_call_asks_questions_at_the_terminal_and_repeats_one_after_an_invalid_answer(call: Callable[..., Ran]) -> None:
     ran = call("book", "city=Lisbon", "nights=2", typed="river\nSEA\nyes\n")
     assert (ran.code, ran.err) == (0, "a line of the function\n" * 3)
     assert ran.out == (
@@ -173,7 +173,7 @@ def test_questions_are_asked_at_the_terminal_and_a_wrong_answer_is_asked_again(c
     )
 
 
-def test_a_missing_required_argument_is_asked_and_a_default_is_not(call: Callable[..., Ran]) -> None:
+def test_call_asks_for_a_missing_required_argument_but_not_for_one_with_a_default(call: Callable[..., Ran]) -> None:
     ran = call("book", "--answer", "view=city", "--answer", "sure=y", typed="Porto\n")
     assert (ran.code, ran.out) == (0, "  city: \nBooked Porto, city, 1.\n")
 
@@ -185,7 +185,7 @@ def test_a_user_declines_or_cancels_at_the_terminal(word: str, call: Callable[..
     assert {"/decline": "declined", "/cancel": "dismissed"}[word] in ran.out
 
 
-def test_a_form_has_all_types_a_default_and_what_may_be_left_out(call: Callable[..., Ran]) -> None:
+def test_a_form_at_the_terminal_has_all_types_defaults_and_optional_fields(call: Callable[..., Ran]) -> None:
     typed = "nobody\nann@example.org\n7\n30\nred, blue\n\n\n"
     ran = call("profile", typed=typed)
     assert ran.code == 0, ran.err
@@ -205,7 +205,7 @@ def test_a_url_question_shows_the_url_and_waits(call: Callable[..., Ran]) -> Non
     assert call("sign", "--decline", "contract").code == 1
 
 
-def test_the_user_stands_for_the_model_and_names_folders(
+def test_the_user_at_the_terminal_answers_sampling_and_roots_requests(
     call: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -216,12 +216,12 @@ def test_the_user_stands_for_the_model_and_names_folders(
     assert call("sum_up", typed="\n/decline\n").code in {1, 2}
 
 
-def test_an_empty_option_says_nothing_for_the_model(call: Callable[..., Ran]) -> None:
+def test_an_empty_answer_option_for_sampling_is_an_empty_message(call: Callable[..., Ran]) -> None:
     ran = call("sum_up", "--answer", "words=", typed="one\nOne folder.\n")
     assert ran.out.endswith("  what the model says: \nOne folder.\n")
 
 
-def test_a_task_is_followed_and_its_question_answered(call: Callable[..., Ran]) -> None:
+def test_call_follows_a_task_and_answers_its_question(call: Callable[..., Ran]) -> None:
     ran = call("count", "most=3", typed="yes\n")
     assert ran.code == 0, ran.err
     assert ran.out.startswith("  task count.")
@@ -259,13 +259,13 @@ def test_a_form_with_several_fields_is_answered_by_options(given: list[str], cal
     assert (ran.code, ran.out) == (0, "ann@example.org 30 ['red'] True None\n")
 
 
-def test_an_answer_to_no_question_is_told(call: Callable[..., Ran]) -> None:
+def test_call_reports_an_answer_option_without_a_question(call: Callable[..., Ran]) -> None:
     ran = call("plan", "day=Monday", "--answer", "colour=red")
     assert ran.out == "  not asked: colour\nuser: Plan Monday.\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["bok"], "there is no tool or prompt bok; did you mean book?"),
         (["xyz"], "there is no tool or prompt xyz; there are: book, count, fail, profile, sign, sum_up, plan"),
@@ -284,9 +284,11 @@ def test_an_answer_to_no_question_is_told(call: Callable[..., Ran]) -> None:
         (["book", "--url", "http://127.0.0.1:9/mcp"], "http://127.0.0.1:9/mcp is no MCP endpoint of 2026-07-28"),
     ],
 )
-def test_a_mistake_is_one_line(words: list[str], said: str, call: Callable[..., Ran]) -> None:
+def test_an_invalid_command_line_is_reported_in_one_line(
+    words: list[str], message: str, call: Callable[..., Ran]
+) -> None:
     ran = call(*words)
-    assert said in one_line(Ran(ran.code, ran.out, ran.err.replace("a line of the function\n", "")))
+    assert message in one_line(Ran(ran.code, ran.out, ran.err.replace("a line of the function\n", "")))
 
 
 # ---- Over HTTP
@@ -302,7 +304,7 @@ def test_a_running_server_is_called_by_its_url(served: Harness, call: Callable[.
     assert unknown == "there is no tool or prompt boook; did you mean book?"
 
 
-def test_a_server_that_wants_a_token_says_so(
+def test_call_reports_that_a_server_requires_a_token(
     functions: Path, tmp_path: Path, call: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MCP_FUNCTIONS_TOKEN", raising=False)
@@ -341,12 +343,12 @@ def test_the_first_of_two_tools_with_one_name_is_called(call: Callable[..., Ran]
         assert call("--url", url, "t", "n=1").code == 0
 
 
-def test_a_content_block_without_a_type_is_data(call: Callable[..., Ran]) -> None:
+def test_a_content_block_without_a_type_is_printed_as_data(call: Callable[..., Ran]) -> None:
     with hostile({"content": [{"type": None}, {"type": "", "mimeType": "a/b"}]}) as url:
         assert call("--url", url, "t").out == "[data]\n[data a/b]\n"
 
 
-def test_sampling_messages_that_break_the_protocol_are_shown_as_far_as_they_go(call: Callable[..., Ran]) -> None:
+def test_call_shows_the_valid_parts_of_malformed_sampling_messages(call: Callable[..., Ran]) -> None:
     messages = [{"role": "user", "content": "text"}, {"content": ["text", {"text": "shown"}]}, {}]
     question = {"method": "sampling/createMessage", "params": {"messages": messages}}
     asks = {"resultType": "input_required", "inputRequests": {"words": question}}
@@ -356,14 +358,14 @@ def test_sampling_messages_that_break_the_protocol_are_shown_as_far_as_they_go(c
     assert "  user: \n  None: shown\n  None: \n" in ran.out
 
 
-def test_an_answer_to_a_form_that_breaks_the_protocol_is_one_line(call: Callable[..., Ran]) -> None:
+def test_call_reports_an_answer_to_a_malformed_form_in_one_line(call: Callable[..., Ran]) -> None:
     form = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
     question = {"method": "elicitation/create", "params": {"requestedSchema": form}}
     with hostile({"resultType": "input_required", "inputRequests": {"who": question}}) as url:
         assert "the answer to who does not fit: " in one_line(call("--url", url, "t", "--answer", "who=Ann"))
 
 
-def test_ctrl_c_at_a_question_is_quiet(functions: Path) -> None:
+def test_ctrl_c_at_a_question_ends_call_without_a_traceback(functions: Path) -> None:
     command = [sys.executable, "-m", "mcp_functions", "call", "--functions", str(functions), "sign"]
     process = subprocess.Popen(  # noqa: S603 - our own words
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""`catalog`: what every function offers, in one file, the same bytes every time."""
+"""`mcp-functions catalog` writes a file with the handlers of every function; it has the same bytes every time."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def test_every_list_names_its_entries_and_their_folders(project: Callable[[dict[
     assert made.keys() >= {"tools", "prompts", "resources", "resourceTemplates", "functions"}
 
 
-def test_the_file_is_the_same_every_time_and_ends_in_a_line(project: Callable[[dict[str, str]], Path]) -> None:
+def test_the_catalog_file_is_the_same_every_time_and_ends_with_a_line_break(
+    project: Callable[[dict[str, str]], Path],
+) -> None:
     directory = project({"mcp/app.py": FRONT, "more/app.py": MORE})
     file = catalog.write(directory, catalog.generate(directory))
     once = file.read_text(encoding="utf-8")
@@ -87,12 +89,12 @@ def test_one_function_with_one_name_twice_is_refused(project: Callable[[dict[str
         catalog.generate(project({"one/app.py": ADD.replace("serve(add)", "serve(add, add)")}))
 
 
-def test_without_a_front_door_there_is_no_place_for_it(project: Callable[[dict[str, str]], Path]) -> None:
+def test_a_project_without_a_front_door_has_no_path_for_a_catalog(project: Callable[[dict[str, str]], Path]) -> None:
     with pytest.raises(Problem, match=r"the catalog belongs beside the front door's app\.py"):
         catalog.write(project({"sums/app.py": ADD}), {})
 
 
-def test_differences_are_named(project: Callable[[dict[str, str]], Path]) -> None:
+def test_the_differences_of_two_catalogs_are_listed(project: Callable[[dict[str, str]], Path]) -> None:
     old = catalog.generate(project({"sums/app.py": ADD}))
     new = catalog.generate(project({"sums/app.py": ADD.replace("whole", "integer"), "more/app.py": MORE}))
     assert catalog.differences(old, old) == []
@@ -115,7 +117,7 @@ def test_an_invalid_catalog_lacks_every_handler(project: Callable[[dict[str, str
     assert catalog.differences(catalog.read(directory), catalog.generate(directory))[0] == "+ tools add"
 
 
-def test_other_differences_of_a_catalog_count_too() -> None:
+def test_a_changed_capability_is_a_difference_of_catalogs() -> None:
     assert catalog.differences({"logging": False}, {"logging": True}) == ["~ logging"]
     assert catalog.differences({}, {"logging": False}) == ["~ logging"]
     assert catalog.differences({"logging": False}, {}) == ["~ logging"]

@@ -1,4 +1,4 @@
-"""The command line: its output and its exit codes."""
+"""The commands of `python -m mcp_functions.local`: their output and their exit codes."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_conversation_continues_after_a_restart_of_the_harness(
     assert ended["result"]["content"][0]["text"] == "Ada"
 
 
-def test_the_greeting_shows_how_to_connect_and_that_states_have_no_principal(
+def test_the_banner_shows_how_to_connect_and_that_states_have_no_principal(
     project: Callable[[dict[str, str]], Path],
 ) -> None:
     serving, url, said = start(project({"hello/app.py": HELLO}).parent)
@@ -151,7 +151,7 @@ def test_serve_writes_a_stale_catalog_at_the_start(project: Callable[[dict[str, 
     assert '"greet"' in (directory / "mcp/catalog.json").read_text(encoding="utf-8")
 
 
-def test_a_function_that_hangs_does_not_hold_up_the_end(project: Callable[[dict[str, str]], Path]) -> None:
+def test_serve_stops_although_a_function_hangs(project: Callable[[dict[str, str]], Path]) -> None:
     slow = "import time\ndef handler(event, context):\n    time.sleep(60)\n"
     serving, url, _ = start(project({"slow/app.py": slow}).parent)
     connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
@@ -162,7 +162,7 @@ def test_a_function_that_hangs_does_not_hold_up_the_end(project: Callable[[dict[
     assert (serving.returncode, err) == (0, "")
 
 
-def test_a_signal_while_functions_load_stops_it_too(project: Callable[[dict[str, str]], Path]) -> None:
+def test_a_signal_stops_serve_while_functions_load(project: Callable[[dict[str, str]], Path]) -> None:
     slow = "import time\nprint('loading', flush=True)\ntime.sleep(60)\n"
     serving = launch(project({"slow/app.py": slow}).parent)
     assert serving.stdout
@@ -171,50 +171,52 @@ def test_a_signal_while_functions_load_stops_it_too(project: Callable[[dict[str,
     assert (*serving.communicate(timeout=20), serving.returncode) == ("", "", 0)
 
 
-def test_a_problem_ends_the_process_with_2(tmp_path: Path) -> None:
+def test_a_problem_ends_the_process_with_exit_code_2(tmp_path: Path) -> None:
     command = [*COMMAND, "serve"]
     ran = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)  # noqa: S603
     assert "there is no folder functions" in one_line(Ran(ran.returncode, ran.stdout, ran.stderr))
 
 
-def test_a_port_in_use_is_one_line(run: Callable[..., Ran]) -> None:
+def test_a_port_in_use_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
     with Loopback(max_body=1) as taken:
-        said = one_line(run("serve", "--port", str(taken.port), files={"hello/app.py": HELLO}))
-    assert f"port {taken.port} cannot be used (Address already in use)" in said
+        message = one_line(run("serve", "--port", str(taken.port), files={"hello/app.py": HELLO}))
+    assert f"port {taken.port} cannot be used (Address already in use)" in message
 
 
-def test_no_functions_is_one_line(run: Callable[..., Ran]) -> None:
+def test_a_folder_without_functions_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
     assert "no functions in functions" in one_line(run("serve", "--port", "0"))
 
 
-def test_a_missing_directory_is_one_line(run: Callable[..., Ran]) -> None:
+def test_a_missing_directory_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
     assert "there is no folder elsewhere" in one_line(run("serve", "--port", "0", "--functions", "elsewhere"))
 
 
-def test_a_function_that_does_not_load_is_one_line(run: Callable[..., Ran]) -> None:
-    said = one_line(run("serve", "--port", "0", files={"bad/app.py": "import nothing_of_this_name\n"}))
-    assert "functions/bad/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'" in said
+def test_a_function_that_does_not_load_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
+    message = one_line(run("serve", "--port", "0", files={"bad/app.py": "import nothing_of_this_name\n"}))
+    assert "functions/bad/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'" in message
 
 
 def test_with_debug_the_traceback_comes_first(run: Callable[..., Ran]) -> None:
     ran = run("serve", "--port", "0", "--debug", files={"bad/app.py": "raise ValueError('why')\n"})
     assert ran.code == 2
     assert ran.err.startswith("Traceback")
-    said = "mcp-functions: functions/bad/app.py does not load: ValueError: why (functions/bad/app.py:1)"
-    assert ran.err.splitlines()[-1] == said
+    message = "mcp-functions: functions/bad/app.py does not load: ValueError: why (functions/bad/app.py:1)"
+    assert ran.err.splitlines()[-1] == message
 
 
-def test_a_damaged_key_is_one_line(run: Callable[..., Ran]) -> None:
+def test_a_damaged_key_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
     Path(".mcp-functions").mkdir()
     Path(".mcp-functions/kms.json").write_text("{")
-    said = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
-    assert f"{Path('.mcp-functions/kms.json')} is damaged: delete it" in said
+    message = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
+    assert f"{Path('.mcp-functions/kms.json')} is damaged: delete it" in message
 
 
-def test_a_missing_moto_is_one_line_with_its_fix(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_moto_is_reported_in_one_line_with_its_fix(
+    run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "moto.kms.models", None)
-    said = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
-    assert "is not installed: pip install 'mcp-functions[local]'" in said
+    message = one_line(run("serve", "--port", "0", files={"hello/app.py": HELLO}))
+    assert "is not installed: pip install 'mcp-functions[local]'" in message
 
 
 def test_serve_restores_the_signal_handlers(run: Callable[..., Ran]) -> None:
@@ -224,11 +226,13 @@ def test_serve_restores_the_signal_handlers(run: Callable[..., Ran]) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["brew"], ["serve", "--port", "many"], ["next", "one"]])
-def test_words_that_mean_nothing_are_one_line_that_names_the_help(words: list[str], run: Callable[..., Ran]) -> None:
+def test_unknown_arguments_are_reported_in_one_line_that_names_the_help(
+    words: list[str], run: Callable[..., Ran]
+) -> None:
     assert "See mcp-functions" in one_line(run(*words))
 
 
-def test_check_prints_the_difference_and_exits_with_1(run: Callable[..., Ran]) -> None:
+def test_catalog_check_prints_the_difference_and_exits_with_1(run: Callable[..., Ran]) -> None:
     ran = run("catalog", "--check", files={"greet/app.py": GREET, "mcp/app.py": FRONT})
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.splitlines()[1] == "  + tools greet"
@@ -237,13 +241,15 @@ def test_check_prints_the_difference_and_exits_with_1(run: Callable[..., Ran]) -
     assert run("catalog", "--check") == (0, "the catalog is up to date\n", "")
 
 
-def test_a_catalog_without_a_front_door_is_one_line(run: Callable[..., Ran]) -> None:
+def test_a_catalog_without_a_front_door_is_reported_in_one_line(run: Callable[..., Ran]) -> None:
     assert "the catalog belongs beside the front door's app.py" in one_line(
         run("catalog", files={"greet/app.py": GREET})
     )
 
 
-def test_the_state_goes_from_a_file_into_an_event(run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_event_puts_the_state_of_a_response_file_into_an_event(
+    run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
     response = json.dumps({"statusCode": 200, "body": '{"id": 1, "result": {"requestState": "ks1.x"}}'})
     Path("1.json").write_text(response)
     Path("2.json").write_text(json.dumps({"body": '{"params": {"requestState": "{{requestState}}"}}'}))
@@ -256,7 +262,7 @@ def test_the_state_goes_from_a_file_into_an_event(run: Callable[..., Ran], monke
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["nowhere.json", "event.json"], "nowhere.json cannot be read: FileNotFoundError"),
         (["final.json", "nowhere.json"], "nowhere.json cannot be read: FileNotFoundError"),
@@ -264,12 +270,12 @@ def test_the_state_goes_from_a_file_into_an_event(run: Callable[..., Ran], monke
         (["final.json", "event.json"], "RESPONSE has no requestState: it is the final result"),
     ],
 )
-def test_a_conversation_that_cannot_be_continued_is_one_line(
-    run: Callable[..., Ran], words: list[str], said: str
+def test_a_conversation_that_cannot_be_continued_is_reported_in_one_line(
+    run: Callable[..., Ran], words: list[str], message: str
 ) -> None:
     Path("final.json").write_text('{"body": "{\\"result\\": {}}"}')
     Path("event.json").write_text("{}")
-    assert said in one_line(run("next", *words))
+    assert message in one_line(run("next", *words))
 
 
 # Waits as `serve` does, only more often; the signal comes at any moment of it.

@@ -1,4 +1,4 @@
-"""The command `mcp-functions`: what it offers, and that a mistake is one line."""
+"""The command `mcp-functions`: its help, its shell completion, and its one-line errors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ROOT = Path(__file__).parents[2]
 
 def one_line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert command.run(words) == 2
-    said = capsys.readouterr()
-    assert (said.out, said.err.count("\n")) == ("", 1), said.err
-    return said.err
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1), captured.err
+    return captured.err
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,9 @@ def one_line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["attack", "http://localhost:1/", "--requests", "few"], "'few' is not a valid integer"),
     ],
 )
-def test_a_mistake_is_one_line(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_command_line_is_reported_in_one_line(
+    words: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert why in one_line(capsys, *words)
 
 
@@ -73,7 +75,7 @@ def test_the_shell_completes_commands_kinds_and_functions(typed: str, offered: s
     assert done.stdout == f"plain,{offered}\n"
 
 
-def test_a_problem_and_an_interruption_have_exit_codes_of_their_own(
+def test_a_problem_and_an_interruption_have_different_exit_codes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(error: BaseException) -> int:

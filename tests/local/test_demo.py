@@ -1,4 +1,4 @@
-"""`demo`: the official client, three rounds, a page a person can read; and one line when something else happens."""
+"""`mcp-functions demo` shows a conversation of three rounds; it reports a changed tool in one line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_demo_shows_three_rounds_and_a_refusal(demo_functions: Path) -> None
     assert not (demo_functions.parent / ".mcp-functions").exists()
 
 
-def test_the_demo_of_a_task_loses_its_worker_asks_and_comes_to_its_end(demo_functions: Path) -> None:
+def test_the_demo_of_a_task_completes_after_a_lost_worker_and_a_question(demo_functions: Path) -> None:
     """Twelve months of work, and a lease that has to run out: the slowest test here."""
     shutil.copytree(ROOT / "functions" / "audit_year", demo_functions / "audit_year", ignore=SKIP)
     shutil.rmtree(demo_functions / "update_work_item")
@@ -59,40 +59,42 @@ def test_the_demo_of_a_task_loses_its_worker_asks_and_comes_to_its_end(demo_func
     assert not (demo_functions.parent / ".mcp-functions").exists()
 
 
-def surprise(capsys: pytest.CaptureFixture[str]) -> str:
+def demo_error(capsys: pytest.CaptureFixture[str]) -> str:
     assert main(["demo"]) == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    return said
+    error_output = capsys.readouterr().err
+    assert error_output.count("\n") == 1
+    return error_output
 
 
-def test_a_tool_that_asks_something_else_is_a_surprise(
+def test_the_demo_reports_a_tool_that_asks_another_question(
     demo_functions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change_tool(demo_functions, 'elicit("resolution"', 'elicit("mood"')
-    assert surprise(capsys) == "mcp-functions: the demo went wrong: the demo has no answer to mood\n"
+    assert demo_error(capsys) == "mcp-functions: the demo went wrong: the demo has no answer to mood\n"
 
 
-def test_a_tool_that_ends_early_is_a_surprise(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_reports_a_tool_that_ends_early(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change_tool(demo_functions, 'resolution != "Duplicate"', "resolution")
-    said = "round 2 ended the call: Bug #4522 resolved as Duplicate. State set to Resolved."
-    assert surprise(capsys) == f"mcp-functions: the demo went wrong: {said}\n"
+    message = "round 2 ended the call: Bug #4522 resolved as Duplicate. State set to Resolved."
+    assert demo_error(capsys) == f"mcp-functions: the demo went wrong: {message}\n"
 
 
-def test_a_tool_that_ends_otherwise_is_a_surprise(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_reports_a_tool_with_another_result(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     change_tool(demo_functions, "resolved as Duplicate of", "is like")
-    assert "the call ended with another result: Bug #4522 is like Bug #4301" in surprise(capsys)
+    assert "the call ended with another result: Bug #4522 is like Bug #4301" in demo_error(capsys)
 
 
-def test_a_stale_catalog_is_one_line_with_its_fix(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stale_catalog_is_reported_in_one_line_with_its_fix(
+    demo_functions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (demo_functions / "mcp" / "catalog.json").unlink()
     assert main(["demo"]) == 2
-    said = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
-    assert capsys.readouterr() == ("", f"mcp-functions: {said}\n")
+    message = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
+    assert capsys.readouterr() == ("", f"mcp-functions: {message}\n")
 
 
 @pytest.mark.usefixtures("demo_functions")
-def test_a_missing_client_is_one_line_with_its_fix(
+def test_a_missing_client_is_reported_in_one_line_with_its_fix(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)

@@ -1,4 +1,4 @@
-"""`doctor` says what this machine lacks, and whether the layers would be compiled."""
+"""`mcp-functions doctor` lists the programs that this machine lacks."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ def program(folder: Path, name: str, script: str) -> None:
 
 def lines(capsys: pytest.CaptureFixture[str], *, code: int) -> dict[str, str]:
     assert run(["doctor"]) == code
-    said = capsys.readouterr().out.splitlines()
-    return {subject: next(line for line in said if f"  {subject}  " in line) for subject in ("layers", "sam local")}
+    output_lines = capsys.readouterr().out.splitlines()
+    return {
+        subject: next(line for line in output_lines if f"  {subject}  " in line) for subject in ("layers", "sam local")
+    }
 
 
-def test_a_machine_with_nothing_is_told_what_to_install(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_lists_what_to_install_on_an_empty_machine(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor"]) == 1
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert programs.exists()
     for text in (
         "missing  build, deploy  there is no SAM CLI",
@@ -54,10 +56,10 @@ def test_a_machine_with_nothing_is_told_what_to_install(programs: Path, capsys: 
         "missing  sam local      no container engine answers",
         "missing  credentials    none of AWS",
     ):
-        assert text in said
+        assert text in output
 
 
-def test_a_machine_with_everything_has_exit_code_0(
+def test_doctor_exits_with_0_on_a_complete_machine(
     programs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(programs, "sam", "echo SAM CLI, version 1.170.0")
@@ -69,7 +71,7 @@ def test_a_machine_with_everything_has_exit_code_0(
     assert found["sam local"].endswith("docker 29.1.2")
 
 
-def test_an_interpreter_that_does_not_run_is_none_but_one_of_uv_is(
+def test_doctor_ignores_an_interpreter_that_does_not_run_but_accepts_one_of_uv(
     programs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program(programs, "python3.13", "exit 127  # a shim without a version behind it")
@@ -78,7 +80,7 @@ def test_an_interpreter_that_does_not_run_is_none_but_one_of_uv_is(
     assert f"are compiled with {sys.executable}" in lines(capsys, code=1)["layers"]
 
 
-def test_a_missing_extra_is_named(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_a_missing_extra(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "find_spec", lambda name: None if name in {"moto", "mcp"} else object())
     first = machine.examine(programs.parent)[0]
     assert (first.text, first.remedy) == ("not installed: demo, local", "pip install 'mcp-functions[demo,local]'")

@@ -1,4 +1,4 @@
-"""HTTP to API Gateway's event and back: the AWS column, fact by fact."""
+"""The harness turns an HTTP request into an event of API Gateway, and the result of a function into a response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOMENT = Moment(now=1795203843.5, request_id="JKJaXmPLvHcESHA=", trace_id="Root=
 JSON = (("Content-Type", "application/json"),)
 
 
-def written(*headers: tuple[str, str], body: bytes | None = None, target: str = "/mcp") -> dict[str, Any]:
+def event_of(*headers: tuple[str, str], body: bytes | None = None, target: str = "/mcp") -> dict[str, Any]:
     request = HttpRequest("POST", target, (("Host", "127.0.0.1:8000"), *headers), body, port=8000)
     return event(request, target.partition("?")[0], MOMENT)
 
@@ -84,11 +84,11 @@ def test_a_post_becomes_exactly_this_event() -> None:
     }
 
 
-def test_an_empty_value_has_no_key() -> None:
+def test_an_event_omits_keys_without_a_value() -> None:
     absent = {"body", "cookies", "queryStringParameters", "pathParameters", "stageVariables"}
-    assert not absent & written().keys()
-    assert written()["isBase64Encoded"] is False
-    assert "authorizer" not in written()["requestContext"]
+    assert not absent & event_of().keys()
+    assert event_of()["isBase64Encoded"] is False
+    assert "authorizer" not in event_of()["requestContext"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_an_empty_value_has_no_key() -> None:
     ],
 )
 def test_text_and_json_stay_text(content_type: str) -> None:
-    made = written(("Content-Type", content_type), body="né".encode())
+    made = event_of(("Content-Type", content_type), body="né".encode())
     assert (made["body"], made["isBase64Encoded"]) == ("né", False)
 
 
@@ -118,16 +118,16 @@ def test_text_and_json_stay_text(content_type: str) -> None:
     ],
 )
 def test_every_other_body_is_base64(headers: tuple[tuple[str, str], ...]) -> None:
-    made = written(*headers, body=b"{}")
+    made = event_of(*headers, body=b"{}")
     assert (made["body"], made["isBase64Encoded"]) == ("e30=", True)
 
 
-def test_text_that_is_no_text_is_base64() -> None:
-    assert written(*JSON, body=b"\xff")["isBase64Encoded"] is True
+def test_a_text_body_that_is_not_utf_8_is_base64() -> None:
+    assert event_of(*JSON, body=b"\xff")["isBase64Encoded"] is True
 
 
-def test_a_proxy_in_front_stays_visible_and_cannot_lie_about_the_port() -> None:
-    headers = written(("X-Forwarded-For", "10.1.2.3"), ("X-Forwarded-Port", "1"), ("X-Forwarded-Proto", "gopher"))[
+def test_an_event_keeps_x_forwarded_for_of_a_proxy_but_not_its_port_and_protocol() -> None:
+    headers = event_of(("X-Forwarded-For", "10.1.2.3"), ("X-Forwarded-Port", "1"), ("X-Forwarded-Proto", "gopher"))[
         "headers"
     ]
     assert headers["x-forwarded-for"] == "10.1.2.3, 127.0.0.1"
@@ -135,29 +135,29 @@ def test_a_proxy_in_front_stays_visible_and_cannot_lie_about_the_port() -> None:
 
 
 def test_a_clients_trace_is_passed_on() -> None:
-    assert written(("X-Amzn-Trace-Id", "Root=1-a-b"))["headers"]["x-amzn-trace-id"] == "Root=1-a-b"
+    assert event_of(("X-Amzn-Trace-Id", "Root=1-a-b"))["headers"]["x-amzn-trace-id"] == "Root=1-a-b"
 
 
-def test_every_moment_has_ids_of_its_own() -> None:
+def test_two_requests_of_the_same_time_have_different_ids() -> None:
     one, two = Moment.at(1795203843.5), Moment.at(1795203843.5)
     assert one.request_id != two.request_id
     assert re.fullmatch(r"Root=1-6b00a303-[0-9a-f]{24}", one.trace_id)
 
 
 @given(st.binary(), st.sampled_from(["application/json", "text/plain", "application/octet-stream", ""]))
-def test_no_byte_of_a_body_is_lost(body: bytes, content_type: str) -> None:
-    made = json.loads(json.dumps(written(("Content-Type", content_type), body=body)))
-    text = made["body"]
-    assert (base64.b64decode(text) if made["isBase64Encoded"] else text.encode()) == body
+def test_the_body_of_an_event_has_every_byte_of_the_request(body: bytes, content_type: str) -> None:
+    document = json.loads(json.dumps(event_of(("Content-Type", content_type), body=body)))
+    text = document["body"]
+    assert (base64.b64decode(text) if document["isBase64Encoded"] else text.encode()) == body
 
 
-def answered(result: object) -> tuple[int, dict[str, str], bytes]:
+def response_of(result: object) -> tuple[int, dict[str, str], bytes]:
     made = response(json.dumps(result).encode(), MOMENT)
     return made.status, dict(made.headers), made.body
 
 
-def test_a_result_becomes_http() -> None:
-    status, headers, body = answered({"statusCode": 202, "headers": {"X-One": "1", "n": 2}, "body": "né"})
+def test_a_result_of_a_function_becomes_an_http_response() -> None:
+    status, headers, body = response_of({"statusCode": 202, "headers": {"X-One": "1", "n": 2}, "body": "né"})
     assert (status, body) == (202, "né".encode())
     assert headers == {
         "x-one": "1",
@@ -173,12 +173,12 @@ def test_every_cookie_of_a_result_is_a_header() -> None:
 
 
 def test_a_base64_body_is_decoded() -> None:
-    assert answered({"statusCode": "200", "body": "/w==", "isBase64Encoded": True})[2] == b"\xff"
+    assert response_of({"statusCode": "200", "body": "/w==", "isBase64Encoded": True})[2] == b"\xff"
 
 
 @pytest.mark.parametrize("result", [{"sum": 3}, [1], "text", None, 7])
 def test_a_result_without_a_status_is_inferred_to_be_json(result: object) -> None:
-    status, headers, body = answered(result)
+    status, headers, body = response_of(result)
     assert (status, headers["content-type"], json.loads(body)) == (200, "application/json", result)
 
 
@@ -201,6 +201,6 @@ def test_a_result_that_is_no_response_is_an_internal_error(result: object) -> No
     assert response(json.dumps(result).encode(), MOMENT) == INTERNAL_ERROR
 
 
-def test_a_function_cannot_frame_the_response_itself() -> None:
-    headers = answered({"statusCode": 200, "headers": {"Content-Length": "1", "Transfer-Encoding": "chunked"}})[1]
+def test_the_harness_ignores_content_length_and_transfer_encoding_of_a_function() -> None:
+    headers = response_of({"statusCode": 200, "headers": {"Content-Length": "1", "Transfer-Encoding": "chunked"}})[1]
     assert not {"content-length", "transfer-encoding"} & headers.keys()

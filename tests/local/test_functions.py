@@ -1,4 +1,4 @@
-"""Finding and importing functions: many app.py in one interpreter, and one clear line for each mistake."""
+"""Functions of several folders are found and imported in one interpreter; errors name the file and the fix."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 HELLO = "def handler(event, context):\n    return 'hello'\n"
 
 
-def refusal(directory: Path) -> str:
-    with pytest.raises(Problem) as refused:
+def load_error(directory: Path) -> str:
+    with pytest.raises(Problem) as error:
         Functions(directory)
-    message = str(refused.value)
+    message = str(error.value)
     assert "\n" not in message
     return message
 
@@ -64,7 +64,7 @@ def test_a_dotted_import_binds_its_first_name(project: Callable[[dict[str, str]]
         assert functions.by_folder["a"].handler({}, None) == 2
 
 
-def test_types_of_a_function_resolve(project: Callable[[dict[str, str]], Path]) -> None:
+def test_the_type_hints_of_a_loaded_function_can_be_resolved(project: Callable[[dict[str, str]], Path]) -> None:
     app = (
         "from __future__ import annotations\nfrom typing import get_type_hints\nfrom pydantic import BaseModel\n"
         "class Form(BaseModel):\n    inner: Inner\nclass Inner(BaseModel):\n    x: int\n"
@@ -75,7 +75,7 @@ def test_types_of_a_function_resolve(project: Callable[[dict[str, str]], Path]) 
         assert (sorted(hints), value) == (["context", "event"], 1)
 
 
-def test_nothing_stays_behind(project: Callable[[dict[str, str]], Path]) -> None:
+def test_closing_functions_removes_their_modules_and_import_paths(project: Callable[[dict[str, str]], Path]) -> None:
     modules, path, finders = set(sys.modules), list(sys.path), list(sys.meta_path)
     directory = project({"a/app.py": "import forms\n" + HELLO, "a/forms.py": ""})
     Functions(directory).close()
@@ -89,9 +89,9 @@ def test_loading_again_reads_changed_files(project: Callable[[dict[str, str]], P
             assert functions.by_folder["a"].handler({}, None) == int(value)
 
 
-def test_a_missing_directory_is_named() -> None:
+def test_the_error_for_a_missing_directory_names_it() -> None:
     assert (
-        refusal(Path("nowhere"))
+        load_error(Path("nowhere"))
         == "there is no folder nowhere: start in the folder of functions/, or name it with --functions"
     )
 
@@ -99,13 +99,13 @@ def test_a_missing_directory_is_named() -> None:
 def test_the_error_for_a_directory_without_functions_explains_functions(
     project: Callable[[dict[str, str]], Path],
 ) -> None:
-    message = refusal(project({"data/notes.txt": ""}))
+    message = load_error(project({"data/notes.txt": ""}))
     assert "no functions in" in message
     assert "a folder with an app.py that ends in `handler = serve(…)`" in message
 
 
 @pytest.mark.parametrize(
-    ("app", "said"),
+    ("app", "expected_message"),
     [
         ("import nothing_of_this_name\n", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
         ("def broken(:\n", "SyntaxError: invalid syntax (functions/b/app.py:1)"),
@@ -114,13 +114,13 @@ def test_the_error_for_a_directory_without_functions_explains_functions(
         ("raise SystemExit(3)\n", "SystemExit: 3"),
     ],
 )
-def test_a_function_that_does_not_load_is_named_with_its_error(
-    project: Callable[[dict[str, str]], Path], app: str, said: str
+def test_the_error_for_a_function_that_does_not_load_names_it(
+    project: Callable[[dict[str, str]], Path], app: str, expected_message: str
 ) -> None:
     finders = list(sys.meta_path)
-    refused = refusal(project({"a/app.py": HELLO, "b/app.py": app}))
-    assert refused.startswith(f"functions/b/app.py does not load: {said}")
-    assert ("a package belongs in functions/b/requirements.txt" in refused) == ("NotFound" in said)
+    message = load_error(project({"a/app.py": HELLO, "b/app.py": app}))
+    assert message.startswith(f"functions/b/app.py does not load: {expected_message}")
+    assert ("a package belongs in functions/b/requirements.txt" in message) == ("NotFound" in expected_message)
     assert sys.meta_path == finders
 
 
@@ -128,9 +128,9 @@ def test_a_function_that_does_not_load_is_named_with_its_error(
 def test_the_error_for_a_function_without_a_handler_shows_the_fix(
     project: Callable[[dict[str, str]], Path], app: str
 ) -> None:
-    message = refusal(project({"a/app.py": app}))
+    message = load_error(project({"a/app.py": app}))
     assert message == "functions/a/app.py has no `handler`: end it with `handler = serve(your_tool)`"
 
 
 def test_a_folder_whose_name_no_lambda_can_have_is_refused(project: Callable[[dict[str, str]], Path]) -> None:
-    assert "rename it; a Lambda's name has letters, digits, _ and - only" in refusal(project({"a b/app.py": HELLO}))
+    assert "rename it; a Lambda's name has letters, digits, _ and - only" in load_error(project({"a b/app.py": HELLO}))

@@ -1,4 +1,4 @@
-"""The harness as its users see it: over HTTP, functions behind routes, one environment, and nothing left behind."""
+"""The harness over HTTP: routes, events, Invoke, error responses, environment variables, and a clean stop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection
 
 INSPECTOR = "http://localhost:6274,http://127.0.0.1:6274"
-FUNCTIONS_OF_OURS = Path(__file__).parents[2] / "functions"
+SAMPLE_FUNCTIONS = Path(__file__).parents[2] / "functions"
 ECHO = """
 import json
 def handler(event, context):
@@ -91,14 +91,14 @@ def ask(harness: Harness, connect: Callable[[str], HTTPConnection]) -> Callable[
     return send
 
 
-def test_a_folder_answers_under_its_own_route(ask: Callable[..., tuple[int, Any]]) -> None:
+def test_each_function_has_its_own_route(ask: Callable[..., tuple[int, Any]]) -> None:
     status, event = ask("/mcp/echo?x=1", b"{}", content_type="application/json")
     assert status == 200
     assert (event["routeKey"], event["rawPath"], event["rawQueryString"]) == ("ANY /mcp/echo", "/mcp/echo", "x=1")
     assert (event["body"], event["requestContext"]["http"]["method"]) == ("{}", "POST")
 
 
-def test_times_are_now_and_in_milliseconds(ask: Callable[..., tuple[int, Any]]) -> None:
+def test_the_time_of_an_event_is_the_current_time_in_milliseconds(ask: Callable[..., tuple[int, Any]]) -> None:
     one, two = ask("/mcp/echo")[1]["requestContext"], ask("/mcp/echo")[1]["requestContext"]
     assert 1_700_000_000_000 < one["timeEpoch"] <= two["timeEpoch"]
     assert one["requestId"] != two["requestId"]
@@ -120,7 +120,7 @@ def test_the_front_door_reaches_other_functions_through_lambda(
     assert (inner.status, inner.event_bytes, inner.result_bytes) == (200, outer.event_bytes, outer.result_bytes)
 
 
-def test_the_context_is_lambdas(ask: Callable[..., tuple[int, Any]], harness: Harness) -> None:
+def test_the_context_object_has_the_members_of_lambda(ask: Callable[..., tuple[int, Any]], harness: Harness) -> None:
     told = ask("/mcp/tells")[1]
     assert told["function_name"] == "local_tells"
     assert told["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local_tells"
@@ -151,10 +151,10 @@ def test_a_failure_shows_its_text_and_the_authors_frames(
     ask: Callable[..., tuple[int, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask("/mcp/raises")
-    told = capsys.readouterr().err
-    assert told.startswith("raises raised\nTraceback (most recent call last):\n")
-    assert told.endswith(f"ValueError: {QUOTED}\n")
-    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', told) == [("app.py", "3", "handler")]
+    error_output = capsys.readouterr().err
+    assert error_output.startswith("raises raised\nTraceback (most recent call last):\n")
+    assert error_output.endswith(f"ValueError: {QUOTED}\n")
+    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', error_output) == [("app.py", "3", "handler")]
 
 
 def test_only_the_author_sees_the_exception_of_a_tool(
@@ -162,10 +162,10 @@ def test_only_the_author_sees_the_exception_of_a_tool(
 ) -> None:
     message = wire.message("tools/call", {"name": "divides", "arguments": {}})
     status, answer = ask("/mcp/divides", json.dumps(message).encode(), **wire.headers(message))
-    told = capsys.readouterr().err
+    error_output = capsys.readouterr().err
     assert (status, answer["result"]["isError"], QUOTED in str(answer)) == (200, True, False)
-    assert f"ValueError: {QUOTED}\n" in told
-    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', told) == [("app.py", "6", "divides")]
+    assert f"ValueError: {QUOTED}\n" in error_output
+    assert re.findall(r'File ".*/(.*)", line (\d+), in (\w+)', error_output) == [("app.py", "6", "divides")]
 
 
 def test_a_body_over_lambdas_limit_is_too_large(ask: Callable[..., tuple[int, Any]]) -> None:
@@ -176,7 +176,7 @@ def test_a_body_over_the_gateways_limit_is_too_large(ask: Callable[..., tuple[in
     assert ask("/mcp/echo", b"a" * (10 * 1024 * 1024 + 1)) == (413, {"message": "Request Entity Too Large"})
 
 
-def test_requests_run_side_by_side(tmp_path: Path, connect: Callable[[str], HTTPConnection]) -> None:
+def test_the_harness_runs_requests_concurrently(tmp_path: Path, connect: Callable[[str], HTTPConnection]) -> None:
     app = "import threading\nmeet = threading.Barrier(2, timeout=10)\nhandler = lambda *_: meet.wait() >= 0\n"
     with Harness(write_functions(tmp_path / "functions", {"meets/app.py": app}), state_dir=tmp_path / "s") as running:
         both = [connect(running.url), connect(running.url)]
@@ -185,7 +185,7 @@ def test_requests_run_side_by_side(tmp_path: Path, connect: Callable[[str], HTTP
         assert [connection.getresponse().read() for connection in both] == [b"true", b"true"]
 
 
-def test_the_environment_is_the_deployments_while_it_runs_and_the_users_after(
+def test_the_harness_restores_the_environment_variables_when_it_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_PROFILE", "production")
@@ -221,7 +221,7 @@ def test_the_environment_is_the_deployments_while_it_runs_and_the_users_after(
     assert dict(os.environ) == before
 
 
-def test_nothing_runs_and_nothing_listens_after_it(tmp_path: Path) -> None:
+def test_no_thread_and_no_port_remain_after_the_harness_stopped(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     with Harness(write_functions(tmp_path / "functions", {"a/app.py": CONTEXT}), state_dir=tmp_path / "s") as running:
         port = int(running.url.rpartition(":")[2].partition("/")[0])
@@ -238,7 +238,7 @@ def test_a_harness_that_runs_again_loads_its_functions_again(tmp_path: Path) -> 
         assert harness.functions["a"] is not first
 
 
-def test_a_start_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failed_start_of_the_harness_leaves_no_thread_and_no_variable(tmp_path: Path) -> None:
     threads, environment = set(threading.enumerate()), dict(os.environ)
     directory = write_functions(tmp_path / "functions", {"a/app.py": "raise ValueError\n"})
     with pytest.raises(Problem, match="does not load"), Harness(directory, state_dir=tmp_path / "s"):
@@ -257,13 +257,13 @@ def test_an_observer_is_called_for_every_invocation(tmp_path: Path, connect: Cal
     assert [invocation.folder for invocation in told] == ["a"]
 
 
-def test_clients_of_2025_that_come_at_once_to_a_server_that_has_just_started_share_its_keys(
+def test_concurrent_first_requests_of_2025_clients_share_one_data_key(
     tmp_path: Path, connect: Callable[[str], HTTPConnection]
 ) -> None:
     """Call more functions than a caller may spend failed KMS calls. With separate keys, some would have to wait."""
     begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
     told: list[object] = []
-    with Harness(FUNCTIONS_OF_OURS, state_dir=tmp_path / "s") as running:
+    with Harness(SAMPLE_FUNCTIONS, state_dir=tmp_path / "s") as running:
         at_once = threading.Barrier(2 * FULL_BUDGET // FAILED_UNWRAP_COST + 2)
 
         def hold(connection: HTTPConnection) -> None:

@@ -1,4 +1,4 @@
-"""`open TOKEN` explains every refusal of a server, and shows no secret content."""
+"""`mcp-functions open TOKEN` shows the content of a token and each reason for which a server refuses it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.request_state import RequestStates
 from tests.local.conftest import GREET, write_functions
 from tests.support import wire
-from tests.support.reasons import OF_CLAIMS, OF_TOKENS
+from tests.support.reasons import CLAIM_REASONS, TOKEN_REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,7 +91,7 @@ class Sealing(NamedTuple):
         return None
 
 
-def asked(
+def refused_request(
     params: dict[str, Any] = PARAMS, principal: Principal | None = ALICE, answer_within: int | None = None
 ) -> RefusedRequest:
     return {
@@ -113,7 +113,7 @@ def line(explained: Explanation, label: str) -> str:
 
 def test_open_shows_every_claim_of_a_valid_token(holder: KeySource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
-    explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 90)
+    explained = explain(Sealing(holder).seal(), holder, refused_request(), now=NOW + 90)
     assert explained.reasons == ()
     assert line(explained, "scope") == "local/greet, stage local, generation 1"
     assert line(explained, "audience") == AUDIENCE
@@ -132,8 +132,8 @@ def test_open_shows_every_claim_of_a_valid_token(holder: KeySource, monkeypatch:
     assert str(explained).endswith("not refused, as far as it was compared")
 
 
-def test_times_are_the_users(holder: KeySource) -> None:
-    explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW)
+def test_open_shows_times_with_their_distance_from_now(holder: KeySource) -> None:
+    explained = explain(Sealing(holder).seal(), holder, refused_request(), now=NOW)
     assert line(explained, "sealed").startswith("20")
     assert line(explained, "sealed").endswith("in 0 s") or line(explained, "sealed").endswith("0 s ago")
 
@@ -146,7 +146,7 @@ def test_open_compares_only_the_given_values(holder: KeySource) -> None:
 
 def test_open_shows_answers_and_state_only_on_request_and_never_keys(holder: KeySource) -> None:
     token = Sealing(holder).seal()
-    hidden, told = (explain(token, holder, asked(), now=NOW, show_state=show) for show in (False, True))
+    hidden, told = (explain(token, holder, refused_request(), now=NOW, show_state=show) for show in (False, True))
     assert MARKER not in str(hidden)
     assert str(told).count(MARKER) == 3
     assert f'"draft": "{MARKER}"' in str(told)
@@ -156,7 +156,9 @@ def test_open_shows_answers_and_state_only_on_request_and_never_keys(holder: Key
 
 
 def test_open_shows_that_a_state_has_no_principal(holder: KeySource) -> None:
-    explained = explain(Sealing(holder, anonymous=True).seal(principal=None), holder, asked(principal=None), now=NOW)
+    explained = explain(
+        Sealing(holder, anonymous=True).seal(principal=None), holder, refused_request(principal=None), now=NOW
+    )
     assert line(explained, "principal") == "nobody (as in the request)"
     assert explained.reasons == ()
 
@@ -164,13 +166,13 @@ def test_open_shows_that_a_state_has_no_principal(holder: KeySource) -> None:
 # ---- Invalid tokens: the reason that the server logs, and any other reasons
 
 DAY = 86_400.0
-OTHER = {**PARAMS, "arguments": {"city": "Rome", "id": 8}}
+OTHER_REQUESTS = {**PARAMS, "arguments": {"city": "Rome", "id": 8}}
 CASES: list[tuple[str, float, dict[str, Any], Principal | None]] = [
     ("expired", NOW + 601, PARAMS, ALICE),
     ("born_past", NOW + DAY, PARAMS, ALICE),
     ("born_future", NOW - 61, PARAMS, ALICE),
     ("principal", NOW, PARAMS, BOB),
-    ("arguments", NOW, OTHER, ALICE),
+    ("arguments", NOW, OTHER_REQUESTS, ALICE),
     ("target", NOW, {**PARAMS, "name": "other"}, ALICE),
 ]
 
@@ -181,33 +183,33 @@ def test_open_names_the_reason_that_the_server_logs(
 ) -> None:
     sealing = Sealing(holder)
     token = sealing.seal()
-    explained = explain(token, holder, asked(params, principal), now=at)
+    explained = explain(token, holder, refused_request(params, principal), now=at)
     assert sealing.refuses(token, at, params, principal) == explained.reasons[0] == reason
     assert f"refused: {reason}: {reasons.WHY[reason]}" in str(explained)
 
 
 def test_open_names_every_reason_and_not_only_the_first(holder: KeySource) -> None:
-    explained = explain(Sealing(holder).seal(), holder, asked(OTHER, BOB), now=NOW + 601)
+    explained = explain(Sealing(holder).seal(), holder, refused_request(OTHER_REQUESTS, BOB), now=NOW + 601)
     assert explained.reasons == ("principal", "arguments", "expired")
 
 
 def test_the_contents_of_a_token_that_is_far_too_old_are_still_shown(holder: KeySource) -> None:
-    explained = explain(Sealing(holder).seal(), holder, asked(), now=NOW + 400 * DAY)
+    explained = explain(Sealing(holder).seal(), holder, refused_request(), now=NOW + 400 * DAY)
     assert explained.reasons == ("born_past", "expired")
     assert line(explained, "answers") == "who"
 
 
-def test_a_lifetime_that_was_shortened_is_a_reason(holder: KeySource) -> None:
-    explained = explain(Sealing(holder).seal(), holder, asked(answer_within=60), now=NOW)
+def test_open_names_a_shortened_lifetime_as_the_reason(holder: KeySource) -> None:
+    explained = explain(Sealing(holder).seal(), holder, refused_request(answer_within=60), now=NOW)
     assert explained.reasons == ("lifetime",)
 
 
-def test_every_change_of_a_token_is_refused_for_the_servers_reason(holder: KeySource) -> None:
+def test_open_names_the_reason_of_the_server_for_every_change_of_a_token(holder: KeySource) -> None:
     sealing, states = Sealing(holder), set[str]()
     token = sealing.seal()
     for at in range(0, len(token), 7):
         changed = token[:at] + ("B" if token[at] == "A" else "A") + token[at + 1 :]
-        explained = explain(changed, holder, asked(answer_within=600), now=NOW)
+        explained = explain(changed, holder, refused_request(answer_within=600), now=NOW)
         assert explained.reasons[:1] == (sealing.refuses(changed, NOW, PARAMS, ALICE),), at
         states.update(explained.reasons)
     assert {"prefix", "wrapped_key", "commitment", "tag"} <= states
@@ -230,47 +232,47 @@ def test_open_recognises_a_malformed_token_without_a_key(holder: KeySource, text
     token = Sealing(holder).seal()
     changed = text.format(token=token, rest=token[8:])
     assert opening.explain_public_part(changed, now=NOW).reasons == (reason,)
-    assert explain(changed, holder, asked(), now=NOW).reasons == (reason,)
+    assert explain(changed, holder, refused_request(), now=NOW).reasons == (reason,)
 
 
-def test_a_token_that_is_too_long_for_a_server_is_opened_and_refused(holder: KeySource) -> None:
+def test_open_shows_a_token_that_is_too_long_for_a_server(holder: KeySource) -> None:
     envelope = Envelope(Keyring(holder.wrappings, SCOPE, now=lambda: NOW), max_chars=200_000)
     states = RequestStates(envelope, now=lambda: NOW)
     bound = bind_request(AUDIENCE, "tools/call", PARAMS, ALICE)
     token = states.seal(bound, None, asked={}, record={"state": {"long": "x" * 50_000}})
-    assert explain(token, holder, asked(), now=NOW).reasons == ("length",)
+    assert explain(token, holder, refused_request(), now=NOW).reasons == ("length",)
 
 
-def test_a_token_of_another_function_is_opened_there_and_refused_here(holder: KeySource) -> None:
+def test_open_shows_a_token_of_another_function_as_refused(holder: KeySource) -> None:
     elsewhere = SCOPE._replace(service="local/other")
     both = holder._replace(scopes=[SCOPE, elsewhere])
-    explained = explain(Sealing(holder, elsewhere).seal(), both, asked(), now=NOW)
+    explained = explain(Sealing(holder, elsewhere).seal(), both, refused_request(), now=NOW)
     assert explained.reasons == ("wrapped_key",)
     assert line(explained, "scope") == "local/other, stage local, generation 1, not that of the request"
 
 
 @pytest.mark.parametrize("scope", [SCOPE._replace(stage="prod"), SCOPE._replace(generation="2")])
-def test_a_token_of_another_stage_or_generation_stays_closed(holder: KeySource, scope: Scope) -> None:
-    explained = explain(Sealing(holder, scope).seal(), holder, asked(), now=NOW)
+def test_open_cannot_decrypt_a_token_of_another_stage_or_generation(holder: KeySource, scope: Scope) -> None:
+    explained = explain(Sealing(holder, scope).seal(), holder, refused_request(), now=NOW)
     assert explained.reasons == ("wrapped_key",)
     assert "generation" in str(explained)
     assert AUDIENCE not in str(explained)
 
 
-def test_a_token_under_another_key_stays_closed(holder: KeySource, tmp_path: Path) -> None:
+def test_open_cannot_decrypt_a_token_under_another_key(holder: KeySource, tmp_path: Path) -> None:
     keyfile.load(tmp_path)
     with key_source.local_key(tmp_path, [SCOPE], None) as other:
         token = Sealing(other).seal()
-    assert explain(token, holder, asked(), now=NOW).reasons == ("kek_unknown",)
+    assert explain(token, holder, refused_request(), now=NOW).reasons == ("kek_unknown",)
 
 
 def test_open_reports_a_payload_without_claims(holder: KeySource) -> None:
     token = Envelope(Keyring(holder.wrappings, SCOPE, now=lambda: NOW)).seal(b'{"v":2}')
-    assert explain(token, holder, asked(), now=NOW).reasons == ("claims",)
+    assert explain(token, holder, refused_request(), now=NOW).reasons == ("claims",)
 
 
 def test_every_reason_of_the_server_is_explained() -> None:
-    unexplained = (OF_TOKENS | OF_CLAIMS) - reasons.WHY.keys()
+    unexplained = (TOKEN_REASONS | CLAIM_REASONS) - reasons.WHY.keys()
     assert unexplained == {"kek_retired", "codec"}  # neither can be met here: one key, our own codec
 
 
@@ -351,7 +353,7 @@ def test_a_token_of_another_function_names_that_function(run: Callable[..., Ran]
     assert "scope         local/greet, stage local, generation 1, not that of the request" in ran.out
 
 
-def test_a_text_that_is_no_token_needs_no_key(run: Callable[..., Ran]) -> None:
+def test_open_recognises_a_text_that_is_no_token_without_a_key(run: Callable[..., Ran]) -> None:
     assert run("hello") == Ran(1, f"refused: prefix: {reasons.WHY['prefix']}\n", "")
 
 
@@ -367,11 +369,13 @@ def test_without_a_key_open_shows_only_public_fields(
 
 
 @pytest.mark.parametrize("arguments", ["{", "{'city': 1}", '{"a": NaN}', "[" * 70 + "]" * 70])
-def test_arguments_that_are_no_json_are_one_line(run: Callable[..., Ran], token: str, arguments: str) -> None:
+def test_open_reports_arguments_that_are_no_json_in_one_line(
+    run: Callable[..., Ran], token: str, arguments: str
+) -> None:
     assert "--arguments" in problem(run("--arguments", arguments, token))
 
 
-def test_a_folder_without_functions_is_one_line(run: Callable[..., Ran], token: str) -> None:
+def test_open_reports_a_folder_without_functions_in_one_line(run: Callable[..., Ran], token: str) -> None:
     assert "there is no folder nowhere" in problem(run("--functions", "nowhere", token))
 
 
@@ -397,40 +401,40 @@ def arn_of(client: Any) -> str:  # noqa: ANN401 - a boto3 client
     return str(client.list_keys()["Keys"][0]["KeyArn"])
 
 
-def test_with_the_arn_and_the_scope_a_key_of_aws_opens_it(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401
+def test_open_decrypts_with_an_aws_key_given_its_arn_and_scope(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401
     ran = run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token)
     assert (ran.code, ran.err) == (0, "")
     assert "asked         who" in ran.out
     assert run("--key", arn_of(aws), "--service", "local/greet", token).code == 1  # its stage is not prod
 
 
-def test_a_disabled_key_is_one_line_with_the_remedy(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401
+def test_open_reports_a_disabled_key_in_one_line_with_its_fix(run: Callable[..., Ran], token: str, aws: Any) -> None:  # noqa: ANN401
     aws.disable_key(KeyId=arn_of(aws))
-    said = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
-    assert "kms:DisabledException" in said
-    assert "kms:Decrypt" in said
+    message = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
+    assert "kms:DisabledException" in message
+    assert "kms:Decrypt" in message
 
 
-def test_a_kms_out_of_reach_is_one_line(
+def test_open_reports_an_unreachable_kms_in_one_line(
     run: Callable[..., Ran],
     token: str,
     aws: Any,  # noqa: ANN401
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:9")
-    said = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
-    assert "KMS does not answer (kms:EndpointConnectionError)" in said
+    message = problem(run("--key", arn_of(aws), "--service", "local/greet", "--stage", "local", token))
+    assert "KMS does not answer (kms:EndpointConnectionError)" in message
 
 
-def test_a_key_without_its_scope_is_one_line(run: Callable[..., Ran], token: str) -> None:
+def test_open_reports_a_key_without_a_scope_in_one_line(run: Callable[..., Ran], token: str) -> None:
     assert "--service" in problem(run("--key", "arn:aws:kms:eu-west-1:111122223333:key/abc", token))
 
 
 @pytest.mark.parametrize("arn", ["alias/mine", "abc", "arn:aws:kms:eu-west-1:111122223333:alias/mine"])
-def test_an_invalid_key_arn_is_one_line(run: Callable[..., Ran], token: str, arn: str) -> None:
+def test_open_reports_an_invalid_key_arn_in_one_line(run: Callable[..., Ran], token: str, arn: str) -> None:
     assert "give the ARN of a key" in problem(run("--key", arn, "--service", "local/greet", token))
 
 
-def test_the_refusals_that_it_explains_are_the_wires_one_refusal() -> None:
+def test_a_client_gets_the_same_message_for_every_reason_that_open_explains() -> None:
     wire = {errors.InvalidRequestState(reason).message for reason in reasons.WHY}
     assert wire == {"Invalid or expired requestState"}

@@ -1,4 +1,4 @@
-"""Lambda's Invoke API as boto3 sees it."""
+"""The Invoke API of the harness, called with boto3."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def client(harness: Harness) -> Iterator[LambdaClient]:
     made.close()
 
 
-def test_a_function_answers_with_its_payload(client: LambdaClient, harness: Harness) -> None:
+def test_invoke_returns_the_payload_of_a_function(client: LambdaClient, harness: Harness) -> None:
     answer = client.invoke(FunctionName="local_echo", Payload=b'{"a": "\xc3\xa9"}')
     assert (answer["StatusCode"], answer["ExecutedVersion"]) == (200, "$LATEST")
     assert "FunctionError" not in answer
@@ -52,25 +52,25 @@ def test_a_function_answers_with_its_payload(client: LambdaClient, harness: Harn
 @pytest.mark.parametrize(
     "name", ["local_echo", "local_echo:$LATEST", "123456789012:function:local_echo", ARN, f"{ARN}:7"]
 )
-def test_a_function_has_all_its_names(client: LambdaClient, name: str) -> None:
+def test_invoke_accepts_every_form_of_a_function_name(client: LambdaClient, name: str) -> None:
     assert json.loads(client.invoke(FunctionName=name)["Payload"].read())["was"] == {}
 
 
 def test_a_function_that_raises_is_a_function_error(client: LambdaClient) -> None:
     answer = client.invoke(FunctionName="local_raises")
-    told = json.loads(answer["Payload"].read())
+    document = json.loads(answer["Payload"].read())
     assert (answer["StatusCode"], answer["FunctionError"]) == (200, "Unhandled")
-    assert (told["errorType"], told["errorMessage"]) == ("LookupError", "no such thing")
-    assert [line.count("app.py") for line in told["stackTrace"]] == [1]
+    assert (document["errorType"], document["errorMessage"]) == ("LookupError", "no such thing")
+    assert [line.count("app.py") for line in document["stackTrace"]] == [1]
 
 
 @pytest.mark.parametrize("name", ["local_nobody", "echo", "local_", "other-echo"])
-def test_a_function_that_is_not_there_is_not_found(client: LambdaClient, name: str) -> None:
+def test_invoking_a_missing_function_is_resource_not_found(client: LambdaClient, name: str) -> None:
     with pytest.raises(client.exceptions.ResourceNotFoundException, match=f"Function not found: .*{name}"):
         client.invoke(FunctionName=name)
 
 
-def test_an_event_is_taken_at_once_and_run_later(client: LambdaClient, harness: Harness) -> None:
+def test_an_asynchronous_invocation_returns_before_the_function_runs(client: LambdaClient, harness: Harness) -> None:
     before = len(harness.invocations)
     answer = client.invoke(FunctionName="local_echo", InvocationType="Event", Payload=b"{}")
     assert (answer["StatusCode"], answer["Payload"].read()) == (202, b"")
@@ -88,9 +88,9 @@ def test_an_event_is_taken_at_once_and_run_later(client: LambdaClient, harness: 
     ],
 )
 def test_an_unknown_function_is_refused(client: LambdaClient, how: dict[str, Any], code: str) -> None:
-    with pytest.raises(ClientError) as refused:
+    with pytest.raises(ClientError) as error:
         client.invoke(FunctionName="local_echo", **how)
-    assert refused.value.response["Error"]["Code"] == code
+    assert error.value.response["Error"]["Code"] == code
 
 
 def test_a_page_cannot_invoke_because_it_cannot_sign(

@@ -1,4 +1,4 @@
-"""The local issuer gives every caller a token, by the rules of OAuth 2.1, and only on this machine."""
+"""The local issuer gives tokens by the rules of OAuth 2.1, to clients of this machine only."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read(response: HttpResponse) -> dict[str, Any]:
     return value
 
 
-def registered(issuer: Issuer, *redirect_uris: str) -> str:
+def register_client(issuer: Issuer, *redirect_uris: str) -> str:
     asked = {"redirect_uris": redirect_uris or [BACK], "client_name": "a client"}
     response = ask(issuer, "POST", "/register", json.dumps(asked).encode())
     assert response.status == 201
@@ -76,7 +76,7 @@ def authorize(issuer: Issuer, client: str, **changed: str | None) -> HttpRespons
     return ask(issuer, "GET", f"/authorize?{urlencode({k: v for k, v in asked.items() if v is not None})}")
 
 
-def landed(response: HttpResponse) -> dict[str, str]:
+def redirect_parameters(response: HttpResponse) -> dict[str, str]:
     assert response.status == 302
     query = urlsplit(dict(response.headers)["location"]).query
     return {name: values[0] for name, values in parse_qs(query).items()}
@@ -91,8 +91,8 @@ def redeem(issuer: Issuer, client: str, code: str, /, **changed: str) -> HttpRes
     return token(issuer, **{**asked, "code_verifier": VERIFIER, **changed})
 
 
-def signed_in(issuer: Issuer, client: str, **asked: str) -> dict[str, Any]:
-    return read(redeem(issuer, client, landed(authorize(issuer, client, **asked))["code"]))
+def sign_in_and_get_tokens(issuer: Issuer, client: str, **asked: str) -> dict[str, Any]:
+    return read(redeem(issuer, client, redirect_parameters(authorize(issuer, client, **asked))["code"]))
 
 
 def claims(jwt: str) -> dict[str, Any]:
@@ -119,13 +119,13 @@ def verify(jwt: str, jwks: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("path", ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"])
 def test_the_official_client_reads_the_metadata(path: str, issuer: Issuer) -> None:
-    found = OAuthMetadata.model_validate_json(ask(issuer, "GET", path).body)
-    assert (str(found.issuer), str(found.token_endpoint)) == (URL, f"{URL}/token")
-    assert found.code_challenge_methods_supported == ["S256"]
-    assert found.authorization_response_iss_parameter_supported
+    metadata = OAuthMetadata.model_validate_json(ask(issuer, "GET", path).body)
+    assert (str(metadata.issuer), str(metadata.token_endpoint)) == (URL, f"{URL}/token")
+    assert metadata.code_challenge_methods_supported == ["S256"]
+    assert metadata.authorization_response_iss_parameter_supported
 
 
-def test_its_keys_verify_its_tokens_and_no_others(issuer: Issuer) -> None:
+def test_the_keys_of_the_issuer_verify_its_tokens_but_no_changed_ones(issuer: Issuer) -> None:
     jwks = read(ask(issuer, "GET", "/jwks"))
     assert jwks["keys"][0].keys() == {"kty", "use", "alg", "kid", "n", "e"}
     verify(issuer.token(), jwks)
@@ -134,16 +134,18 @@ def test_its_keys_verify_its_tokens_and_no_others(issuer: Issuer) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/jwks"), ("GET", "/token"), ("PUT", "/register")])
-def test_there_is_nothing_else(method: str, path: str, issuer: Issuer) -> None:
+def test_the_issuer_has_no_other_endpoints(method: str, path: str, issuer: Issuer) -> None:
     assert ask(issuer, method, path).status == 404
 
 
 # --- the way to a token -------------------------------------------------------------------------------------------
 
 
-def test_everybody_is_signed_in_at_once(issuer: Issuer, clock: Clock) -> None:
-    client = registered(issuer)
-    back = landed(authorize(issuer, client, scope="work:read work:write", resource=RESOURCE, login_hint="ann"))
+def test_the_issuer_signs_in_every_user_without_a_page(issuer: Issuer, clock: Clock) -> None:
+    client = register_client(issuer)
+    back = redirect_parameters(
+        authorize(issuer, client, scope="work:read work:write", resource=RESOURCE, login_hint="ann")
+    )
     assert (back["state"], back["iss"], sorted(back)) == ("s", URL, ["code", "iss", "state"])
     got = OAuthToken.model_validate_json(redeem(issuer, client, back["code"], resource=RESOURCE).body)
     verify(got.access_token, issuer.jwks)
@@ -162,8 +164,8 @@ def test_everybody_is_signed_in_at_once(issuer: Issuer, clock: Clock) -> None:
     assert (got.expires_in, got.scope) == (3600, "work:read work:write")
 
 
-def test_somebody_without_a_name_is_the_local_user(issuer: Issuer) -> None:
-    said = claims(signed_in(issuer, registered(issuer))["access_token"])
+def test_a_user_without_a_name_has_the_subject_local_user(issuer: Issuer) -> None:
+    said = claims(sign_in_and_get_tokens(issuer, register_client(issuer))["access_token"])
     assert (said["sub"], said["aud"]) == ("local-user", RESOURCE)
     assert "scope" not in said
 
@@ -171,8 +173,12 @@ def test_somebody_without_a_name_is_the_local_user(issuer: Issuer) -> None:
 def test_the_official_client_reads_a_registration(issuer: Issuer) -> None:
     asked = {"redirect_uris": [BACK], "client_name": "a client", "token_endpoint_auth_method": "client_secret_basic"}
     response = ask(issuer, "POST", "/register", json.dumps(asked).encode())
-    found = OAuthClientInformationFull.model_validate_json(response.body)
-    assert (found.client_name, found.token_endpoint_auth_method, found.client_secret) == ("a client", "none", None)
+    registration = OAuthClientInformationFull.model_validate_json(response.body)
+    assert (registration.client_name, registration.token_endpoint_auth_method, registration.client_secret) == (
+        "a client",
+        "none",
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +188,7 @@ def test_the_official_client_reads_a_registration(issuer: Issuer) -> None:
         *("http://127.0.0.1/#a", "javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "/back"),
     ],
 )
-def test_no_code_leaves_this_machine(uri: str, issuer: Issuer) -> None:
+def test_the_issuer_refuses_a_redirect_uri_of_another_machine(uri: str, issuer: Issuer) -> None:
     response = ask(issuer, "POST", "/register", json.dumps({"redirect_uris": [BACK, uri]}).encode())
     assert (response.status, read(response)["error"]) == (400, "invalid_redirect_uri")
 
@@ -194,13 +200,13 @@ def test_a_malformed_registration_is_refused(body: bytes, issuer: Issuer) -> Non
 
 
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:4242/back", "http://127.0.0.1/back"])
-def test_a_native_client_may_come_back_to_another_port(uri: str, issuer: Issuer) -> None:
-    assert landed(authorize(issuer, registered(issuer), redirect_uri=uri))["code"]
+def test_a_native_client_may_use_another_loopback_port(uri: str, issuer: Issuer) -> None:
+    assert redirect_parameters(authorize(issuer, register_client(issuer), redirect_uri=uri))["code"]
 
 
 def test_an_application_may_have_a_scheme_of_its_own(issuer: Issuer) -> None:
     uri = "cursor://auth/back?window=1"
-    response = authorize(issuer, registered(issuer, uri), redirect_uri=uri)
+    response = authorize(issuer, register_client(issuer, uri), redirect_uri=uri)
     assert dict(response.headers)["location"].startswith(f"{uri}&code=")
 
 
@@ -216,7 +222,7 @@ def test_an_application_may_have_a_scheme_of_its_own(issuer: Issuer) -> None:
     ],
 )
 def test_an_unregistered_client_is_not_redirected(changed: dict[str, str | None], issuer: Issuer) -> None:
-    response = authorize(issuer, registered(issuer), **changed)
+    response = authorize(issuer, register_client(issuer), **changed)
     assert (response.status, read(response)["error"]) == (400, "invalid_request")
 
 
@@ -233,7 +239,7 @@ def test_an_unregistered_client_is_not_redirected(changed: dict[str, str | None]
 def test_unsupported_requests_are_reported_to_the_client(
     changed: dict[str, str | None], error: str, issuer: Issuer
 ) -> None:
-    back = landed(authorize(issuer, registered(issuer), **changed))
+    back = redirect_parameters(authorize(issuer, register_client(issuer), **changed))
     assert (back["error"], back["state"], back["iss"]) == (error, "s", URL)
 
 
@@ -251,32 +257,32 @@ def test_unsupported_requests_are_reported_to_the_client(
     ],
 )
 def test_a_code_is_valid_only_for_its_client_with_the_verifier(changed: dict[str, str], issuer: Issuer) -> None:
-    client = registered(issuer)
-    code = landed(authorize(issuer, client))["code"]
+    client = register_client(issuer)
+    code = redirect_parameters(authorize(issuer, client))["code"]
     response = redeem(issuer, client, code, **changed)
     assert (response.status, read(response)["error"]) == (400, "invalid_grant")
 
 
 def test_a_code_is_valid_once_and_for_a_minute(issuer: Issuer, clock: Clock) -> None:
-    client = registered(issuer)
-    first, late = (landed(authorize(issuer, client))["code"] for _ in range(2))
+    client = register_client(issuer)
+    first, late = (redirect_parameters(authorize(issuer, client))["code"] for _ in range(2))
     assert redeem(issuer, client, first).status == 200
     assert redeem(issuer, client, first).status == 400
     clock.now += 61
     assert redeem(issuer, client, late).status == 400
 
 
-def test_a_token_for_another_resource_must_be_asked_for_from_the_start(issuer: Issuer) -> None:
-    client = registered(issuer)
-    code = landed(authorize(issuer, client, resource="https://other.example/mcp"))["code"]
+def test_a_token_request_cannot_change_the_resource_of_its_authorization(issuer: Issuer) -> None:
+    client = register_client(issuer)
+    code = redirect_parameters(authorize(issuer, client, resource="https://other.example/mcp"))["code"]
     assert read(redeem(issuer, client, code, resource=RESOURCE))["error"] == "invalid_target"
-    said = signed_in(issuer, client, resource="https://other.example/mcp")
+    said = sign_in_and_get_tokens(issuer, client, resource="https://other.example/mcp")
     assert claims(said["access_token"])["aud"] == "https://other.example/mcp"
 
 
 def test_a_refresh_token_is_valid_once_and_returns_the_next(issuer: Issuer, clock: Clock) -> None:
-    client = registered(issuer)
-    first = signed_in(issuer, client, scope="a b", login_hint="ann")
+    client = register_client(issuer)
+    first = sign_in_and_get_tokens(issuer, client, scope="a b", login_hint="ann")
     asked = {"grant_type": "refresh_token", "client_id": client}
     clock.now += 4000
     second = read(token(issuer, **asked, refresh_token=first["refresh_token"]))
@@ -285,22 +291,22 @@ def test_a_refresh_token_is_valid_once_and_returns_the_next(issuer: Issuer, cloc
     old, new = claims(first["access_token"]), claims(second["access_token"])
     assert [old[name] for name in kept] == [new[name] for name in kept]
     assert new["exp"] == old["exp"] + 4000
-    again = token(issuer, **asked, refresh_token=first["refresh_token"])
-    assert (again.status, read(again)["error"]) == (400, "invalid_grant")
+    second_response = token(issuer, **asked, refresh_token=first["refresh_token"])
+    assert (second_response.status, read(second_response)["error"]) == (400, "invalid_grant")
     assert token(issuer, **asked, refresh_token=second["refresh_token"]).status == 200
 
 
 @pytest.mark.parametrize(("scope", "status"), [("a", 200), ("b a", 200), ("", 200), ("a c", 400)])
 def test_a_refreshed_token_may_have_fewer_scopes_and_no_more(scope: str, status: int, issuer: Issuer) -> None:
-    client = registered(issuer)
-    refresh = signed_in(issuer, client, scope="a b")["refresh_token"]
+    client = register_client(issuer)
+    refresh = sign_in_and_get_tokens(issuer, client, scope="a b")["refresh_token"]
     response = token(issuer, grant_type="refresh_token", client_id=client, refresh_token=refresh, scope=scope)
     assert response.status == status
 
 
 def test_a_refresh_token_of_another_client_is_refused(issuer: Issuer) -> None:
-    refresh = signed_in(issuer, registered(issuer))["refresh_token"]
-    response = token(issuer, grant_type="refresh_token", client_id=registered(issuer), refresh_token=refresh)
+    refresh = sign_in_and_get_tokens(issuer, register_client(issuer))["refresh_token"]
+    response = token(issuer, grant_type="refresh_token", client_id=register_client(issuer), refresh_token=refresh)
     assert read(response)["error"] == "invalid_grant"
 
 
@@ -312,23 +318,27 @@ def test_a_malformed_token_request_is_refused(form: str, issuer: Issuer) -> None
 
 
 def test_no_response_with_a_secret_may_be_stored(issuer: Issuer) -> None:
-    client = registered(issuer)
+    client = register_client(issuer)
     authorized = authorize(issuer, client)
-    responses = [authorized, redeem(issuer, client, landed(authorized)["code"]), redeem(issuer, client, "no")]
+    responses = [
+        authorized,
+        redeem(issuer, client, redirect_parameters(authorized)["code"]),
+        redeem(issuer, client, "no"),
+    ]
     assert [dict(response.headers)["cache-control"] for response in responses] == ["no-store"] * 3
 
 
 def test_repeated_registrations_do_not_fill_the_memory(issuer: Issuer) -> None:
-    first = registered(issuer)
+    first = register_client(issuer)
     for _ in range(1000):
-        registered(issuer)
+        register_client(issuer)
     assert authorize(issuer, first).status == 400
 
 
 # ---- As an OpenID Connect provider, behind the sign-in front
 
 
-def test_a_provider_may_ask_who_signs_in(clock: Clock) -> None:
+def test_the_issuer_can_ask_for_the_name_of_the_user(clock: Clock) -> None:
     issuer = make_issuer(URL, RESOURCE, now=clock, behaviour=Behaviour({"front": (BACK,)}, asks_for_user=True))
     page = authorize(issuer, "front", state='"><script>')
     assert page.status == 200

@@ -1,4 +1,4 @@
-"""KMS as boto3 sees it: one key that outlives the process, and AWS's own word for every refusal."""
+"""The local KMS, called with boto3: it has one key in a file, and returns the error codes of AWS."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ class Kms:
         self.server.stop()
 
     def seal(self, context: dict[str, str] | None = None) -> tuple[bytes, bytes]:
-        made = self.client.generate_data_key(
+        data_key = self.client.generate_data_key(
             KeyId=self.api.arn, KeySpec="AES_256", EncryptionContext=context or CONTEXT
         )
-        return made["Plaintext"], made["CiphertextBlob"]
+        return data_key["Plaintext"], data_key["CiphertextBlob"]
 
     def open(self, blob: bytes, context: dict[str, str] | None = None, **more: Any) -> bytes:  # noqa: ANN401
         opened = self.client.decrypt(CiphertextBlob=blob, EncryptionContext=context or CONTEXT, **more)
         return bytes(opened["Plaintext"])
 
     def refuses(self, call: Callable[[], object]) -> str:
-        with pytest.raises(ClientError) as refused:
+        with pytest.raises(ClientError) as error:
             call()
-        assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
-        return str(refused.value.response["Error"]["Code"])
+        assert error.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+        return str(error.value.response["Error"]["Code"])
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_a_token_from_before_a_restart_opens_after_it(tmp_path: Path) -> None:
     second.stop()
 
 
-def test_the_key_is_there_under_its_arn_with_rotation(kms: Kms) -> None:
+def test_the_local_kms_describes_its_key_with_rotation_enabled(kms: Kms) -> None:
     described = kms.client.describe_key(KeyId=kms.api.arn)["KeyMetadata"]
     assert (described["Arn"], described["KeyState"], described["KeySpec"]) == (
         kms.api.arn,
@@ -103,7 +103,7 @@ def test_a_token_from_before_a_rotation_opens_after_it(kms: Kms) -> None:
     assert kms.open(blob) == plaintext
 
 
-def test_a_blob_opens_without_naming_the_key(kms: Kms) -> None:
+def test_decrypt_does_not_need_the_key_id(kms: Kms) -> None:
     plaintext, blob = kms.seal()
     assert kms.open(blob) == plaintext
 
@@ -118,7 +118,7 @@ def test_a_changed_byte_anywhere_is_an_invalid_ciphertext(kms: Kms, at: int, nam
 
 
 @pytest.mark.parametrize("blob", [b"x", b"\xff" * 64, b"x" * 63, b"x" * 6144])
-def test_bytes_that_are_no_blob_are_an_invalid_ciphertext(kms: Kms, blob: bytes) -> None:
+def test_random_bytes_are_an_invalid_ciphertext(kms: Kms, blob: bytes) -> None:
     assert kms.refuses(lambda: kms.open(blob)) == "InvalidCiphertextException"
 
 
@@ -160,13 +160,13 @@ def test_another_key_is_an_incorrect_key(kms: Kms) -> None:
 
 
 @pytest.mark.parametrize("key", ["00000000-0000-4000-8000-000000000000", "alias/nobody"])
-def test_a_key_that_is_not_there_is_not_found(kms: Kms, key: str) -> None:
+def test_an_unknown_key_is_not_found(kms: Kms, key: str) -> None:
     _, blob = kms.seal()
     assert kms.refuses(lambda: kms.open(blob, KeyId=key)) == "NotFoundException"
     assert kms.refuses(lambda: kms.client.generate_data_key(KeyId=key, KeySpec="AES_256")) == "NotFoundException"
 
 
-def test_a_disabled_key_neither_seals_nor_opens(kms: Kms) -> None:
+def test_a_disabled_key_neither_encrypts_nor_decrypts(kms: Kms) -> None:
     _, blob = kms.seal()
     kms.client.disable_key(KeyId=kms.api.arn)
     assert kms.refuses(kms.seal) == "DisabledException"
@@ -174,7 +174,7 @@ def test_a_disabled_key_neither_seals_nor_opens(kms: Kms) -> None:
     assert kms.refuses(lambda: kms.open(blob, KeyId=kms.api.arn)) == "DisabledException"
 
 
-def test_a_key_that_waits_for_deletion_neither_seals_nor_opens(kms: Kms) -> None:
+def test_a_key_pending_deletion_neither_encrypts_nor_decrypts(kms: Kms) -> None:
     _, blob = kms.seal()
     kms.client.schedule_key_deletion(KeyId=kms.api.arn, PendingWindowInDays=7)
     assert kms.refuses(kms.seal) == "KMSInvalidStateException"
@@ -205,7 +205,7 @@ def test_an_unsigned_request_is_refused(kms: Kms, connect: Callable[[str], HTTPC
         ("BrewCoffee", b"{}", "UnknownOperationException"),
     ],
 )
-def test_what_is_no_request_is_refused(
+def test_a_malformed_kms_request_is_refused(
     kms: Kms, connect: Callable[[str], HTTPConnection], target: str, body: bytes, kind: str
 ) -> None:
     headers = {"authorization": "AWS4-HMAC-SHA256 Credential=local", "x_amz_target": f"TrentService.{target}"}
@@ -213,7 +213,7 @@ def test_what_is_no_request_is_refused(
     assert (status, told["__type"]) == (400, kind)
 
 
-def test_the_key_is_kept_for_its_owner_alone_and_out_of_git(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_key_file_and_git_ignores_it(tmp_path: Path) -> None:
     state_dir = tmp_path / ".mcp-functions"
     made = keyfile.load(state_dir)
     assert stat.S_IMODE((state_dir / "kms.json").stat().st_mode) == 0o600
@@ -243,14 +243,14 @@ def test_two_harnesses_that_start_at_once_share_the_first_key(tmp_path: Path, mo
         '{"keyId": "00000000-0000-4000-8000-000000000000", "material": "!"}',
     ],
 )
-def test_a_damaged_key_is_a_problem_with_its_way_out(tmp_path: Path, text: str) -> None:
+def test_a_damaged_key_file_is_a_problem_with_its_fix(tmp_path: Path, text: str) -> None:
     (tmp_path / "kms.json").write_text(text)
     with pytest.raises(Problem, match=r"kms\.json is damaged: delete it"):
         keyfile.load(tmp_path)
     assert (tmp_path / "kms.json").read_text() == text
 
 
-def test_a_key_that_cannot_be_kept_is_a_problem(tmp_path: Path) -> None:
+def test_a_key_file_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file, not a folder")
     with pytest.raises(Problem, match="cannot be read or created"):
         keyfile.load(tmp_path / "state")

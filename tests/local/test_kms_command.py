@@ -59,9 +59,9 @@ def test_a_data_key_is_wrapped_and_unwrapped(kms: tuple[str, dict[str, str]]) ->
     url, exports = kms
     context = {"purpose": "mcp-request-state"}
     arn = exports["MCP_KMS_KEYS"]
-    made = client(url).generate_data_key(KeyId=arn, KeySpec="AES_256", EncryptionContext=context)
-    opened = client(url).decrypt(KeyId=arn, CiphertextBlob=made["CiphertextBlob"], EncryptionContext=context)
-    assert opened["Plaintext"] == made["Plaintext"]
+    data_key = client(url).generate_data_key(KeyId=arn, KeySpec="AES_256", EncryptionContext=context)
+    opened = client(url).decrypt(KeyId=arn, CiphertextBlob=data_key["CiphertextBlob"], EncryptionContext=context)
+    assert opened["Plaintext"] == data_key["Plaintext"]
 
 
 def test_the_table_is_served_at_the_same_address(kms: tuple[str, dict[str, str]]) -> None:
@@ -73,7 +73,7 @@ def test_the_table_is_served_at_the_same_address(kms: tuple[str, dict[str, str]]
     assert exports["AWS_ENDPOINT_URL_DYNAMODB"] == exports["AWS_ENDPOINT_URL_KMS"]
 
 
-def test_docker_desktop_reaches_it_by_the_name_that_is_exported(kms: tuple[str, dict[str, str]]) -> None:
+def test_docker_desktop_reaches_the_local_kms_under_the_exported_name(kms: tuple[str, dict[str, str]]) -> None:
     url, exports = kms
     inside = exports["AWS_ENDPOINT_URL_KMS"]
     assert inside == url.replace("127.0.0.1", "host.docker.internal")
@@ -83,7 +83,7 @@ def test_docker_desktop_reaches_it_by_the_name_that_is_exported(kms: tuple[str, 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has more loopback addresses than one")
 @pytest.mark.parametrize("kms", [["--address", "127.0.0.2"]], indirect=True)
-def test_at_another_address_it_answers_there_under_that_name(kms: tuple[str, dict[str, str]]) -> None:
+def test_the_local_kms_responds_at_another_address(kms: tuple[str, dict[str, str]]) -> None:
     url, exports = kms
     assert url.startswith("http://127.0.0.2:")
     assert exports["AWS_ENDPOINT_URL_KMS"] == url
@@ -92,13 +92,15 @@ def test_at_another_address_it_answers_there_under_that_name(kms: tuple[str, dic
     assert status(url, "evil.example") == 403
 
 
-def test_the_key_is_that_of_the_project_wherever_it_is_served(kms: tuple[str, dict[str, str]], tmp_path: Path) -> None:
+def test_the_local_kms_has_the_key_of_the_project_at_every_address(
+    kms: tuple[str, dict[str, str]], tmp_path: Path
+) -> None:
     _, exports = kms
     kept = (tmp_path / ".mcp-functions" / "kms.json").read_text(encoding="utf-8")
     assert exports["MCP_KMS_KEYS"].rpartition("/")[2] in kept
 
 
-def test_an_address_of_another_machine_is_one_line(
+def test_an_address_of_another_machine_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -107,7 +109,7 @@ def test_an_address_of_another_machine_is_one_line(
     assert capsys.readouterr().err == expected
 
 
-def test_a_port_in_use_is_one_line(
+def test_a_port_in_use_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The server of the three endpoints: names, framing, limits, and a clean end."""
+"""The HTTP server of the harness: host names, framing, limits, and its stop."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def status(received: bytes) -> int:
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:8000"])
-def test_this_machine_is_answered_under_its_own_names(server: Loopback, host: str) -> None:
+def test_the_loopback_server_accepts_the_names_of_this_machine(server: Loopback, host: str) -> None:
     assert status(exchange(server, f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())) == 200
 
 
@@ -72,7 +72,7 @@ def test_a_request_with_two_hosts_is_refused(server: Loopback) -> None:
         ("/a?b=http://example.com/", "/a?b=http://example.com/"),
     ],
 )
-def test_a_target_may_be_a_whole_url(target: str, path: str) -> None:
+def test_a_request_target_may_be_an_absolute_url(target: str, path: str) -> None:
     came: list[HttpRequest] = []
     with Loopback(max_body=LIMIT) as listening:
         listening.start(lambda request: came.append(request) or echo(request))  # type: ignore[func-returns-value]
@@ -80,7 +80,7 @@ def test_a_target_may_be_a_whole_url(target: str, path: str) -> None:
     assert [request.target for request in came] == [path]
 
 
-def test_the_host_of_a_whole_url_counts_and_the_header_does_not() -> None:
+def test_the_host_of_an_absolute_url_takes_precedence_over_the_header() -> None:
     came: list[HttpRequest] = []
     with Loopback(max_body=LIMIT) as listening:
         listening.start(lambda request: came.append(request) or echo(request))  # type: ignore[func-returns-value]
@@ -90,7 +90,7 @@ def test_the_host_of_a_whole_url_counts_and_the_header_does_not() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://example.com/", "http://a@localhost/", "http:///", "http://localhost:x/"])
-def test_a_whole_url_with_another_host_is_refused(server: Loopback, url: str) -> None:
+def test_an_absolute_url_with_another_host_is_refused(server: Loopback, url: str) -> None:
     assert status(exchange(server, f"GET {url} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())) == 403
 
 
@@ -113,7 +113,7 @@ def test_one_connection_carries_many_requests(server: Loopback, connect: Callabl
         assert (answer.read(), answer.will_close) == (f"{number}".encode(), False)
 
 
-def test_answers_do_not_wait_for_more(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_disables_the_delay_of_small_packets(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
     options: list[tuple[int, ...]] = []
     set_option = socket.socket.setsockopt
 
@@ -126,7 +126,7 @@ def test_answers_do_not_wait_for_more(server: Loopback, monkeypatch: pytest.Monk
     assert (socket.IPPROTO_TCP, socket.TCP_NODELAY, True) in options
 
 
-def test_only_loopback_is_bound(server: Loopback) -> None:
+def test_the_server_listens_on_loopback_only(server: Loopback) -> None:
     assert server.url == f"http://127.0.0.1:{server.port}"
     with Loopback(port=0, max_body=1) as other:
         assert other._server.socket.getsockname()[0] == "127.0.0.1"  # noqa: SLF001 - nothing outside tells
@@ -139,7 +139,7 @@ def test_head_has_a_length_and_no_body(server: Loopback) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-def test_any_method_passes(server: Loopback, method: str) -> None:
+def test_the_server_passes_on_any_method(server: Loopback, method: str) -> None:
     assert exchange(server, f"{method} / HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).endswith(b"none")
 
 
@@ -157,7 +157,7 @@ def post(headers: str, body: bytes) -> bytes:
     return f"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n".encode() + body
 
 
-def test_a_chunked_body_is_put_together(server: Loopback) -> None:
+def test_the_chunks_of_a_body_are_joined(server: Loopback) -> None:
     chunks = b"3\r\nabc\r\nA;ext=1\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n"
     assert exchange(server, post("Transfer-Encoding: chunked\r\n", chunks)).endswith(b"\r\n\r\nabc0123456789")
 
@@ -166,7 +166,7 @@ def test_a_chunked_body_is_put_together(server: Loopback) -> None:
     "chunks",
     [b"x\r\n", b"-1\r\n", b"3\r\nabcd\r\n0\r\n\r\n", b"5\r\nab", b"0\r\nno end", b"11111111111111111\r\n", b"\r\n"],
 )
-def test_broken_chunks_are_refused(server: Loopback, chunks: bytes) -> None:
+def test_malformed_chunks_are_refused(server: Loopback, chunks: bytes) -> None:
     assert status(exchange(server, post("Transfer-Encoding: chunked\r\n", chunks))) == 400
 
 
@@ -181,11 +181,11 @@ def test_broken_chunks_are_refused(server: Loopback, chunks: bytes) -> None:
         "Transfer-Encoding: gzip, chunked\r\n",
     ],
 )
-def test_framing_that_two_readers_could_read_differently_is_refused(server: Loopback, headers: str) -> None:
+def test_ambiguous_framing_of_a_body_is_refused(server: Loopback, headers: str) -> None:
     assert status(exchange(server, post(headers, b"ab"))) == 400
 
 
-def test_a_body_at_the_limit_passes_and_one_over_it_does_not(server: Loopback) -> None:
+def test_a_body_of_the_largest_size_is_accepted_and_a_larger_one_is_refused(server: Loopback) -> None:
     assert status(exchange(server, post(f"Content-Length: {LIMIT}\r\n", b"a" * LIMIT))) == 200
     over = exchange(server, post(f"Content-Length: {LIMIT + 1}\r\n", b"a" * (LIMIT + 1)))
     assert status(over) == 413
@@ -219,7 +219,7 @@ def test_stopping_closes_idle_connections_and_leaves_no_thread(connect: Callable
         connect(listening.url).request("GET", "/")
 
 
-def test_stopping_lets_an_answer_under_way_go_out(connect: Callable[[str], HTTPConnection]) -> None:
+def test_stopping_the_server_completes_a_response_in_progress(connect: Callable[[str], HTTPConnection]) -> None:
     asked, stopping = threading.Event(), threading.Event()
 
     def slowly(_request: HttpRequest) -> HttpResponse:
@@ -239,7 +239,9 @@ def test_stopping_lets_an_answer_under_way_go_out(connect: Callable[[str], HTTPC
     end.join()
 
 
-def test_a_client_that_hangs_up_is_no_news(server: Loopback, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_client_that_closes_its_connection_causes_no_output(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nab")
     assert status(exchange(server, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")) == 200

@@ -1,4 +1,4 @@
-"""Mistakes that newcomers make: the harness names the file, the line and the remedy of each, in one line."""
+"""Mistakes of new users: the harness reports the file, the line and the fix of each in one line."""
 
 from __future__ import annotations
 
@@ -66,23 +66,23 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_a_function_is_one_line_with_its_place_and_its_remedy(
+def test_a_mistake_in_a_function_is_reported_in_one_line_with_its_place_and_fix(
     mistake: str, project: Callable[[dict[str, str]], Path]
 ) -> None:
     app, said = MISTAKES[mistake]
     directory = project({"f/app.py": app, "f/helpers.py": "", "g/app.py": "handler = print\n", "g/helpers.py": ""})
-    with pytest.raises(Problem) as told:
+    with pytest.raises(Problem) as error:
         Functions(directory)
-    assert said in str(told.value)
-    assert "\n" not in str(told.value)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     ['Could not connect to the endpoint URL: "https://x"', "The security token included in the request is invalid."],
 )
-def test_a_service_of_aws_that_is_not_here_is_told_with_a_remedy(said: str) -> None:
-    told = failures.whole_traceback(RuntimeError(said)).splitlines()[-1]
+def test_a_call_of_an_aws_service_without_a_local_one_is_reported_with_a_fix(message: str) -> None:
+    told = failures.whole_traceback(RuntimeError(message)).splitlines()[-1]
     assert told.startswith("To mend it: no AWS answers here: a test replaces this call")
 
 
@@ -96,7 +96,7 @@ def test_a_package_that_is_in_a_folder_may_import_relatively(project: Callable[[
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+def new_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     """Make a project with `init`."""
     monkeypatch.chdir(tmp_path)
     assert main(["init", "."]) == 0
@@ -104,30 +104,30 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return tmp_path
 
 
-def test_a_block_that_was_copied_in_part_is_one_complaint_with_its_line(made: Path) -> None:
-    path = made / template.FILE
+def test_a_partly_copied_block_is_reported_once_with_its_line(new_project: Path) -> None:
+    path = new_project / template.FILE
     text = path.read_text(encoding="utf-8")
     block = text[
         text.index("      Tags:\n        mcp-function: book_flight") : text.index("  # ---- The key that wraps")
     ]
     path.write_text(text.replace(block, "\n"), encoding="utf-8")
     line = text[: text.index("  BookFlight:")].count("\n") + 1
-    [said] = checks.complaints(checks.read(made))
+    [said] = checks.complaints(checks.read(new_project))
     assert said.startswith(
         f"template.yaml:{line}: the block BookFlight lacks Tags, Policies, Events: replace it by what"
     )
 
 
-def test_a_partial_copy_of_a_block_does_not_hide_the_whole_one(made: Path) -> None:
-    project = checks.read(made)
+def test_a_partly_copied_block_does_not_hide_the_complete_one(new_project: Path) -> None:
+    project = checks.read(new_project)
     copy = {"Type": "AWS::Serverless::Function", "Properties": {"CodeUri": "functions/book_flight/"}}
     project.template["Resources"]["Copy"] = copy
     assert project.functions["book_flight"].logical_id == "BookFlight"
     assert project.partial["book_flight"].logical_id == "Copy"
 
 
-def test_broken_yaml_is_told_with_its_line(made: Path) -> None:
-    path = made / template.FILE
+def test_invalid_yaml_is_reported_with_its_line(new_project: Path) -> None:
+    path = new_project / template.FILE
     path.write_text(f"A: b\nC: d: e\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     with pytest.raises(Problem, match=r"template\.yaml is no template: line 2: mapping values are not allowed here"):
         template.read(path)

@@ -1,4 +1,4 @@
-"""`next`: one round's state in the next round's event."""
+"""`mcp-functions next` puts the state of a response into the event of the next round."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ def event(body: Any = None, **more: Any) -> str:  # noqa: ANN401 - JSON is any v
 ASKS = {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "input_required", "requestState": STATE}}
 
 
-def carried(made: str) -> Any:  # noqa: ANN401 - JSON is any value
+def body_of_next_event(made: str) -> Any:  # noqa: ANN401 - JSON is any value
     return json.loads(json.loads(made)["body"])["params"]["requestState"]
 
 
 def test_every_state_is_escaped_in_the_body() -> None:
-    made = fill(response(ASKS), event())
-    assert carried(made) == STATE
-    assert json.loads(made) == {**json.loads(event()), "body": json.loads(made)["body"]}
+    filled_event = fill(response(ASKS), event())
+    assert body_of_next_event(filled_event) == STATE
+    assert json.loads(filled_event) == {**json.loads(event()), "body": json.loads(filled_event)["body"]}
 
 
-def test_a_state_comes_out_of_a_stream_too() -> None:
+def test_next_event_finds_the_state_in_an_event_stream() -> None:
     progress = 'event: message\r\ndata: {"jsonrpc": "2.0", "method": "notifications/progress"}\r\n\r\n'
     stream = f"{progress}: comment\r\nid: 7\r\nevent: message\r\ndata: {json.dumps(ASKS)}\r\n\r\n"
-    assert carried(fill(response(stream), event())) == STATE
+    assert body_of_next_event(fill(response(stream), event())) == STATE
 
 
-def test_bodies_in_base64_are_read_and_written_so() -> None:
+def test_next_event_reads_and_writes_base64_bodies() -> None:
     sent = base64.b64encode(json.dumps(ASKS).encode()).decode()
     waiting = json.loads(event())
     waiting |= {"isBase64Encoded": True, "body": base64.b64encode(waiting["body"].encode()).decode()}
-    made = json.loads(fill(response(sent, isBase64Encoded=True), json.dumps(waiting)))
-    assert json.loads(base64.b64decode(made["body"])) == {"params": {"requestState": STATE}}
+    document = json.loads(fill(response(sent, isBase64Encoded=True), json.dumps(waiting)))
+    assert json.loads(base64.b64decode(document["body"])) == {"params": {"requestState": STATE}}
 
 
-def test_the_length_that_the_event_states_stays_true() -> None:
-    made = json.loads(fill(response(ASKS), event(headers={"Content-Length": "1"})))
-    assert made["headers"] == {"Content-Length": str(len(made["body"]))}
+def test_next_event_updates_the_content_length() -> None:
+    document = json.loads(fill(response(ASKS), event(headers={"Content-Length": "1"})))
+    assert document["headers"] == {"Content-Length": str(len(document["body"]))}
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("", "RESPONSE is empty"),
         ("no json", "RESPONSE is not a JSON object"),
@@ -82,18 +82,18 @@ def test_the_length_that_the_event_states_stays_true() -> None:
         ),
     ],
 )
-def test_the_error_for_a_response_without_a_state_gives_the_reason(given: str, said: str) -> None:
-    with pytest.raises(Problem) as refused:
+def test_the_error_for_a_response_without_a_state_gives_the_reason(given: str, message: str) -> None:
+    with pytest.raises(Problem) as error:
         fill(given, event())
-    assert str(refused.value) == said
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("given", [event({"params": {}}), '{"version": "2.0"}'])
-def test_an_event_that_continues_nothing_is_refused(given: str) -> None:
+def test_next_event_refuses_an_event_without_a_conversation(given: str) -> None:
     with pytest.raises(Problem, match=r"EVENT has no \{\{requestState\}\} in its body"):
         fill(response(ASKS), given)
 
 
-def test_an_event_that_is_no_event_is_refused() -> None:
+def test_next_event_refuses_json_that_is_no_event() -> None:
     with pytest.raises(Problem, match="EVENT is not a JSON object"):
         fill(response(ASKS), "7")

@@ -1,4 +1,4 @@
-"""Functions in one process have variables of their own, as in their own Lambdas."""
+"""Each function in the process of the harness sees its own environment variables only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnVariables]:
         yield own
 
 
-def seen_by(folder: str) -> tuple[str | None, ...]:
+def variables_of(folder: str) -> tuple[str | None, ...]:
     name = running_function.set(folder)
     try:
         return tuple(map(os.environ.get, ("WHO", "ONLY", "EVERYONES")))
@@ -34,16 +34,16 @@ def seen_by(folder: str) -> tuple[str | None, ...]:
 
 
 @pytest.mark.usefixtures("variables")
-def test_functions_that_run_at_once_see_their_own_variables_and_no_others() -> None:
+def test_concurrent_functions_see_only_their_own_variables() -> None:
     at_once = Barrier(2)
 
     def look(folder: str) -> tuple[str | None, ...]:
         at_once.wait()
-        return seen_by(folder)
+        return variables_of(folder)
 
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(look, ["a", "b"])) == [("a", "a's", None), ("b", None, "b's")]
-    assert seen_by("c") == (None, None, None)
+    assert variables_of("c") == (None, None, None)
 
 
 @pytest.mark.usefixtures("variables")
@@ -59,7 +59,7 @@ def test_a_function_may_change_its_own_variables_and_lists_those_that_it_sees() 
         assert ({"WHO": "first"} | os.environ)["WHO"] == os.environ.copy()["WHO"] == os.getenv("WHO") == "changed"
     finally:
         running_function.reset(name)
-    assert seen_by("b")[0] == "b"
+    assert variables_of("b")[0] == "b"
 
 
 @pytest.mark.usefixtures("variables")
@@ -71,7 +71,7 @@ def test_a_function_cannot_delete_the_variable_of_another() -> None:
         os.environ |= {"WHO": "changed"}
     finally:
         running_function.reset(name)
-    assert seen_by("a")[:2] == ("a", "a's")
+    assert variables_of("a")[:2] == ("a", "a's")
 
 
 @pytest.mark.usefixtures("variables")
@@ -83,7 +83,7 @@ def test_a_thread_and_a_child_process_of_an_author_see_the_variables_of_all_func
     assert subprocess.run(command, text=True, capture_output=True, check=True).stdout == "a's\n"  # noqa: S603
 
 
-def test_the_process_has_its_variables_again_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_gets_its_variables_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERYONES", "shell")
     before = dict(os.environ)
     with separated() as own:

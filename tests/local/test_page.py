@@ -79,9 +79,9 @@ class Browser:
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
 
     def token(self) -> str:
-        found = re.search(r'name="page-token" content="([\w-]{43})"', self.send("GET", "/")[2])
-        assert found
-        return found[1]
+        match = re.search(r'name="page-token" content="([\w-]{43})"', self.send("GET", "/")[2])
+        assert match
+        return match[1]
 
     def control(self, name: str, body: object = None, **changed: str | None) -> tuple[int, Any]:
         """Send a request for a control route as the page does, but for what is changed; None leaves a header out."""
@@ -105,7 +105,7 @@ def browser(harness: Harness, connect: Callable[[str], HTTPConnection]) -> Brows
     return Browser(harness, connect)
 
 
-def test_the_page_loads_its_own_files_and_nothing_else(browser: Browser) -> None:
+def test_the_page_loads_only_its_own_files(browser: Browser) -> None:
     status, headers, text = browser.send("GET", "/")
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert set(re.findall(r'(?:src|href)="([^"]+)"', text)) == {"/page/page.css", "/page/page.js"}
@@ -113,7 +113,7 @@ def test_the_page_loads_its_own_files_and_nothing_else(browser: Browser) -> None
 
 
 @pytest.mark.parametrize("name", ["", *FILES])
-def test_every_file_forbids_what_the_page_does_not_need(browser: Browser, name: str) -> None:
+def test_every_file_of_the_page_has_a_strict_content_security_policy(browser: Browser, name: str) -> None:
     status, headers, _text = browser.send("GET", f"/page/{name}" if name else "/")
     assert status == 200
     assert headers["content-security-policy"].startswith(
@@ -163,7 +163,7 @@ def test_a_name_that_resolves_to_this_machine_gets_no_page(browser: Browser, pat
     ],
 )
 @pytest.mark.parametrize("start", ["GET / HTTP/1.1", "GET /?x HTTP/1.1", "GET /page/index.html HTTP/1.1"])
-def test_a_host_written_in_another_way_gets_no_token(browser: Browser, start: str, lines: list[str]) -> None:
+def test_a_host_in_another_notation_gets_no_token(browser: Browser, start: str, lines: list[str]) -> None:
     port = browser.host.partition(":")[2]
     sent = [start, *(line.format(host=browser.host, port=port) for line in lines), "Connection: close", "", ""]
     with socket.create_connection(("127.0.0.1", int(port)), timeout=10) as raw:
@@ -176,7 +176,7 @@ def test_a_host_written_in_another_way_gets_no_token(browser: Browser, start: st
 @pytest.mark.parametrize(
     "body", [b"[" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b"\xff\xfe", b'{"state": "\\ud800"}', b""]
 )
-def test_a_body_that_no_page_sends_is_refused_and_the_page_goes_on(browser: Browser, body: bytes) -> None:
+def test_the_page_works_after_a_malformed_request_was_refused(browser: Browser, body: bytes) -> None:
     port = int(browser.host.partition(":")[2])
     lines = [
         "POST /page/control/open HTTP/1.1", f"Host: {browser.host}", f"Origin: {browser.origin}",
@@ -189,7 +189,7 @@ def test_a_body_that_no_page_sends_is_refused_and_the_page_goes_on(browser: Brow
     assert browser.control("access")[0] == 200
 
 
-def test_the_page_is_there_under_both_names_of_this_machine(browser: Browser) -> None:
+def test_the_page_is_served_under_localhost_and_127_0_0_1(browser: Browser) -> None:
     host = browser.host.replace("127.0.0.1", "localhost")
     assert browser.send("GET", "/", host=host)[0] == 200
     assert browser.control("executions", {"request": "x"}, host=host, origin=f"http://{host}") == (
@@ -217,7 +217,7 @@ def test_the_page_is_there_under_both_names_of_this_machine(browser: Browser) ->
         ({"content_type": None}, 415),
     ],
 )
-def test_nobody_but_the_page_reaches_a_control_route(
+def test_a_control_route_accepts_requests_of_the_page_only(
     browser: Browser, name: str, changed: dict[str, str | None], status: int
 ) -> None:
     own = {"origin": browser.origin, "x_page_token": browser.token(), "content_type": "application/json"}
@@ -227,7 +227,7 @@ def test_nobody_but_the_page_reaches_a_control_route(
     assert "access-control-allow-origin" not in got[1]
 
 
-def test_the_origin_must_be_of_the_same_name_as_the_host(browser: Browser) -> None:
+def test_a_control_route_requires_an_origin_with_the_name_of_the_host(browser: Browser) -> None:
     other = browser.origin.replace("127.0.0.1", "localhost")
     assert browser.control("access", origin=other)[0] == 403
 
@@ -245,7 +245,7 @@ def test_a_second_origin_is_refused(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "HEAD"])
-def test_a_control_route_takes_only_a_post(browser: Browser, method: str) -> None:
+def test_a_control_route_allows_only_post(browser: Browser, method: str) -> None:
     headers = {"origin": browser.origin, "x_page_token": browser.token(), "content_type": "application/json"}
     assert browser.send(method, "/page/control/access", **headers)[0] == 405
 
@@ -262,14 +262,16 @@ def test_a_preflight_of_another_origin_gets_no_permission(browser: Browser, path
     ("origin", "status"),
     [("http://localhost:6274", 204), ("http://127.0.0.1:6274", 204), ("https://evil.example", 403), ("null", 403)],
 )
-def test_the_inspectors_page_reaches_mcp_and_a_strangers_does_not(browser: Browser, origin: str, status: int) -> None:
+def test_the_page_of_the_inspector_may_call_mcp_and_other_pages_may_not(
+    browser: Browser, origin: str, status: int
+) -> None:
     asked = {"access_control_request_method": "POST", "access_control_request_headers": "mcp-method"}
     got, headers, _text = browser.send("OPTIONS", "/mcp", origin=origin, **asked)
     assert got == status
     assert headers.get("access-control-allow-origin") == (origin if status == 204 else None)
 
 
-def test_the_shell_may_name_more_pages(
+def test_mcp_allowed_origins_of_the_shell_allows_more_pages(
     directory: Path, connect: Callable[[str], HTTPConnection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_ALLOWED_ORIGINS", "http://localhost:3000,http://localhost:3001")
@@ -280,7 +282,9 @@ def test_the_shell_may_name_more_pages(
             assert browser.send("OPTIONS", "/mcp", origin=origin, **asked)[0] == 204
 
 
-def test_a_token_is_of_one_run(browser: Browser, directory: Path, connect: Callable[[str], HTTPConnection]) -> None:
+def test_the_token_of_the_page_is_valid_for_one_run(
+    browser: Browser, directory: Path, connect: Callable[[str], HTTPConnection]
+) -> None:
     earlier = browser.token()
     with Harness(directory, state_dir=directory.parent / "other") as running:
         other = Browser(running, connect)
@@ -310,7 +314,7 @@ def test_the_page_opens_a_state_and_shows_answers_only_on_request(browser: Brows
     assert MARKER in json.dumps(opened["record"]["answers"])
 
 
-def test_a_changed_character_has_a_reason(browser: Browser) -> None:
+def test_the_page_shows_why_a_changed_state_is_refused(browser: Browser) -> None:
     state = browser.call("book", {"city": "Rome"})[0]["requestState"]
     middle = len(state) // 2
     changed = state[:middle] + ("B" if state[middle] == "A" else "A") + state[middle + 1 :]
@@ -319,7 +323,7 @@ def test_a_changed_character_has_a_reason(browser: Browser) -> None:
     assert opened["record"] is None
 
 
-def test_only_the_harnesss_own_key_opens_states(
+def test_the_page_opens_only_states_under_the_key_of_the_harness(
     browser: Browser, directory: Path, connect: Callable[[str], HTTPConnection]
 ) -> None:
     state = browser.call("greet", {})[0]["requestState"]
@@ -342,7 +346,7 @@ def test_only_the_harnesss_own_key_opens_states(
         ("executions", "x"),
     ],
 )
-def test_a_control_request_that_is_malformed_is_told_so(browser: Browser, name: str, body: object) -> None:
+def test_a_malformed_control_request_gets_an_error_with_the_reason(browser: Browser, name: str, body: object) -> None:
     status, got = browser.control(name, body)
     assert status == 400
     assert got["message"]
@@ -352,7 +356,7 @@ def test_other_control_routes_are_not_found(browser: Browser) -> None:
     assert browser.control("shutdown")[0] == 404
 
 
-def test_a_server_without_sign_in_wants_no_token(browser: Browser) -> None:
+def test_the_page_needs_no_token_for_a_server_without_sign_in(browser: Browser) -> None:
     assert browser.control("access") == (200, {"access": None})
 
 

@@ -1,4 +1,4 @@
-"""`mcp-functions set`: an operator stops something, and the next deployment finds it."""
+"""`mcp-functions set ENVIRONMENT NAME=VALUE` changes a parameter in samconfig.toml, and with --now in the stack."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def overrides(path: Path, table: str = "global", environment: str = "prod") -> A
 BEFORE = ["Architecture=x86_64", "Runtime=python3.13", "Stage=prod"]
 
 
-def test_a_generation_is_raised_and_everything_else_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_set_changes_a_generation_and_keeps_all_other_text(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = project.read_text(encoding="utf-8").splitlines()
     assert command.run(["set", "prod", "Generation=2"]) == 0
     assert overrides(project) == [*BEFORE, "Generation=2"]
@@ -83,7 +83,7 @@ def test_a_comment_in_a_list_stays_where_it_is(project: Path) -> None:
     assert project.read_text(encoding="utf-8") == text.replace("'Generation=1'", '"Generation=2"')
 
 
-def test_several_parameters_in_one_item_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_set_refuses_several_parameters_in_one_item(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "[prod.global.parameters]\nparameter_overrides = ['Stage=blue Generation=1', 'Runtime=python3.12']\n"
     project.write_text(text, encoding="utf-8")
     assert command.run(["set", "prod", "Generation=2"]) == 2
@@ -91,14 +91,14 @@ def test_several_parameters_in_one_item_are_named(project: Path, capsys: pytest.
     assert "give each an item of its own" in capsys.readouterr().err
 
 
-def test_a_stop_that_replaces_another_says_so(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_set_reports_that_a_stop_replaces_an_earlier_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [command.run(["set", "prod", f"StoppedFunctions={folder}"]) for folder in ("add", "ticket")] == [0, 0]
     assert "StoppedFunctions=ticket" in overrides(project)
-    said = "samconfig.toml has StoppedFunctions=ticket for prod, instead of add"
-    assert capsys.readouterr().out.splitlines()[2] == said
+    message = "samconfig.toml has StoppedFunctions=ticket for prod, instead of add"
+    assert capsys.readouterr().out.splitlines()[2] == message
 
 
-def test_a_stop_is_written_and_ended(project: Path) -> None:
+def test_set_writes_a_stop_and_removes_it(project: Path) -> None:
     stops = ["StoppedFunctions=add,ticket", f"StoppedCallers={CALLER}", "RequestsPerSecond=0"]
     assert command.run(["set", "prod", *stops]) == 0
     assert set(overrides(project)) == {*BEFORE, "Generation=1", *stops}
@@ -116,9 +116,7 @@ def test_a_stop_is_written_and_ended(project: Path) -> None:
         (SEVERAL_LINES, ["Architecture=arm64", "Generation=2"]),
     ],
 )
-def test_a_table_of_one_command_gets_the_parameter_too_because_it_counts(
-    table: str, written: list[str], project: Path
-) -> None:
+def test_set_also_writes_to_the_table_of_a_single_sam_command(table: str, written: list[str], project: Path) -> None:
     project.write_text(project.read_text(encoding="utf-8") + table, encoding="utf-8")
     assert command.run(["set", "prod", "Generation=2"]) == 0
     assert overrides(project, "deploy") == written
@@ -126,7 +124,7 @@ def test_a_table_of_one_command_gets_the_parameter_too_because_it_counts(
     assert ("# cheaper" in table) == ("# cheaper" in project.read_text(encoding="utf-8"))
 
 
-def test_an_environment_that_is_written_in_another_way_is_changed_too(project: Path) -> None:
+def test_set_changes_an_environment_in_another_toml_notation(project: Path) -> None:
     text = 'prod = {global = {parameters = {parameter_overrides = ["Generation=1"]}}}\n'
     project.write_text(text, encoding="utf-8")
     assert command.run(["set", "prod", "Generation=2"]) == 0
@@ -147,7 +145,7 @@ def test_an_environment_that_is_written_in_another_way_is_changed_too(project: P
         (["default", "Generation=1"], "Generation is 7: with 1, earlier states would be valid again"),
     ],
 )
-def test_a_slip_is_one_line_and_changes_nothing(
+def test_set_reports_an_invalid_command_line_in_one_line_and_changes_nothing(
     words: list[str], why: str, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.run(["set", "default", "Generation=7"]) == 0
@@ -196,7 +194,7 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 - boto3's cli
         yield parameters
 
 
-def test_a_stop_reaches_the_stack_without_a_build_and_changes_no_other_parameter(
+def test_set_now_changes_one_parameter_of_the_stack_without_a_build(
     project: Path, stack: Callable[[], dict[str, str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.run(["set", "prod", "StoppedFunctions=add,ticket", "--now"]) == 0
@@ -206,7 +204,7 @@ def test_a_stop_reaches_the_stack_without_a_build_and_changes_no_other_parameter
     assert out[1:] == ["CloudFormation changes the stack mcp-functions-prod", "Done"]
 
 
-def test_the_stack_of_one_command_counts_even_if_global_follows(
+def test_the_stack_name_of_the_deploy_table_takes_precedence_over_the_global_one(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for_deploy = '[prod.deploy.parameters]\nstack_name = "blue"\n'
@@ -217,7 +215,7 @@ def test_the_stack_of_one_command_counts_even_if_global_follows(
 
 
 @pytest.mark.usefixtures("stack")
-def test_a_stack_that_is_not_there_is_named_and_the_file_keeps_the_stop(
+def test_set_now_names_a_missing_stack_and_keeps_the_stop_in_the_file(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.run(["set", "dev", "StoppedFunctions=add", "--now"]) == 2

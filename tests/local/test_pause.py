@@ -1,4 +1,4 @@
-"""`demo --pause`: one client asks, three days later another finishes; and one line when something else happens."""
+"""`mcp-functions demo --pause`: another client completes a conversation after three days."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def headings(page: str) -> list[str]:
     return [line for line in lines if line.startswith(("Round", "Three days"))]
 
 
-def test_the_typescript_client_finishes_what_the_python_client_began(demo_functions: Path) -> None:
+def test_the_typescript_client_completes_a_conversation_of_the_python_client(demo_functions: Path) -> None:
     found = node.needed()
     for there in (clients.SCRIPT, clients.PACKAGES):
         (demo_functions.parent / there.parent).mkdir(exist_ok=True, parents=True)
@@ -82,28 +82,32 @@ def test_the_demo_states_why_there_is_no_typescript_client(
     assert clients.typescript(tmp_path) == why
 
 
-def surprise(demo_functions: Path, old: str, new: str, capsys: pytest.CaptureFixture[str]) -> str:
+def demo_error(demo_functions: Path, old: str, new: str, capsys: pytest.CaptureFixture[str]) -> str:
     change_tool(demo_functions, old, new)
     assert main(["demo", "--pause"]) == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    return said.removeprefix("mcp-functions: the demo went wrong: ").strip()
+    error_output = capsys.readouterr().err
+    assert error_output.count("\n") == 1
+    return error_output.removeprefix("mcp-functions: the demo went wrong: ").strip()
 
 
-def test_a_tool_that_does_not_wait_for_days_is_a_surprise(
+def test_the_demo_of_a_pause_reports_a_tool_that_does_not_wait_for_days(
     demo_functions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = surprise(demo_functions, "timedelta(days=7)", "timedelta(days=2)", capsys)
-    assert said == "the official Python client failed: -32602 Invalid or expired requestState"
+    message = demo_error(demo_functions, "timedelta(days=7)", "timedelta(days=2)", capsys)
+    assert message == "the official Python client failed: -32602 Invalid or expired requestState"
 
 
-def test_a_tool_that_cannot_be_upgraded_is_a_surprise(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = surprise(demo_functions, "duplicate link created.", "a link too.", capsys)
-    assert said == "update_work_item/app.py cannot be upgraded: 'link created.' must be in it once"
+def test_the_demo_of_a_pause_reports_a_tool_that_cannot_be_upgraded(
+    demo_functions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = demo_error(demo_functions, "duplicate link created.", "a link too.", capsys)
+    assert message == "update_work_item/app.py cannot be upgraded: 'link created.' must be in it once"
 
 
-def test_a_stale_catalog_is_one_line_with_its_fix(demo_functions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stale_catalog_is_reported_in_one_line_with_its_fix(
+    demo_functions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (demo_functions / "mcp" / "catalog.json").unlink()
     assert main(["demo", "--pause"]) == 2
-    said = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
-    assert capsys.readouterr() == ("", f"mcp-functions: {said}\n")
+    message = "catalog.json is out of date; write it: python -m mcp_functions.local catalog"
+    assert capsys.readouterr() == ("", f"mcp-functions: {message}\n")

@@ -1,4 +1,4 @@
-"""The harness with `auth="jwt"`: which routes want a token, what a function hears of it, and what goes out renamed."""
+"""The harness with `auth="jwt"`: which routes require a token, and what a function gets of it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_no_other_path_is_routed(path: str, ask: Ask, issuer: Issuer) -> None:
     assert ask("GET", path, issuer.token())[0] == 404
 
 
-def test_a_functions_own_challenge_goes_out_under_another_name(ask: Ask, issuer: Issuer) -> None:
+def test_the_challenge_of_a_function_is_sent_under_another_header_name(ask: Ask, issuer: Issuer) -> None:
     status, headers, _ = ask("POST", "/mcp/challenges", issuer.token())
     assert (status, headers["x-amzn-remapped-www-authenticate"]) == (403, "Bearer error=insufficient_scope")
     assert "www-authenticate" not in headers
@@ -118,7 +118,7 @@ def test_functions_get_the_variables_of_the_template(harness: Harness, issuer: I
     }
 
 
-def test_nothing_of_it_stays_behind(tmp_path: Path) -> None:
+def test_the_issuer_leaves_no_thread_port_or_variable_after_the_harness_stopped(tmp_path: Path) -> None:
     threads, environment = set(threading.enumerate()), dict(os.environ)
     directory = write_functions(tmp_path / "functions", {"a/app.py": ECHO})
     with Harness(directory, state_dir=tmp_path / "s", auth="jwt") as running:
@@ -129,7 +129,7 @@ def test_nothing_of_it_stays_behind(tmp_path: Path) -> None:
         socket.create_connection(("127.0.0.1", port))
 
 
-def test_without_it_there_is_no_issuer_and_no_metadata(
+def test_a_harness_without_auth_has_no_issuer_and_no_metadata(
     tmp_path: Path, connect: Callable[[str], HTTPConnection]
 ) -> None:
     directory = write_functions(tmp_path / "functions", {"mcp/app.py": ECHO})

@@ -1,4 +1,4 @@
-"""events/<function>/ holds the rounds of one conversation, and nothing that is left of an earlier one."""
+"""A recording of a conversation replaces the events of an earlier one in events/<function>/."""
 
 from __future__ import annotations
 

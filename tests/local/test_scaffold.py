@@ -1,4 +1,4 @@
-"""`init` writes a project, `new` adds a function to it, and both write the same settings as this repository.
+"""`mcp-functions init` writes a project, and `mcp-functions new` adds a function to it.
 
 `python tests/local/test_scaffold.py` writes the project's template again after this repository's template changed.
 """
@@ -27,7 +27,7 @@ from mcp_functions.local.scaffold.editing import new
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    CameFrom = Callable[[str | None], None]
+    SetOrigin = Callable[[str | None], None]
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = """\
@@ -67,7 +67,7 @@ def _from_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def new_project_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a project once; who changes it copies it."""
     directory = tmp_path_factory.mktemp("written") / "my-server"
     with pytest.MonkeyPatch.context() as patch:
@@ -77,9 +77,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def own(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project_dir(new_project_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "my-server"
-    shutil.copytree(written, directory, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(new_project_dir, directory, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(directory)
     return directory
 
@@ -89,15 +89,15 @@ def contents(directory: Path) -> dict[str, str]:
     return {path.relative_to(directory).as_posix(): path.read_text(encoding="utf-8") for path in found}
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def error_line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """Run a command that must end with one line and 2, and return the line."""
     code = main(words)
-    said = capsys.readouterr()
-    assert (code, said.out, said.err.count("\n")) == (2, "", 1)
-    return said.err.removeprefix("mcp-functions: ").rstrip("\n")
+    captured = capsys.readouterr()
+    assert (code, captured.out, captured.err.count("\n")) == (2, "", 1)
+    return captured.err.removeprefix("mcp-functions: ").rstrip("\n")
 
 
-def fix(path: Path, before: str, after: str) -> None:
+def replace_text(path: Path, before: str, after: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert before in text
     path.write_text(text.replace(before, after), encoding="utf-8")
@@ -106,49 +106,49 @@ def fix(path: Path, before: str, after: str) -> None:
 # ---- init
 
 
-def test_a_project_is_these_files(written: Path) -> None:
-    assert sorted(contents(written)) == FILES.split()
+def test_init_writes_these_files(new_project_dir: Path) -> None:
+    assert sorted(contents(new_project_dir)) == FILES.split()
 
 
-def test_a_new_project_agrees_with_itself(written: Path) -> None:
-    project = checks.read(written)
+def test_a_new_project_passes_its_checks(new_project_dir: Path) -> None:
+    project = checks.read(new_project_dir)
     assert checks.complaints(project) == []
-    assert project.catalog == catalog.generate(written / "functions")
+    assert project.catalog == catalog.generate(new_project_dir / "functions")
     assert project.catalog["functions"]["tools"] == {"book_flight": "book_flight"}
 
 
-def test_the_toolkits_version_is_written_in_one_place(written: Path) -> None:
-    named = [name for name, text in contents(written).items() if re.search(r"mcp-functions *[=<>~]+ *\d", text)]
+def test_the_toolkits_version_is_written_in_one_place(new_project_dir: Path) -> None:
+    named = [name for name, text in contents(new_project_dir).items() if re.search(r"mcp-functions *[=<>~]+ *\d", text)]
     assert named == ["layers/dependencies/toolkit.txt"]
-    assert f"\nmcp-functions=={version('mcp-functions')}\n" in contents(written)[named[0]]
+    assert f"\nmcp-functions=={version('mcp-functions')}\n" in contents(new_project_dir)[named[0]]
 
 
-def test_no_placeholder_is_left(written: Path) -> None:
-    for name, text in contents(written).items():
+def test_no_placeholder_is_left(new_project_dir: Path) -> None:
+    for name, text in contents(new_project_dir).items():
         assert not files.PLACEHOLDER.search(text), name
 
 
-def test_the_readme_of_a_project_names_only_existing_files(written: Path) -> None:
-    readme, makefile = ((written / name).read_text(encoding="utf-8") for name in ("README.md", "Makefile"))
+def test_the_readme_of_a_project_names_only_existing_files(new_project_dir: Path) -> None:
+    readme, makefile = ((new_project_dir / name).read_text(encoding="utf-8") for name in ("README.md", "Makefile"))
     for target in re.findall(r"(?:`|^)make (\w+)", readme, re.MULTILINE):
         assert f"\n{target}:" in makefile, target
     for link in re.findall(r"\]\((?!https?:)([^)]+)\)", readme):
-        assert (written / link).exists(), link
+        assert (new_project_dir / link).exists(), link
     for event in re.findall(r"events/book_flight/\S+\.json", readme):
-        assert (written / event).exists(), event
+        assert (new_project_dir / event).exists(), event
 
 
 def test_the_output_names_every_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", str(tmp_path / "new")]) == 0
-    said = capsys.readouterr()
-    assert said.err == ""
-    assert f"{tmp_path / 'new'} is a project of {len(FILES.split())} files" in said.out
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert f"{tmp_path / 'new'} is a project of {len(FILES.split())} files" in captured.out
     makefile = (tmp_path / "new" / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"make (\w+)", said.out):
+    for target in re.findall(r"make (\w+)", captured.out):
         assert f"\n{target}:" in makefile
 
 
-def test_a_folder_that_is_there_is_welcome_as_long_as_nothing_is_overwritten(
+def test_init_accepts_an_existing_folder_if_it_overwrites_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / ".git").mkdir()
@@ -158,32 +158,34 @@ def test_a_folder_that_is_there_is_welcome_as_long_as_nothing_is_overwritten(
     before = contents(tmp_path)
     for name in before.keys() - {"LICENSE", "template.yaml"}:
         (tmp_path / name).unlink()
-    said = f"{tmp_path / 'template.yaml'} is there already: nothing was written"
-    assert refused(capsys, "init", str(tmp_path)) == said
+    message = f"{tmp_path / 'template.yaml'} is there already: nothing was written"
+    assert error_line(capsys, "init", str(tmp_path)) == message
     assert contents(tmp_path) == {"LICENSE": "mine", "template.yaml": "mine too"}
 
 
-def test_without_a_name_the_project_is_written_here(
+def test_init_without_a_name_writes_to_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["init"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith(f"{tmp_path.name} is a project of ")
-    assert "  cd " not in said
+    output = capsys.readouterr().out
+    assert output.startswith(f"{tmp_path.name} is a project of ")
+    assert "  cd " not in output
     assert sorted(contents(tmp_path)) == FILES.split()
 
 
-def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_does_not_follow_a_broken_symbolic_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "Makefile").symlink_to(tmp_path / "elsewhere")
-    assert "Makefile is there already" in refused(capsys, "init", str(tmp_path))
+    assert "Makefile is there already" in error_line(capsys, "init", str(tmp_path))
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_file_where_the_folder_should_be_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_reports_a_file_in_place_of_the_folder_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_text("")
     for directory in (tmp_path / "file", tmp_path / "file" / "in it"):
-        assert refused(capsys, "init", str(directory)).startswith(f"{directory} cannot be written: ")
+        assert error_line(capsys, "init", str(directory)).startswith(f"{directory} cannot be written: ")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +223,7 @@ class Installed:
 
 
 @pytest.fixture
-def came_from(monkeypatch: pytest.MonkeyPatch) -> CameFrom:
+def set_origin(monkeypatch: pytest.MonkeyPatch) -> SetOrigin:
     def from_(told: str | None) -> None:
         monkeypatch.setattr(toolkit, "installed", lambda: Installed(told))
         monkeypatch.setattr(toolkit, "origin", ORIGIN)
@@ -229,60 +231,62 @@ def came_from(monkeypatch: pytest.MonkeyPatch) -> CameFrom:
     return from_
 
 
-def test_the_wheel_that_it_was_installed_from_comes_along(came_from: CameFrom, tmp_path: Path) -> None:
+def test_init_copies_the_wheel_of_the_toolkit_into_the_project(set_origin: SetOrigin, tmp_path: Path) -> None:
     wheel = tmp_path / "with space" / "mcp_functions-1.2.3-py3-none-any.whl"
     wheel.parent.mkdir()
     wheel.write_bytes(b"wheel")
-    came_from(json.dumps({"url": wheel.as_uri(), "archive_info": {}}))
-    said = init(tmp_path / "own")
+    set_origin(json.dumps({"url": wheel.as_uri(), "archive_info": {}}))
+    output = init(tmp_path / "own")
     assert (tmp_path / "own/layers/dependencies/wheels" / wheel.name).read_bytes() == b"wheel"
     assert "mcp-functions==1.2.3" in (tmp_path / "own/layers/dependencies/toolkit.txt").read_text()
-    assert "pip wheel" not in said
+    assert "pip wheel" not in output
 
 
-def test_an_error_names_a_missing_wheel(came_from: CameFrom, tmp_path: Path) -> None:
-    came_from(json.dumps({"url": (tmp_path / "gone.whl").as_uri(), "archive_info": {}}))
+def test_an_error_names_a_missing_wheel(set_origin: SetOrigin, tmp_path: Path) -> None:
+    set_origin(json.dumps({"url": (tmp_path / "gone.whl").as_uri(), "archive_info": {}}))
     with pytest.raises(Problem, match=r"wheel cannot be copied to .*wheels, copy it yourself: FileNotFoundError"):
         init(tmp_path / "own")
 
 
 @pytest.mark.parametrize("name", ["folder", "mcp_functions-1.2.3.tar.gz"])
 def test_a_toolkit_that_was_not_installed_from_a_wheel_has_to_be_built(
-    name: str, came_from: CameFrom, tmp_path: Path
+    name: str, set_origin: SetOrigin, tmp_path: Path
 ) -> None:
-    came_from(json.dumps({"url": (tmp_path / name).as_uri()}))
-    said = init(tmp_path / "own")
+    set_origin(json.dumps({"url": (tmp_path / name).as_uri()}))
+    output = init(tmp_path / "own")
     wheels = tmp_path / "own/layers/dependencies/wheels"
-    assert said.endswith(f"python -m pip wheel --no-deps --wheel-dir {wheels} {tmp_path / name}")
+    assert output.endswith(f"python -m pip wheel --no-deps --wheel-dir {wheels} {tmp_path / name}")
 
 
-@pytest.mark.parametrize("told", [None, "", "{}", "[]", "{", '{"url": "https://example.org/mcp_functions.whl"}'])
-def test_a_toolkit_from_an_index_is_there_for_everybody(told: str | None, came_from: CameFrom, tmp_path: Path) -> None:
-    came_from(told)
+@pytest.mark.parametrize("message", [None, "", "{}", "[]", "{", '{"url": "https://example.org/mcp_functions.whl"}'])
+def test_a_project_of_a_toolkit_from_an_index_needs_no_wheel(
+    message: str | None, set_origin: SetOrigin, tmp_path: Path
+) -> None:
+    set_origin(message)
     init(tmp_path / "own")
     assert [path.name for path in (tmp_path / "own/layers/dependencies/wheels").iterdir()] == ["README"]
 
 
-def test_a_toolkit_that_is_not_installed_is_one_line(
+def test_init_reports_a_toolkit_that_is_not_installed_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(toolkit, "NAME", "no-such-package")
-    said = "no-such-package is not installed, so its version is unknown: pip install its wheel first"
-    assert refused(capsys, "init", str(tmp_path / "own")) == said
+    message = "no-such-package is not installed, so its version is unknown: pip install its wheel first"
+    assert error_line(capsys, "init", str(tmp_path / "own")) == message
     assert not (tmp_path / "own").exists()
 
 
-def test_make_explains_missing_arguments_and_passes_arguments_on(own: Path) -> None:
+def test_make_explains_missing_arguments_and_passes_arguments_on(project_dir: Path) -> None:
     for missing in ([], ["KIND=tool"], ["NAME=track_parcel"]):
-        ran = made(own, "new", *missing)
+        ran = run_make(project_dir, "new", *missing)
         assert (ran.returncode, "make new KIND=tool NAME=track_parcel" in ran.stderr) == (2, True)
-    assert made(own, "new", "KIND=task", "NAME=x").stdout.rstrip().endswith("mcp_functions new task x")
-    for makefile in (own, ROOT):
-        assert made(makefile, "serve", "PORT=8001").stdout.rstrip().endswith("mcp_functions serve --port 8001")
-        assert made(makefile, "serve").stdout.rstrip().endswith("mcp_functions serve")
+    assert run_make(project_dir, "new", "KIND=task", "NAME=x").stdout.rstrip().endswith("mcp_functions new task x")
+    for makefile in (project_dir, ROOT):
+        assert run_make(makefile, "serve", "PORT=8001").stdout.rstrip().endswith("mcp_functions serve --port 8001")
+        assert run_make(makefile, "serve").stdout.rstrip().endswith("mcp_functions serve")
 
 
-def made(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run_make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Ask make what it would do."""
     command = ["make", "--dry-run", "--no-print-directory", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
@@ -302,39 +306,39 @@ def made(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("single_use", "tools", "track_parcel"),
     ],
 )
-def test_a_new_function_is_everywhere_it_has_to_be(
-    kind: str, listed: str, key: str, own: Path, capsys: pytest.CaptureFixture[str]
+def test_new_adds_a_function_to_every_file_that_lists_functions(
+    kind: str, listed: str, key: str, project_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = contents(own)
+    before = contents(project_dir)
     assert main(["new", kind, "track_parcel"]) == 0
-    said = capsys.readouterr().out
-    project = checks.read(own)
+    output = capsys.readouterr().out
+    project = checks.read(project_dir)
     assert checks.complaints(project) == []
-    assert project.catalog == catalog.generate(own / "functions")
+    assert project.catalog == catalog.generate(project_dir / "functions")
     assert project.catalog["functions"][listed][key] == "track_parcel"
     assert ("track_parcel" in project.asking) is (kind not in {"tool", "resource"})
     assert ("track_parcel" in project.keeping) is (kind in {"task", "single_use"})
     assert ("track_parcel" in project.workers) is (kind == "task")
-    added = contents(own).keys() - before.keys()
+    added = contents(project_dir).keys() - before.keys()
     assert {"functions/track_parcel/app.py", "tests/functions/test_track_parcel.py"} < added
-    assert all(name in said for name in added)
-    changed = {name for name in before if contents(own)[name] != before[name]}
+    assert all(name in output for name in added)
+    changed = {name for name in before if contents(project_dir)[name] != before[name]}
     assert changed == {"template.yaml", "functions/mcp/catalog.json"}
 
 
 def test_update_events_writes_what_the_tests_record_and_removes_what_is_stale(
-    own: Path, capsys: pytest.CaptureFixture[str]
+    project_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    events = own / "events/book_flight"
+    events = project_dir / "events/book_flight"
     before = contents(events)
     (events / "2-seat.json").unlink()
     (events / "2-consent.json").write_text("{}", encoding="utf-8")
     (events / "1-call.json").write_text("{}", encoding="utf-8")
     (events / "by-hand.json").write_text("{}", encoding="utf-8")
     assert main(["events", "book_flight"]) == 0
-    said = capsys.readouterr().out.splitlines()
+    output_lines = capsys.readouterr().out.splitlines()
     folder = Path("events/book_flight")
-    assert said == [
+    assert output_lines == [
         f"wrote {folder / '1-call.json'}",
         f"wrote {folder / '2-seat.json'}",
         f"removed {folder / '2-consent.json'}",
@@ -344,19 +348,21 @@ def test_update_events_writes_what_the_tests_record_and_removes_what_is_stale(
     assert capsys.readouterr().out == "events/ is up to date\n"
 
 
-def test_events_of_a_failing_or_missing_test_are_not_written(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "events", "no_such") == (
+def test_events_of_a_failing_or_missing_test_are_not_written(
+    project_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert error_line(capsys, "events", "no_such") == (
         f"there is no {Path('tests/functions/test_no_such.py')}: a test of the function records its conversation"
     )
-    fix(own / "functions/book_flight/app.py", "Booked: ", "No: ")
+    replace_text(project_dir / "functions/book_flight/app.py", "Booked: ", "No: ")
     assert main(["events"]) == 1
     assert "AssertionError" in capsys.readouterr().out
 
 
-def test_a_subscriber_is_notified_of_failed_workers(own: Path) -> None:
+def test_a_subscriber_is_notified_of_failed_workers(project_dir: Path) -> None:
     for name in ("track_parcel", "find_parcel"):
-        new(own, "task", name)
-    project = checks.read(own)
+        new(project_dir, "task", name)
+    project = checks.read(project_dir)
     resources = project.template["Resources"]
     for worker_id, worker in project.workers.values():
         topic = worker["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"]["Ref"]
@@ -364,33 +370,33 @@ def test_a_subscriber_is_notified_of_failed_workers(own: Path) -> None:
         assert worker["Policies"] == project.functions[Path(worker["CodeUri"]).name][1]["Policies"]
 
 
-def test_functions_of_all_kinds_pass_their_tests_which_write_their_events(own: Path) -> None:
+def test_new_functions_of_every_kind_pass_their_tests_and_write_their_events(project_dir: Path) -> None:
     for kind in samples.KINDS:
-        new(own, kind, f"my_{kind}")
+        new(project_dir, kind, f"my_{kind}")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    ran = subprocess.run(command, cwd=own, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    ran = subprocess.run(command, cwd=project_dir, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     assert ran.returncode == 0, ran.stdout
 
 
-def test_the_generated_files_are_linted_and_formatted(own: Path) -> None:
+def test_the_generated_files_are_linted_and_formatted(project_dir: Path) -> None:
     for kind in samples.KINDS:
-        new(own, kind, f"my_{kind}")
+        new(project_dir, kind, f"my_{kind}")
     for command in (["format", "--check"], ["check", "--select=E,F,W,I,B,UP,PTH,SIM"]):
         ruff = [sys.executable, "-m", "ruff", command[0], "--isolated", "--line-length=120", *command[1:], "."]
-        ran = subprocess.run(ruff, cwd=own, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+        ran = subprocess.run(ruff, cwd=project_dir, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_a_users_changes_to_the_template_are_kept(own: Path) -> None:
-    path = own / "template.yaml"
-    fix(path, "      Timeout: 29\n", "      Timeout: 29 # seconds, I say\n")
-    fix(
+def test_new_keeps_changes_of_the_author_to_the_template(project_dir: Path) -> None:
+    path = project_dir / "template.yaml"
+    replace_text(path, "      Timeout: 29\n", "      Timeout: 29 # seconds, I say\n")
+    replace_text(
         path,
         "  # ---- The key that",
         "  # My own table.\n\n  Table:\n    Type: AWS::DynamoDB::Table\n\n  # ---- The key that",
     )
     before = path.read_text(encoding="utf-8").splitlines()
-    new(own, "tool", "track_parcel")
+    new(project_dir, "tool", "track_parcel")
     after = path.read_text(encoding="utf-8").splitlines()
     block = blocks.block(samples.copied("tool", "track_parcel")).splitlines()
     start = after.index(block[0])
@@ -399,15 +405,15 @@ def test_a_users_changes_to_the_template_are_kept(own: Path) -> None:
     assert after.index(block[0]) < after.index("  # My own table.")
 
 
-def test_functions_follow_each_other_in_the_order_in_which_they_came(own: Path) -> None:
+def test_new_adds_functions_to_the_end_of_the_template(project_dir: Path) -> None:
     for name in ("zebra", "ant"):
-        new(own, "resource", name)
-    ids = list(template.read(own / "template.yaml")["Resources"])
+        new(project_dir, "resource", name)
+    ids = list(template.read(project_dir / "template.yaml")["Resources"])
     assert [id_ for id_ in ids if id_ in {"BookFlight", "Zebra", "Ant"}] == ["BookFlight", "Zebra", "Ant"]
 
 
 @pytest.mark.parametrize("name", ["a", "track_parcel", "v2", "get_2_things", "x" * 33])
-def test_a_name_that_is_one_is_a_folder_a_function_and_a_lambda(name: str) -> None:
+def test_a_valid_name_can_name_a_folder_a_python_function_and_a_lambda(name: str) -> None:
     spelling.check(name)
     assert name.isidentifier()
     assert NAME.fullmatch(name)
@@ -441,50 +447,52 @@ def test_a_name_that_is_one_is_a_folder_a_function_and_a_lambda(name: str) -> No
         ("may_seal", "template.yaml has a MaySeal already"),
     ],
 )
-def test_a_name_that_cannot_be_is_one_line_and_nothing_is_written(
-    name: str, why: str, own: Path, capsys: pytest.CaptureFixture[str]
+def test_new_reports_an_invalid_name_in_one_line_and_writes_nothing(
+    name: str, why: str, project_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = contents(own)
-    assert why in refused(capsys, "new", "tool", name)
-    assert contents(own) == before
+    before = contents(project_dir)
+    assert why in error_line(capsys, "new", "tool", name)
+    assert contents(project_dir) == before
 
 
-def test_two_names_with_the_same_resource_id_are_refused(own: Path) -> None:
-    new(own, "tool", "part_1")
+def test_two_names_with_the_same_resource_id_are_refused(project_dir: Path) -> None:
+    new(project_dir, "tool", "part_1")
     with pytest.raises(Problem, match=r"template\.yaml has a Part1 already: choose another name than part1"):
-        new(own, "tool", "part1")
+        new(project_dir, "tool", "part1")
 
 
 @pytest.mark.parametrize("there", ["functions/x/app.py", "tests/functions/test_x.py", "events/x/1-call.json"])
-def test_no_file_is_overwritten(there: str, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (own / there).parent.mkdir(parents=True, exist_ok=True)
-    (own / there).write_text("def handler(event, context): ...\n", encoding="utf-8")
-    before = contents(own)
-    assert refused(capsys, "new", "tool", "x") == f"{Path(there)} is there already: nothing was written"
-    assert contents(own) == before
+def test_no_file_is_overwritten(there: str, project_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project_dir / there).parent.mkdir(parents=True, exist_ok=True)
+    (project_dir / there).write_text("def handler(event, context): ...\n", encoding="utf-8")
+    before = contents(project_dir)
+    assert error_line(capsys, "new", "tool", "x") == f"{Path(there)} is there already: nothing was written"
+    assert contents(project_dir) == before
 
 
-def test_outside_of_a_project_there_is_nothing_to_add_to(
+def test_new_outside_a_project_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = refused(capsys, "new", "tool", "x")
-    assert said == "there is no template.yaml: start in the folder of template.yaml and functions/"
+    message = error_line(capsys, "new", "tool", "x")
+    assert message == "there is no template.yaml: start in the folder of template.yaml and functions/"
 
 
-def test_a_project_without_an_endpoint_has_no_place_for_another_function(
-    own: Path, capsys: pytest.CaptureFixture[str]
+def test_new_refuses_a_second_function_in_a_project_without_an_endpoint(
+    project_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.rmtree(own / "functions/mcp")
-    assert "there is no functions/mcp/app.py" in refused(capsys, "new", "tool", "x")
+    shutil.rmtree(project_dir / "functions/mcp")
+    assert "there is no functions/mcp/app.py" in error_line(capsys, "new", "tool", "x")
 
 
-def test_a_function_that_does_not_load_is_put_right_first(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (own / "functions/book_flight/app.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
-    before = contents(own)
-    said = "functions/book_flight/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'"
-    assert refused(capsys, "new", "tool", "x").startswith(said)
-    assert contents(own) == before
+def test_new_refuses_a_project_with_a_function_that_does_not_load(
+    project_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project_dir / "functions/book_flight/app.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
+    before = contents(project_dir)
+    message = "functions/book_flight/app.py does not load: ModuleNotFoundError: No module named 'nothing_of_this_name'"
+    assert error_line(capsys, "new", "tool", "x").startswith(message)
+    assert contents(project_dir) == before
 
 
 @pytest.mark.parametrize(
@@ -495,50 +503,50 @@ def test_a_function_that_does_not_load_is_put_right_first(own: Path, capsys: pyt
         ("\n  ", "\n    ", "functions/x has no block in template.yaml"),
     ],
 )
-def test_a_template_in_another_hand_is_changed_right_or_not_at_all(
-    usual: str, instead: str, by_hand: str | None, own: Path, capsys: pytest.CaptureFixture[str]
+def test_new_changes_a_template_in_another_notation_correctly_or_not_at_all(
+    usual: str, instead: str, by_hand: str | None, project_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (own / "template.yaml").read_text(encoding="utf-8").replace(usual, instead)
-    (own / "template.yaml").write_text(text, encoding="utf-8")
-    before = contents(own)
+    text = (project_dir / "template.yaml").read_text(encoding="utf-8").replace(usual, instead)
+    (project_dir / "template.yaml").write_text(text, encoding="utf-8")
+    before = contents(project_dir)
     if by_hand is None:
         assert main(["new", "tool", "x"]) == 0
-        assert "X" in template.read(own / "template.yaml")["Resources"]
+        assert "X" in template.read(project_dir / "template.yaml")["Resources"]
         return
-    said = refused(capsys, "new", "tool", "x")
-    assert said.startswith("template.yaml is not as init wrote it, so nothing was written; by hand: ")
-    assert by_hand in said
-    assert contents(own) == before
+    message = error_line(capsys, "new", "tool", "x")
+    assert message.startswith("template.yaml is not as init wrote it, so nothing was written; by hand: ")
+    assert by_hand in message
+    assert contents(project_dir) == before
 
 
 # ---- by hand
 
 
-def test_checks_name_the_missing_parts_of_a_function_added_by_hand(own: Path) -> None:
+def test_checks_name_the_missing_parts_of_a_function_added_by_hand(project_dir: Path) -> None:
     app = samples.copied("asking", "by_hand").files["functions/by_hand/app.py"]
-    (own / "functions/by_hand").mkdir()
-    (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
-    assert checks.complaints(checks.read(own)) == [
+    (project_dir / "functions/by_hand").mkdir()
+    (project_dir / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
+    assert checks.complaints(checks.read(project_dir)) == [
         (
             "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/ and an event"
             " of type HttpApi"
         ),
         "functions/by_hand offers nothing in functions/mcp/catalog.json: run make catalog",
     ]
-    path = own / "template.yaml"
+    path = project_dir / "template.yaml"
     text = path.read_text(encoding="utf-8")
     copied = text[text.index("  BookFlight:") : text.index("  # ---- The key")]
     path.write_text(text.replace(copied, copied + copied.replace("BookFlight", "ByHand")), encoding="utf-8")
-    project = checks.read(own)
+    project = checks.read(project_dir)
     assert "ByHand must have FunctionName" not in "\n".join(checks.complaints(project))
     copy = copied.replace("BookFlight", "ByHand").replace("book_flight", "by_hand")
     path.write_text(text.replace(copied, copied + copy), encoding="utf-8")
-    catalog.write(own / "functions", catalog.generate(own / "functions"))
-    assert checks.complaints(checks.read(own)) == []
+    catalog.write(project_dir / "functions", catalog.generate(project_dir / "functions"))
+    assert checks.complaints(checks.read(project_dir)) == []
 
 
-def test_checks_name_the_statement_that_a_function_with_a_question_needs(own: Path) -> None:
-    new(own, "resource", "note")
+def test_checks_name_the_statement_that_a_function_with_a_question_needs(project_dir: Path) -> None:
+    new(project_dir, "resource", "note")
     app = '''
 from pydantic import BaseModel
 from mcp_functions import Elicit, resource, serve
@@ -553,20 +561,20 @@ def note(number: int, *, elicit: Elicit) -> str:
 
 handler = serve(note)
 '''
-    (own / "functions/note/app.py").write_text(app, encoding="utf-8")
-    (said,) = checks.complaints(checks.read(own))
-    assert said.startswith("functions/note needs MaySeal: add !Ref MaySeal to Policies of Note")
-    path, line = own / "template.yaml", "      CodeUri: functions/note/\n"
-    fix(path, line, f"{line}      Policies: !Ref MaySeal\n")
-    (said,) = checks.complaints(checks.read(own))
-    assert said.startswith("Note must have Tags: mcp-function: note, not None, ")
-    fix(path, line, f"{line}      Tags:\n        mcp-function: note\n")
-    assert checks.complaints(checks.read(own)) == []
+    (project_dir / "functions/note/app.py").write_text(app, encoding="utf-8")
+    (complaint,) = checks.complaints(checks.read(project_dir))
+    assert complaint.startswith("functions/note needs MaySeal: add !Ref MaySeal to Policies of Note")
+    path, line = project_dir / "template.yaml", "      CodeUri: functions/note/\n"
+    replace_text(path, line, f"{line}      Policies: !Ref MaySeal\n")
+    (complaint,) = checks.complaints(checks.read(project_dir))
+    assert complaint.startswith("Note must have Tags: mcp-function: note, not None, ")
+    replace_text(path, line, f"{line}      Tags:\n        mcp-function: note\n")
+    assert checks.complaints(checks.read(project_dir)) == []
 
 
-def test_checks_ignore_other_resources_of_a_project(own: Path) -> None:
-    fix(
-        own / "template.yaml",
+def test_checks_ignore_other_resources_of_a_project(project_dir: Path) -> None:
+    replace_text(
+        project_dir / "template.yaml",
         "  # ---- The key that",
         """\
   Sweeper:
@@ -583,40 +591,42 @@ def test_checks_ignore_other_resources_of_a_project(own: Path) -> None:
 
   # ---- The key that""",
     )
-    assert checks.complaints(checks.read(own)) == []
+    assert checks.complaints(checks.read(project_dir)) == []
 
 
-def test_several_handlers_in_one_lambda_need_no_endpoint_before_them(own: Path) -> None:
-    shutil.rmtree(own / "functions/mcp")
-    shutil.move(own / "functions/book_flight", own / "functions/mcp")
-    path = own / "template.yaml"
+def test_several_handlers_in_one_lambda_need_no_endpoint_function(project_dir: Path) -> None:
+    shutil.rmtree(project_dir / "functions/mcp")
+    shutil.move(project_dir / "functions/book_flight", project_dir / "functions/mcp")
+    path = project_dir / "template.yaml"
     text = path.read_text(encoding="utf-8")
     block = section(text, "  BookFlight:", "  # ---- The key that")
     invoking = section(text, "        - LambdaInvokePolicy:", "      Events:")
     path.write_text(text.replace(block, "").replace(invoking, ""), encoding="utf-8")
-    assert checks.complaints(checks.read(own)) == []
+    assert checks.complaints(checks.read(project_dir)) == []
 
 
-def test_an_open_route_is_named(own: Path) -> None:
-    fix(
-        own / "template.yaml",
+def test_the_checks_name_an_open_route(project_dir: Path) -> None:
+    replace_text(
+        project_dir / "template.yaml",
         "Path: /mcp/book_flight\n",
         "Path: /mcp/book_flight\n            Auth: {Authorizer: NONE}\n",
     )
-    (said,) = checks.complaints(checks.read(own))
-    assert said.startswith("the route ANY /mcp/book_flight of BookFlight must have no Auth of its own")
+    (complaint,) = checks.complaints(checks.read(project_dir))
+    assert complaint.startswith("the route ANY /mcp/book_flight of BookFlight must have no Auth of its own")
 
 
 @pytest.mark.parametrize("text", ["", "Resources: 3\n", "Resources: {\n", "- a\n", "\x00"])
-def test_an_invalid_template_is_one_line(text: str, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (own / "template.yaml").write_text(text, encoding="utf-8")
-    assert refused(capsys, "new", "tool", "x").startswith("template.yaml is no template: ")
+def test_an_invalid_template_is_reported_in_one_line(
+    text: str, project_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project_dir / "template.yaml").write_text(text, encoding="utf-8")
+    assert error_line(capsys, "new", "tool", "x").startswith("template.yaml is no template: ")
 
 
 # ---- A new project agrees with this repository
 
 
-def test_every_block_of_our_template_is_the_block_that_new_writes() -> None:
+def test_new_writes_the_blocks_of_the_template_of_this_repository() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     project = checks.read(ROOT)
     for folder, (logical_id, _) in project.functions.items():
@@ -639,15 +649,15 @@ def test_a_function_is_one_resource_of_at_most_fifteen_lines() -> None:
         assert list(template.parse(f"Resources:\n{block}")["Resources"]) == ["Name"]
 
 
-def derived() -> str:
+def derived_template() -> str:
     """Derive the project's template from this repository's: one function, one layer, and no secret of a sample."""
     ours = (ROOT / "template.yaml").read_text(encoding="utf-8")
-    own = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
+    project_dir = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
     for mark, end in (
         ("  # ---- The functions:", "  # ---- The key that"),
         ("  # ---- The layer", "  # ---- What operators"),
     ):
-        ours = ours.replace(section(ours, mark, end), section(own, mark, end))
+        ours = ours.replace(section(ours, mark, end), section(project_dir, mark, end))
     secret = re.compile(r"^ +(?:- )?(?:Has)?BankSecret(?:: .*|:(?:\n    .*)+|)\n", re.MULTILINE)
     return secret.sub("", ours.replace("      - !Ref SharedLayer\n", ""))
 
@@ -657,9 +667,9 @@ def section(text: str, first: str, following: str) -> str:
     return text[start : text.index(following, start)]
 
 
-def test_the_template_of_a_project_is_ours_with_one_function_and_one_layer() -> None:
-    own = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
-    assert own == derived(), "template.yaml has changed: python tests/local/test_scaffold.py"
+def test_the_template_of_a_project_is_that_of_this_repository_with_one_function_and_one_layer() -> None:
+    project_dir = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
+    assert project_dir == derived_template(), "template.yaml has changed: python tests/local/test_scaffold.py"
 
 
 def test_the_layer_of_a_project_has_the_same_content_as_this_repositorys() -> None:
@@ -667,29 +677,29 @@ def test_the_layer_of_a_project_has_the_same_content_as_this_repositorys() -> No
     assert (files.HERE / "layer.txt").read_text(encoding="utf-8") == ours
 
 
-def test_the_layer_of_a_project_is_compiled_as_ours_is() -> None:
+def test_the_layer_of_a_project_is_compiled_like_that_of_this_repository() -> None:
     ours = (ROOT / "layers/Makefile").read_text(encoding="utf-8")
-    own = (files.HERE / "project/layers/dependencies/Makefile.in").read_text(encoding="utf-8")
+    project_dir = (files.HERE / "project/layers/dependencies/Makefile.in").read_text(encoding="utf-8")
     before = ours[: ours.index(".PHONY: build-DependenciesLayer")]
-    assert own.startswith(before)
-    assert own.splitlines()[-1] == ours.splitlines()[-1]
+    assert project_dir.startswith(before)
+    assert project_dir.splitlines()[-1] == ours.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", ["samconfig.toml", "functions/mcp/app.py"])
-def test_other_files_of_a_project_are_ours(name: str, written: Path) -> None:
+def test_other_files_of_a_project_equal_those_of_this_repository(name: str, new_project_dir: Path) -> None:
     ours = (ROOT / name).read_text(encoding="utf-8").replace('"mcp-functions', '"my-server')
-    own = (written / name).read_text(encoding="utf-8")
-    assert own.splitlines()[1:] == ours.splitlines()[1:]
+    project_dir = (new_project_dir / name).read_text(encoding="utf-8")
+    assert project_dir.splitlines()[1:] == ours.splitlines()[1:]
 
 
-def test_the_tool_of_a_project_is_the_tool_of_the_readme(written: Path) -> None:
+def test_the_tool_of_a_project_is_the_tool_of_the_readme(new_project_dir: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     tool = "\n".join(line for line in re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[0].splitlines() if line)
-    own = (written / "functions/book_flight/app.py").read_text(encoding="utf-8")
+    project_dir = (new_project_dir / "functions/book_flight/app.py").read_text(encoding="utf-8")
     ours = {line.replace("serve(book_flight)", "serve(book_flight, logger=logger)") for line in tool.splitlines()}
     ours = {line for line in ours if "import" not in line}
-    assert ours <= set(own.splitlines())
+    assert ours <= set(project_dir.splitlines())
 
 
 if __name__ == "__main__":
-    (files.HERE / "project/template.yaml.in").write_text(derived(), encoding="utf-8")
+    (files.HERE / "project/template.yaml.in").write_text(derived_template(), encoding="utf-8")

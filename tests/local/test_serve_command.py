@@ -200,7 +200,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
 
 
 @MODES
-def test_a_save_takes_effect_and_a_state_that_was_sealed_before_is_valid_after_it(
+def test_a_saved_change_takes_effect_and_earlier_states_remain_valid(
     serve: Callable[..., Serving], mode: tuple[str, ...]
 ) -> None:
     serving = serve(*mode)
@@ -211,7 +211,7 @@ def test_a_save_takes_effect_and_a_state_that_was_sealed_before_is_valid_after_i
 
 
 @MODES
-def test_a_save_that_changes_what_is_offered_refreshes_the_list_and_the_file(
+def test_a_saved_change_of_a_description_updates_the_lists_and_the_catalog_file(
     serve: Callable[..., Serving], mode: tuple[str, ...]
 ) -> None:
     serving = serve(*mode)
@@ -221,7 +221,7 @@ def test_a_save_that_changes_what_is_offered_refreshes_the_list_and_the_file(
     assert "Tell what is its own." in (serving.root / "functions/mcp/catalog.json").read_text(encoding="utf-8")
 
 
-def test_a_broken_save_shows_the_error_and_the_version_before_it_goes_on(serve: Callable[..., Serving]) -> None:
+def test_a_saved_syntax_error_is_shown_and_the_earlier_version_keeps_running(serve: Callable[..., Serving]) -> None:
     serving = serve()
     asked = serving.call()
     serving.save("functions/reserve/app.py", f"def broken(:\n{RESERVE}", "the version before this save goes on")
@@ -232,7 +232,7 @@ def test_a_broken_save_shows_the_error_and_the_version_before_it_goes_on(serve: 
     assert text(serving.call(asked["requestState"], phone="123")) == "mine Monday 123 hello"
 
 
-def test_under_the_runtime_a_broken_save_fails_with_its_place_and_the_next_save_recovers(
+def test_with_runtime_a_saved_syntax_error_fails_calls_until_the_next_save(
     serve: Callable[..., Serving],
 ) -> None:
     serving = serve("--runtime")
@@ -242,7 +242,7 @@ def test_under_the_runtime_a_broken_save_fails_with_its_place_and_the_next_save_
     assert text(serving.call(name="other")) == "theirs hello hidden"
 
 
-def test_a_function_that_is_added_is_served_and_one_that_is_deleted_is_not(serve: Callable[..., Serving]) -> None:
+def test_serve_adds_a_new_function_and_removes_a_deleted_one(serve: Callable[..., Serving]) -> None:
     serving = serve()
     third = "from mcp_functions import serve, tool\n\n@tool\ndef third() -> str:\n    return 'three'\n\n"
     serving.save("functions/third/app.py", f"{third}handler = serve(third)\n", "+ tools third")
@@ -254,7 +254,7 @@ def test_a_function_that_is_added_is_served_and_one_that_is_deleted_is_not(serve
 
 
 @MODES
-def test_shared_code_reloads_every_function(serve: Callable[..., Serving], mode: tuple[str, ...]) -> None:
+def test_a_change_of_shared_code_reloads_every_function(serve: Callable[..., Serving], mode: tuple[str, ...]) -> None:
     serving = serve(*mode)
     uses = OTHER.replace("import helpers", "import prices").replace("helpers.SIGN", "prices.PRICE")
     shared = serving.root / "layers/common/python"
@@ -285,7 +285,7 @@ def test_a_saved_requirements_file_gets_a_line_with_the_command_that_installs_it
 
 
 @MODES
-def test_each_round_is_a_line_without_answers_among_the_output_of_its_function(
+def test_serve_prints_a_line_without_answers_for_each_round(
     serve: Callable[..., Serving], mode: tuple[str, ...]
 ) -> None:
     serving = serve(*mode)
@@ -303,7 +303,7 @@ def test_each_round_is_a_line_without_answers_among_the_output_of_its_function(
     assert not [line for line in serving.lines if " · mcp · " in line]
 
 
-def test_answers_are_shown_on_request(serve: Callable[..., Serving]) -> None:
+def test_serve_shows_answers_on_request(serve: Callable[..., Serving]) -> None:
     serving = serve("--show-answers")
     serving.call(serving.call()["requestState"], date="Monday\x9b31m")
     assert 'date answered {"action": "accept", "content": {"date": "Monday?31m"}}' in serving.wait_for("round 2 · ")
@@ -319,7 +319,7 @@ def test_the_number_of_the_round_survives_a_restart(serve: Callable[..., Serving
 
 
 @MODES
-def test_an_exception_of_the_author_shows_its_whole_traceback_here_and_nothing_to_the_client(
+def test_serve_prints_the_whole_traceback_of_an_exception_and_the_client_gets_none(
     serve: Callable[..., Serving], mode: tuple[str, ...]
 ) -> None:
     serving = serve(*mode)
@@ -334,7 +334,7 @@ def test_an_exception_of_the_author_shows_its_whole_traceback_here_and_nothing_t
 
 
 @MODES
-def test_a_missing_variable_is_named_with_what_mends_it(serve: Callable[..., Serving], mode: tuple[str, ...]) -> None:
+def test_serve_names_a_missing_variable_with_its_fix(serve: Callable[..., Serving], mode: tuple[str, ...]) -> None:
     serving = serve(*mode)
     serving.save("functions/other/app.py", OTHER.replace("GREETING", "NOT_SET"), "reloaded other")
     assert serving.call(name="other")["isError"]
@@ -342,14 +342,14 @@ def test_a_missing_variable_is_named_with_what_mends_it(serve: Callable[..., Ser
     serving.wait_for("KeyError: 'NOT_SET'")
 
 
-def test_another_functions_variable_is_missing_with_the_same_remedy(serve: Callable[..., Serving]) -> None:
+def test_serve_names_a_variable_of_another_function_with_the_same_fix(serve: Callable[..., Serving]) -> None:
     serving = serve()
     serving.save("functions/other/app.py", OTHER.replace(".get('OWN', 'hidden')", "['OWN']"), "reloaded other")
     assert serving.call(name="other")["isError"]
     serving.wait_for("To mend it: add OWN to Environment: Variables of the function in template.yaml")
 
 
-def test_a_client_cannot_write_to_the_terminal(serve: Callable[..., Serving]) -> None:
+def test_serve_escapes_control_characters_of_a_client(serve: Callable[..., Serving]) -> None:
     serving = serve()
     state = serving.call()["requestState"]
     serving.call(state, **{"\x1b]0;owned\x07\nforged line": ""})
@@ -357,7 +357,7 @@ def test_a_client_cannot_write_to_the_terminal(serve: Callable[..., Serving]) ->
 
 
 @MODES
-def test_the_log_as_json_has_lambdas_lines_alone(serve: Callable[..., Serving], mode: tuple[str, ...]) -> None:
+def test_serve_prints_only_the_lines_of_lambda_as_json(serve: Callable[..., Serving], mode: tuple[str, ...]) -> None:
     serving = serve("--log", "json", *mode)
     serving.call()
     serving.wait_for('"message": "a log line"')
@@ -381,7 +381,7 @@ handler = serve(other)
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
-def test_a_terminal_shows_colours_and_a_bar_of_a_long_call_but_no_colours_where_nobody_wants_them(
+def test_serve_shows_colours_and_a_progress_bar_and_respects_no_color(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_color: str
 ) -> None:
     for name in ("CI", "FORCE_COLOR"):
@@ -398,7 +398,9 @@ def test_a_terminal_shows_colours_and_a_bar_of_a_long_call_but_no_colours_where_
     assert ("\x1b[31m" in refused) == (not no_color)
 
 
-def test_what_lambda_does_not_get_is_told_at_the_start_and_after_a_save(serve: Callable[..., Serving]) -> None:
+def test_serve_reports_imports_that_lambda_would_not_find_at_the_start_and_after_a_save(
+    serve: Callable[..., Serving],
+) -> None:
     serving = serve()
     told = "functions/other/app.py imports pytest, which Lambda does not get: add pytest to functions/other/require"
     serving.save("functions/other/app.py", OTHER.replace("import helpers", "import helpers, pytest"), told)

@@ -42,9 +42,9 @@ class AtTheFront(SigningIn):
 
 
 def _hidden(page: str, name: str) -> str:
-    found = re.search(rf'name="{name}" value="([^"]+)"', page)
-    assert found, page
-    return found[1]
+    match = re.search(rf'name="{name}" value="([^"]+)"', page)
+    assert match, page
+    return match[1]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def add(client: Client) -> Any:  # noqa: ANN401 - awaited by the client
     return client.call_tool("add", {"a": 2, "b": 3})
 
 
-def test_a_client_registers_at_the_front_its_person_consents_and_it_calls_with_the_issuers_token(
+def test_a_client_registers_at_the_sign_in_front_and_calls_with_the_token_of_the_issuer(
     harness: Harness,
 ) -> None:
     ann = AtTheFront(harness.url)
@@ -77,7 +77,7 @@ def test_a_client_registers_at_the_front_its_person_consents_and_it_calls_with_t
     assert held.refresh_token.startswith("ks1.")
 
 
-def test_a_client_refreshes_at_the_front(harness: Harness) -> None:
+def test_a_client_refreshes_its_token_at_the_sign_in_front(harness: Harness) -> None:
     ann = AtTheFront(harness.url)
     ann.use(add)
     before = ann.access_token
@@ -97,7 +97,7 @@ def _ignore(_folder: str, _line: str) -> None:
     pass
 
 
-def test_a_project_without_the_front_is_told_what_writes_it(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_sign_in_front_names_the_command_that_writes_it(tmp_path: Path) -> None:
     (tmp_path / "functions" / "one").mkdir(parents=True)
     (tmp_path / "functions" / "one" / "app.py").write_text("handler = print\n", encoding="utf-8")
     with (
@@ -108,7 +108,7 @@ def test_a_project_without_the_front_is_told_what_writes_it(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("auth", ["none", "oauth"])
-def test_the_front_has_no_route_of_mcp_and_only_oauth_has_its_own(tmp_path: Path, auth: Any) -> None:  # noqa: ANN401
+def test_only_oauth_has_the_routes_of_the_sign_in_front(tmp_path: Path, auth: Any) -> None:  # noqa: ANN401
     with Harness(SAMPLES, state_dir=tmp_path, auth=auth) as running, httpx2.Client() as http:
         origin = running.url.removesuffix("/mcp")
         assert http.get(f"{running.url}/{SIGN_IN}").status_code == 404

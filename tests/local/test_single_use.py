@@ -1,4 +1,4 @@
-"""Single use in the harness, in both of its modes: one table for all functions, and a worker that is killed."""
+"""Single use in the harness: all functions share one table, also when a worker is killed."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def text(answer: tuple[int, dict[str, Any]]) -> str:
 @pytest.mark.parametrize("runtime", [False, True], ids=["in process", "runtime"])
 def test_a_payment_is_made_once_in_both_modes(directory: Path, tmp_path: Path, *, runtime: bool) -> None:
     if runtime:
-        modes.needed()
+        modes.skip_without_runtime()
     with Harness(directory, state_dir=tmp_path / "state", runtime=runtime) as running:
         state = ask(running)[1]["result"]["requestState"]
         assert [text(ask(running, state, YES)) for _ in range(3)] == ["paid"] * 3
@@ -113,7 +113,7 @@ def test_the_harness_has_a_bucket_for_a_function_that_names_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, runtime: bool
 ) -> None:
     if runtime:
-        modes.needed()
+        modes.skip_without_runtime()
     written = TEMPLATE.replace("!Ref Table}}", '!Ref Table, MCP_BLOBS: ""}}')
     (tmp_path / "template.yaml").write_text(written, encoding="utf-8")
     directory = write_functions(tmp_path / "functions", {"pay/app.py": LONG})
@@ -128,8 +128,10 @@ def test_the_harness_has_a_bucket_for_a_function_that_names_one(
         assert "its answer was not kept" in text(ask(running, state, {}))
 
 
-def test_a_worker_killed_over_a_payment_leaves_a_lease_and_the_key(directory: Path, tmp_path: Path) -> None:
-    modes.needed()
+def test_a_worker_killed_during_a_payment_leaves_a_lease_and_the_same_idempotency_key(
+    directory: Path, tmp_path: Path
+) -> None:
+    modes.skip_without_runtime()
     with Harness(directory, state_dir=tmp_path / "state", runtime=True) as running:
         state = ask(running)[1]["result"]["requestState"]
         (tmp_path / "cut").touch()

@@ -1,4 +1,4 @@
-"""The table of the harness in a file: a restart reads it, whenever the harness was killed."""
+"""The table of the harness is a file: its items are kept after a restart, even if the harness was killed."""
 
 import json
 import re
@@ -62,62 +62,62 @@ def item(key: str, text: str = "", *, expires: int | None = NOW + 100) -> dict[s
     return {"key": {"S": key}, "sealed": {"S": text}, **ends}
 
 
-def opened(folder: Path, now: float = NOW) -> tuple[TableFile, StoredTable]:
+def open_table(folder: Path, now: float = NOW) -> tuple[TableFile, StoredTable]:
     file = TableFile(folder, now=now)
     return file, StoredTable(file, NAME, MemoryTable(NAME))
 
 
-def found(table: StoredTable, key: str) -> Any:  # noqa: ANN401 - DynamoDB's JSON
+def read_item(table: StoredTable, key: str) -> Any:  # noqa: ANN401 - DynamoDB's JSON
     wanted = {"TableName": NAME, "Key": {"key": {"S": key}}, "ConsistentRead": True}
     return table("GetItem", wanted).get("Item")
 
 
-def put(table: StoredTable, what: dict[str, Any], **more: Any) -> None:  # noqa: ANN401 - DynamoDB's JSON
+def write_item(table: StoredTable, what: dict[str, Any], **more: Any) -> None:  # noqa: ANN401 - DynamoDB's JSON
     table("PutItem", {"TableName": NAME, "Item": what, **more})
 
 
 def test_a_restart_keeps_written_items_and_not_deleted_ones(tmp_path: Path) -> None:
-    file, table = opened(tmp_path)
+    file, table = open_table(tmp_path)
     for key, text in (("a", "one"), ("a", "two"), ("b", "one"), ("c", "one")):
-        put(table, item(key, text))
+        write_item(table, item(key, text))
     table("DeleteItem", {"TableName": NAME, "Key": {"key": {"S": "c"}}})
     file.close()
-    file, table = opened(tmp_path)
-    assert [found(table, key) for key in "abc"] == [item("a", "two"), item("b", "one"), None]
+    file, table = open_table(tmp_path)
+    assert [read_item(table, key) for key in "abc"] == [item("a", "two"), item("b", "one"), None]
     file.close()
 
 
 def test_a_refused_write_is_not_stored(tmp_path: Path) -> None:
-    file, table = opened(tmp_path)
-    put(table, item("a", "first"))
+    file, table = open_table(tmp_path)
+    write_item(table, item("a", "first"))
     absent = {
         "ConditionExpression": "attribute_not_exists(#key) OR #expires <= :now",
         "ExpressionAttributeNames": {"#key": "key", "#expires": "expires"},
         "ExpressionAttributeValues": {":now": {"N": str(NOW)}},
     }
     with pytest.raises(DynamoDbError):
-        put(table, item("a", "second"), **absent)
+        write_item(table, item("a", "second"), **absent)
     file.close()
-    file, table = opened(tmp_path)
-    assert found(table, "a") == item("a", "first")
+    file, table = open_table(tmp_path)
+    assert read_item(table, "a") == item("a", "first")
     file.close()
 
 
 def test_expired_items_are_removed_and_the_file_shrinks(tmp_path: Path) -> None:
-    file, table = opened(tmp_path)
-    put(table, item("kept"))
-    put(table, item("author's", expires=None))
+    file, table = open_table(tmp_path)
+    write_item(table, item("kept"))
+    write_item(table, item("author's", expires=None))
     for number in range(20):
-        put(table, item(f"k{number}", "x" * 50_000, expires=NOW + 10))
+        write_item(table, item(f"k{number}", "x" * 50_000, expires=NOW + 10))
     file.close()
     assert (tmp_path / FILE).stat().st_size > 1_000_000
-    file, table = opened(tmp_path, NOW + 11)
-    assert [found(table, key) is None for key in ("kept", "author's", "k0", "k19")] == [False, False, True, True]
+    file, table = open_table(tmp_path, NOW + 11)
+    assert [read_item(table, key) is None for key in ("kept", "author's", "k0", "k19")] == [False, False, True, True]
     file.close()
     assert (tmp_path / FILE).stat().st_size < 100_000
 
 
-def test_a_harness_that_is_killed_while_it_writes_leaves_every_item_whole(tmp_path: Path) -> None:
+def test_a_harness_killed_during_a_write_damages_no_item(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITES, str(tmp_path)]
     for confirmed in (1, 60, 130):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writing:  # noqa: S603 - our own text
@@ -153,8 +153,8 @@ def test_two_harnesses_may_write_at_once(tmp_path: Path) -> None:
         file.close()
 
 
-def test_a_write_that_cannot_be_kept_is_not_confirmed(tmp_path: Path) -> None:
-    file, table = opened(tmp_path)
+def test_a_write_that_cannot_reach_the_file_is_an_error(tmp_path: Path) -> None:
+    file, table = open_table(tmp_path)
     api = DynamoDbApi(table)
     file.close()
     headers = (("authorization", "AWS4-x"), ("x-amz-target", "DynamoDB_20120810.PutItem"))
@@ -162,10 +162,10 @@ def test_a_write_that_cannot_be_kept_is_not_confirmed(tmp_path: Path) -> None:
     assert api.answer(HttpRequest("POST", "/", headers, body)).status == 500
 
 
-def test_of_two_requests_at_once_the_file_keeps_the_same_as_the_table(
+def test_the_file_equals_the_table_after_two_concurrent_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, table = opened(tmp_path)
+    file, table = open_table(tmp_path)
     api = DynamoDbApi(table)
     headers = (("authorization", "AWS4-x"), ("x-amz-target", "DynamoDB_20120810.PutItem"))
 
@@ -185,7 +185,7 @@ def test_of_two_requests_at_once_the_file_keeps_the_same_as_the_table(
     monkeypatch.setattr(file, "write", write_slowly)
     write("first")
     second.join()
-    assert list(file.items()) == [found(table, "a")] == [item("a", "second")]
+    assert list(file.items()) == [read_item(table, "a")] == [item("a", "second")]
     file.close()
 
 

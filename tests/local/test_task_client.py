@@ -43,7 +43,7 @@ def url(project: Callable[[dict[str, str]], Path], tmp_path: Path) -> Iterator[s
         yield harness.url + "/greet"
 
 
-def called(name: str) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
+def call_tool(name: str) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
     """Answer every question with a name."""
     return lambda key, _request: {
         "action": "accept",
@@ -51,10 +51,10 @@ def called(name: str) -> Callable[[str, Mapping[str, Any]], dict[str, Any]]:
     }
 
 
-def test_a_client_that_knows_tasks_sees_a_call_to_its_end(url: str) -> None:
+def test_a_client_with_tasks_completes_a_call(url: str) -> None:
     told = list[str]()
     client = TaskClient(url, told=lambda task: told.append(task["status"]), sleep=lambda _seconds: None)
-    result = client.run("greet", {}, called("Ann"))
+    result = client.run("greet", {}, call_tool("Ann"))
     assert result["content"][0]["text"] == "Hello Ann-first Ann-last"
     assert told[-1] == "completed"
     assert "input_required" in told
@@ -62,25 +62,25 @@ def test_a_client_that_knows_tasks_sees_a_call_to_its_end(url: str) -> None:
 
 def test_a_crashed_task_has_a_result_and_an_unanswered_question_is_an_error(url: str) -> None:
     client = TaskClient(url, sleep=lambda _seconds: None)
-    assert client.run("greet", {}, called("nobody"))["isError"] is True
+    assert client.run("greet", {}, call_tool("nobody"))["isError"] is True
     with pytest.raises(Refused, match="this client has no answer to first"):
         client.run("greet", {})
     with pytest.raises(Refused, match="Unknown task"):
         client.cancel("greet.0123456789abcdef012345")
 
 
-def test_a_task_that_is_not_wanted_any_more_is_cancelled(url: str) -> None:
+def test_the_task_client_can_cancel_a_task(url: str) -> None:
     client = TaskClient(url, sleep=lambda _seconds: None)
     asking = client.call("greet", {})
     answers = {"first": {"action": "accept", "content": {"name": "Ann"}}}
     task = client.call("greet", {}, inputResponses=answers, requestState=asking["requestState"])
     client.cancel(task["taskId"])
     with pytest.raises(Refused, match="the task was cancelled"):
-        client.follow(task, called("Ann"))
+        client.follow(task, call_tool("Ann"))
 
 
-def test_a_client_that_declares_less_is_answered_in_rounds(url: str) -> None:
+def test_a_client_without_the_tasks_extension_gets_rounds(url: str) -> None:
     told = list[object]()
     client = TaskClient(url, capabilities={"elicitation": {}}, told=told.append)
-    assert client.run("greet", {}, called("Ann"))["content"][0]["text"] == "Hello Ann-first Ann-last"
+    assert client.run("greet", {}, call_tool("Ann"))["content"][0]["text"] == "Hello Ann-first Ann-last"
     assert told == []

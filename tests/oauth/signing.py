@@ -1,4 +1,4 @@
-"""Keys of others, for tests: they sign what the front has to verify, or to refuse."""
+"""Keys with which tests sign tokens and assertions, which the front must verify or refuse."""
 
 from __future__ import annotations
 

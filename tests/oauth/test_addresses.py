@@ -1,4 +1,4 @@
-"""Only public addresses are fetched from, in whatever form an address of this network is written."""
+"""The front fetches documents from public addresses only, in whatever notation a private address is written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp_functions.oauth.addresses import is_public, network_of
     "address",
     ["93.184.216.34", "1.1.1.1", "2606:4700::1111", "2a00:1450:4001:81b::200e", "64:ff9b::5db8:d822", "::ffff:1.1.1.1"],
 )
-def test_a_public_address_may_be_fetched_from(address: str) -> None:
+def test_is_public_accepts_a_public_address(address: str) -> None:
     assert is_public(address)
 
 
@@ -27,11 +27,11 @@ def test_a_public_address_may_be_fetched_from(address: str) -> None:
         "2001:0:a9fe:a9fe::1", "1", "0x7f.1", "localhost", "", "1.1.1.1:443",
     ],
 )  # fmt: skip
-def test_an_address_of_this_network_may_not(address: str) -> None:
+def test_is_public_refuses_a_private_address(address: str) -> None:
     assert not is_public(address)
 
 
-def test_a_customers_addresses_have_one_budget() -> None:
+def test_the_addresses_of_one_ipv6_network_share_a_budget() -> None:
     assert network_of("198.51.100.7") == "198.51.100.7"
     assert network_of("2001:db8:1:2:3:4:5:6") == network_of("2001:db8:1:2::9") == "2001:db8:1:2::/64"
     assert network_of("2001:db8:1:3::9") != network_of("2001:db8:1:2::9")

@@ -39,7 +39,7 @@ EVIL = "https://evil.example/callback"
         None,
     ],
 )
-def test_nothing_is_sent_to_a_redirect_that_is_not_registered(
+def test_the_front_does_not_redirect_to_an_unregistered_uri(
     server: OAuthServer, client: str, redirect: str | None
 ) -> None:
     answer = server.authorize(client, redirect_uri=redirect)
@@ -60,12 +60,12 @@ def test_nothing_is_sent_to_a_redirect_that_is_not_registered(
         "http://127.0.0.1:999999/callback",
     ],
 )
-def test_only_the_port_of_a_loopback_redirect_may_be_another(server: OAuthServer, redirect: str) -> None:
+def test_only_the_port_of_a_loopback_redirect_may_differ(server: OAuthServer, redirect: str) -> None:
     client = server.new_client(LOOPBACK_REDIRECT)
     assert server.authorize(client, redirect_uri=redirect).status == 400
 
 
-def test_an_error_page_tells_nothing(server: OAuthServer) -> None:
+def test_an_error_page_shows_nothing_of_the_request(server: OAuthServer) -> None:
     pages = [
         server.authorize("planted-secret-client"),
         server.authorize(server.new_client(), redirect_uri=EVIL),
@@ -101,7 +101,7 @@ CLIENTS = json.dumps([{"client_id": "desk", "redirect_uris": [HOST_REDIRECT]}])
 
 
 @pytest.mark.parametrize(("changed", "error"), WRONG)
-def test_a_host_hears_what_is_wrong_with_its_request(
+def test_a_client_gets_the_error_of_its_authorization_request(
     server: OAuthServer, changed: dict[str, str | None], error: str
 ) -> None:
     with changed_settings({"MCP_OAUTH_CLIENTS": CLIENTS}):
@@ -116,14 +116,14 @@ def test_a_host_hears_what_is_wrong_with_its_request(
 
 
 @pytest.mark.parametrize(("changed", "_error"), WRONG)
-def test_an_error_redirects_nobody_to_a_client_that_registered_itself(
+def test_an_error_does_not_redirect_to_a_self_registered_client(
     server: OAuthServer, client: str, changed: dict[str, str | None], _error: str
 ) -> None:
     answer = server.authorize(client, **changed)
     assert (answer.status, answer.location) == (400, "")
 
 
-def test_a_client_hears_of_its_error_in_a_browser_that_remembers_its_consent(server: OAuthServer, client: str) -> None:
+def test_an_error_redirects_to_the_client_if_the_browser_remembers_a_consent(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
     browser.allow(browser.authorize(client), remember="yes")
     assert browser.authorize(client, prompt="none").parameters["error"] == "interaction_required"
@@ -132,7 +132,7 @@ def test_a_client_hears_of_its_error_in_a_browser_that_remembers_its_consent(ser
     assert browser.authorize(server.new_client(), prompt="none").status == 400
 
 
-def test_a_host_that_names_no_resource_means_this_server(server: OAuthServer, client: str) -> None:
+def test_an_authorization_request_without_a_resource_is_for_this_server(server: OAuthServer, client: str) -> None:
     assert token_claims(server.get_tokens(client, resource=None)["access_token"])["aud"] == RESOURCE
 
 
@@ -141,7 +141,7 @@ def test_a_resource_at_the_root_may_end_with_a_slash() -> None:
         assert server.authorize(server.new_client(), resource=f"{URL}/").status == 200
 
 
-def test_a_host_that_asks_for_no_scope_gets_those_of_the_server(server: OAuthServer, client: str) -> None:
+def test_an_authorization_request_without_scopes_gets_those_of_the_server(server: OAuthServer, client: str) -> None:
     page = server.new_browser().get(server.authorize_url(client, scope="openid offline_access profile"))
     assert "items.read, items.write" in page.body
 
@@ -155,13 +155,13 @@ def test_a_server_that_lists_no_scope_refuses_every_scope(scope: str) -> None:
         assert browser.allow(page).parameters["scope"] == "openid"
 
 
-def test_a_parameter_that_is_there_twice_is_refused(server: OAuthServer, client: str) -> None:
+def test_a_repeated_parameter_is_refused(server: OAuthServer, client: str) -> None:
     url = server.authorize_url(client)
     assert server.new_browser().get(f"{url}&redirect_uri={EVIL}").status == 400
     assert server.new_browser().get(f"{url}&scope=items.write").status == 400
 
 
-def test_a_state_that_would_not_fit_into_an_address_is_refused(server: OAuthServer) -> None:
+def test_a_state_that_is_too_long_for_a_url_is_refused(server: OAuthServer) -> None:
     answer = server.authorize(server.new_client(), state="s" * 1537)
     assert answer.status == 400
     foreign = server.authorize(server.new_client(), state="\U0001f600")
@@ -171,11 +171,11 @@ def test_a_state_that_would_not_fit_into_an_address_is_refused(server: OAuthServ
 
 
 @pytest.mark.parametrize("query", ["a=%ff", "&".join(f"p{n}=1" for n in range(40)), "x=" + "y" * 40000])
-def test_a_query_that_cannot_be_read_is_refused(server: OAuthServer, query: str) -> None:
+def test_a_malformed_query_is_refused(server: OAuthServer, query: str) -> None:
     assert server.new_browser().get(f"/authorize?{query}").status == 400
 
 
-def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_fronts_own(
+def test_the_front_sends_its_own_pkce_challenge_nonce_and_state_to_the_provider(
     server: OAuthServer, client: str
 ) -> None:
     browser = server.new_browser()
@@ -191,7 +191,7 @@ def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_
     assert parameters["scope"] == "openid items.read"
 
 
-def test_two_sign_ins_share_no_secret(server: OAuthServer, client: str) -> None:
+def test_each_sign_in_has_its_own_challenge_nonce_and_state(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
     first, second = (browser.allow(browser.authorize(client)).parameters for _ in range(2))
     assert first["nonce"] != second["nonce"]
@@ -208,7 +208,7 @@ def test_a_browser_is_redirected_with_303_so_that_no_form_is_sent_to_the_provide
     assert answer.headers["referrer-policy"] == "no-referrer"
 
 
-def test_a_scope_is_asked_for_in_the_providers_words() -> None:
+def test_the_front_requests_scopes_with_the_prefix_of_the_provider() -> None:
     changes = {"MCP_OAUTH_SCOPE_PREFIX": "api://shop/", "MCP_OAUTH_EXTRA_SCOPES": "offline_access"}
     with running_server(changes) as server:
         browser, client = server.new_browser(), server.new_client()

@@ -1,4 +1,4 @@
-"""The cost of a sign-in, in counts: modules, calls of KMS, requests to the provider."""
+"""A sign-in needs a limited number of imported modules, KMS calls and requests to the provider."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ FORBIDDEN = {
 MOST_MODULES = 260
 
 
-def test_a_cold_front_imports_no_framework() -> None:
+def test_a_cold_start_of_the_front_imports_no_framework() -> None:
     loaded = run_python("import sys; from mcp_functions import serve_oauth; serve_oauth(); print(*sys.modules)").split()
     own = {name for name in loaded if name in FORBIDDEN}
     assert own == set()
     assert len(loaded) <= MOST_MODULES
 
 
-def test_other_functions_import_nothing_of_the_front() -> None:
+def test_other_functions_do_not_import_the_front() -> None:
     code = "import sys; from mcp_functions import serve, serve_catalog, tool; print(*sys.modules)"
     assert not [name for name in run_python(code).split() if name.startswith("mcp_functions.oauth")]
 
 
-def test_a_sign_in_asks_kms_once_and_the_provider_three_times_in_one_process(server: OAuthServer) -> None:
+def test_a_sign_in_calls_kms_once_and_the_provider_three_times(server: OAuthServer) -> None:
     server.keep_process()
     assert sign_in(server) == (200, "")
     assert len(server.kms.calls) == 1
@@ -43,7 +43,7 @@ def test_a_sign_in_asks_kms_once_and_the_provider_three_times_in_one_process(ser
     ]  # the second is the browser's
 
 
-def test_a_second_sign_in_asks_kms_for_nothing_and_the_provider_for_tokens_alone(server: OAuthServer) -> None:
+def test_a_second_sign_in_calls_only_the_token_endpoint_of_the_provider(server: OAuthServer) -> None:
     server.keep_process()
     sign_in(server)
     kms_calls, provider_requests = len(server.kms.calls), len(server.provider.requests)

@@ -1,4 +1,4 @@
-"""The provider sends the browser back to `/callback`. Its answer counts in the browser that began, from this provider.
+"""The provider redirects the browser to `/callback`, which accepts only the browser and the provider of the sign-in.
 
 `browser` has the consent of its user, who signed in as "ann" at the provider. `url` is the URL to which the provider
 redirects this browser.
@@ -33,7 +33,7 @@ def changed(url: str, **changes: str | None) -> str:
     return f"/callback?{urlencode({name: value for name, value in parameters.items() if value is not None})}"
 
 
-def test_a_callback_that_an_attacker_sends_to_a_victim_is_refused(server: OAuthServer, client: str, url: str) -> None:
+def test_a_callback_in_another_browser_is_refused(server: OAuthServer, client: str, url: str) -> None:
     victim = server.new_browser()
     victim.authorize(client)
     answer = victim.get(url)
@@ -52,7 +52,7 @@ def test_a_callback_of_another_issuer_is_refused(server: OAuthServer, browser: B
     assert not answer.location
 
 
-def test_a_callback_without_an_issuer_is_refused_where_the_provider_always_says_it(browser: Browser, url: str) -> None:
+def test_a_callback_without_an_issuer_is_refused_if_the_provider_always_sends_it(browser: Browser, url: str) -> None:
     assert browser.get(changed(url, iss=None)).status == 400
 
 
@@ -61,7 +61,7 @@ def test_a_callback_without_the_fronts_state_is_refused(browser: Browser, url: s
     assert browser.get(changed(url, state=state)).status == 400
 
 
-def test_a_callback_is_of_use_for_ten_minutes(server: OAuthServer, browser: Browser, url: str) -> None:
+def test_a_callback_is_refused_after_ten_minutes(server: OAuthServer, browser: Browser, url: str) -> None:
     server.clock.advance(601)
     assert browser.get(url).status == 400
 
@@ -75,7 +75,7 @@ def test_a_callback_is_of_use_for_ten_minutes(server: OAuthServer, browser: Brow
         ("<script>", "server_error"),
     ],
 )
-def test_the_host_hears_that_the_provider_did_not_sign_the_user_in(
+def test_the_client_gets_an_error_if_the_provider_does_not_sign_the_user_in(
     browser: Browser, url: str, error: str, forwarded: str
 ) -> None:
     answer = browser.get(changed(url, code=None, error=error, error_description="planted-secret"))
@@ -86,7 +86,7 @@ def test_the_host_hears_that_the_provider_did_not_sign_the_user_in(
 
 
 @pytest.mark.parametrize("code", [None, "c" * 4097, "\U0001f600" * 1000, '"', "a b", "\x00"])
-def test_a_code_that_is_missing_too_long_or_malformed_is_an_error_for_the_host(
+def test_the_client_gets_an_error_for_a_missing_or_malformed_code_of_the_provider(
     browser: Browser, url: str, code: str | None
 ) -> None:
     assert browser.get(changed(url, code=code)).parameters["error"] == "server_error"
@@ -96,11 +96,11 @@ def test_a_code_of_the_provider_may_have_4096_characters(browser: Browser, url: 
     assert browser.get(changed(url, code="c" * 4096)).parameters["code"]
 
 
-def test_a_host_gets_a_code_that_does_not_show_the_providers(browser: Browser, url: str) -> None:
+def test_the_code_of_the_client_does_not_show_the_code_of_the_provider(browser: Browser, url: str) -> None:
     assert parameters_of(url)["code"] not in browser.get(url).location
 
 
-def test_a_code_of_one_sign_in_is_of_no_use_in_another_of_the_same_browser(
+def test_a_code_of_one_sign_in_is_refused_in_another_of_the_same_browser(
     server: OAuthServer, browser: Browser, client: str, url: str
 ) -> None:
     url_of_ben = browser.sign_in_at_provider(browser.allow(browser.authorize(client)).location, "ben")
@@ -110,9 +110,7 @@ def test_a_code_of_one_sign_in_is_of_no_use_in_another_of_the_same_browser(
     assert token_claims(unmixed.json["access_token"])["sub"] == "ann"
 
 
-def test_two_sign_ins_in_two_tabs_of_one_browser_do_not_disturb_each_other(
-    server: OAuthServer, browser: Browser
-) -> None:
+def test_two_sign_ins_in_two_tabs_of_one_browser_both_complete(server: OAuthServer, browser: Browser) -> None:
     clients = {"ann": server.new_client(), "ben": server.new_client()}
     pages = {person: browser.authorize(client) for person, client in clients.items()}
     links = {person: browser.allow(page).location for person, page in pages.items()}

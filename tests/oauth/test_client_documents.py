@@ -1,4 +1,4 @@
-"""A client id may be the URL of a metadata document. A stranger chose that URL, and maybe what its name resolves to.
+"""A client id may be the URL of a metadata document, which the front fetches with limits.
 
 `site` serves the document at CLIENT, and records the names and addresses that are asked of it. `server` is an OAuth
 server whose network reaches only this site.
@@ -54,14 +54,14 @@ def refused(server: OAuthServer, client_id: str = CLIENT) -> bool:
     return answer.status == 400
 
 
-def test_a_host_signs_in_by_its_metadata_document(server: OAuthServer, site: Site) -> None:
+def test_a_client_signs_in_with_a_client_id_metadata_document(server: OAuthServer, site: Site) -> None:
     page = server.authorize(CLIENT)
     assert HOST in page.body
     assert server.get_tokens(CLIENT)["access_token"]
     assert set(site.hosts) == {HOST}
 
 
-def test_the_page_warns_of_an_answer_that_goes_to_another_site_than_the_documents(
+def test_the_page_warns_of_a_redirect_to_another_site_than_that_of_the_document(
     server: OAuthServer, client: str, site: Site
 ) -> None:
     warning = "another site than the one that publishes"
@@ -85,7 +85,7 @@ def test_a_document_stays_in_memory_for_some_minutes(server: OAuthServer, site: 
     assert len(site.hosts) == 2
 
 
-def test_a_failure_stays_in_memory_too(server: OAuthServer, site: Site) -> None:
+def test_a_failed_fetch_of_a_document_stays_in_memory(server: OAuthServer, site: Site) -> None:
     server.keep_process()
     site.documents.clear()
     assert refused(server)
@@ -151,7 +151,7 @@ def test_a_url_that_is_not_plain_https_is_not_fetched(server: OAuthServer, site:
         [],
     ],
 )
-def test_a_host_with_an_address_that_is_not_public_is_not_fetched_from(
+def test_a_document_is_not_fetched_from_a_private_address(
     server: OAuthServer, site: Site, addresses: list[str]
 ) -> None:
     site.addresses = [addresses]
@@ -159,9 +159,7 @@ def test_a_host_with_an_address_that_is_not_public_is_not_fetched_from(
     assert not site.connected
 
 
-def test_a_name_that_resolves_to_another_address_a_moment_later_changes_nothing(
-    server: OAuthServer, site: Site
-) -> None:
+def test_the_front_fetches_from_the_address_that_it_has_checked(server: OAuthServer, site: Site) -> None:
     site.addresses = [[PUBLIC], ["127.0.0.1"]]
     assert not refused(server)
     assert site.resolved == [HOST]
@@ -220,7 +218,7 @@ def test_proxies_of_the_environment_are_not_used(
     assert site.connected == [PUBLIC]
 
 
-def test_a_host_that_does_not_answer_is_given_three_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetching_a_document_takes_at_most_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(safe_fetch, "FETCH_SECONDS", 0.1)
     never = Event()
 
@@ -253,7 +251,7 @@ def dripping(text: bytes) -> type[StreamRequestHandler]:
 
 
 @pytest.mark.parametrize("text", [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nx: y", b"HTTP"])
-def test_a_host_that_sends_a_byte_at_a_time_gets_no_more_time(
+def test_a_slow_document_does_not_extend_the_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
 ) -> None:
     monkeypatch.setattr(safe_fetch, "FETCH_SECONDS", 0.3)
@@ -266,7 +264,7 @@ def test_a_host_that_sends_a_byte_at_a_time_gets_no_more_time(
     assert site.connected == [PUBLIC]
 
 
-def test_one_address_cannot_make_the_front_fetch_without_end(server: OAuthServer, site: Site) -> None:
+def test_the_number_of_fetched_documents_is_limited_for_each_address(server: OAuthServer, site: Site) -> None:
     server.keep_process()
     statuses = [server.authorize(f"https://desk.example/{number}").status for number in range(200)]
     assert len(site.connected) == 10
@@ -286,7 +284,7 @@ def test_a_client_with_a_document_may_sign_with_the_keys_at_its_url(server: OAut
     assert server.redeem(CLIENT, code, **assertion(signer, server, CLIENT)).status == 401
 
 
-def test_metadata_documents_can_be_off(site: Site) -> None:
+def test_metadata_documents_can_be_switched_off(site: Site) -> None:
     with running_server({"MCP_OAUTH_CLIENT_DOCUMENTS": "off"}, network=site.network) as server:
         assert refused(server)
         document = server.send("GET", "/.well-known/oauth-authorization-server").json
@@ -294,7 +292,7 @@ def test_metadata_documents_can_be_off(site: Site) -> None:
     assert not site.connected
 
 
-def test_the_site_of_a_document_can_be_blocked_and_is_not_fetched_from(server: OAuthServer, site: Site) -> None:
+def test_a_document_is_not_fetched_from_a_blocked_site(server: OAuthServer, site: Site) -> None:
     for blocked in (CLIENT, HOST, digest(CLIENT)):
         with changed_settings({"MCP_OAUTH_BLOCKED_CLIENTS": blocked}):
             assert refused(server)

@@ -30,7 +30,7 @@ def refused(server: OAuthServer, metadata: object) -> tuple[int, str]:
     return answer.status, answer.json["error"]
 
 
-def test_a_registration_is_answered_as_rfc_7591_says(server: OAuthServer) -> None:
+def test_a_registration_response_has_the_members_of_rfc_7591(server: OAuthServer) -> None:
     client = server.register(HOST_REDIRECT, LOOPBACK_REDIRECT, application_type="web", logo_uri="https://x.example/i")
     assert client["client_id"].startswith("ks1.")
     assert client["redirect_uris"] == [HOST_REDIRECT, LOOPBACK_REDIRECT]
@@ -45,7 +45,7 @@ def test_two_registrations_of_the_same_metadata_are_two_clients(server: OAuthSer
     assert server.new_client() != server.new_client()
 
 
-def test_a_registration_does_not_ask_kms_each_time(server: OAuthServer) -> None:
+def test_many_registrations_call_kms_once(server: OAuthServer) -> None:
     server.keep_process()
     for _ in range(20):
         server.register()
@@ -79,7 +79,7 @@ REFUSED_REDIRECTS = {
 
 
 @pytest.mark.parametrize("reason", REFUSED_REDIRECTS)
-def test_a_redirect_that_could_lead_elsewhere_cannot_be_registered(server: OAuthServer, reason: str) -> None:
+def test_an_unsafe_redirect_uri_cannot_be_registered(server: OAuthServer, reason: str) -> None:
     for redirect in REFUSED_REDIRECTS[reason]:
         assert refused(server, {"redirect_uris": [redirect]}) == (400, "invalid_redirect_uri"), redirect
 
@@ -95,7 +95,7 @@ def test_a_redirect_that_could_lead_elsewhere_cannot_be_registered(server: OAuth
         "com.example.app:/cb",
     ],
 )
-def test_a_redirect_to_a_site_or_an_application_can_be_registered(server: OAuthServer, redirect: str) -> None:
+def test_an_https_or_application_redirect_uri_can_be_registered(server: OAuthServer, redirect: str) -> None:
     assert server.register(redirect)["redirect_uris"] == [redirect]
 
 
@@ -132,7 +132,7 @@ def test_a_redirect_to_a_site_or_an_application_can_be_registered(server: OAuthS
         ('{"redirect_uris": [], "redirect_uris": []}', "invalid_client_metadata"),
     ],
 )
-def test_metadata_that_is_no_clients_is_refused(server: OAuthServer, metadata: object, error: str) -> None:
+def test_invalid_client_metadata_is_refused(server: OAuthServer, metadata: object, error: str) -> None:
     assert refused(server, metadata) == (400, error)
 
 
@@ -140,7 +140,7 @@ def test_a_registration_that_is_too_large_is_refused(server: OAuthServer) -> Non
     assert server.send("POST", "/register", body="x" * 20_000).status == 413
 
 
-def test_the_largest_registration_fits_into_an_address(server: OAuthServer) -> None:
+def test_the_client_id_of_the_largest_registration_fits_into_a_url(server: OAuthServer) -> None:
     redirects = [f"https://host.example/{n}{'x' * 95}" for n in range(10)]
     keys = {"keys": [{"kty": "EC", "x": "x" * 1160}]}
     method = "private_key_jwt"
@@ -158,7 +158,7 @@ def test_a_client_id_expires(server: OAuthServer, client: str) -> None:
     assert server.redeem(client, "ks1.A").json["error"] == "invalid_client"
 
 
-def test_another_generation_of_clients_ends_registrations_and_nothing_else(server: OAuthServer, client: str) -> None:
+def test_a_new_client_generation_invalidates_only_registrations(server: OAuthServer, client: str) -> None:
     with changed_settings({"MCP_OAUTH_CLIENT_GENERATION": "2"}):
         assert server.authorize(client).status == 400
         assert server.redeem(client, "ks1.A").status == 401
@@ -166,7 +166,7 @@ def test_another_generation_of_clients_ends_registrations_and_nothing_else(serve
     assert server.authorize(client).status == 200
 
 
-def test_one_client_can_be_blocked_by_its_name_in_the_log(
+def test_an_operator_can_block_a_client_by_its_name_in_the_log(
     server: OAuthServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "mcp_functions")
@@ -181,7 +181,7 @@ def test_one_client_can_be_blocked_by_its_name_in_the_log(
         assert server.authorize(other).status == 200
 
 
-def test_the_host_of_a_redirect_can_be_blocked_and_its_clients_refresh_no_more(server: OAuthServer) -> None:
+def test_an_operator_can_block_the_host_of_a_redirect_uri_and_its_refresh_tokens(server: OAuthServer) -> None:
     client, other = server.new_client(STRANGER), server.new_client()
     both = server.new_client(HOST_REDIRECT, STRANGER)
     token, code = server.get_tokens(both)["refresh_token"], server.get_code(both)
@@ -193,7 +193,7 @@ def test_the_host_of_a_redirect_can_be_blocked_and_its_clients_refresh_no_more(s
         assert server.authorize(other).status == 200
 
 
-def test_registration_can_be_off() -> None:
+def test_registration_can_be_switched_off() -> None:
     clients = json.dumps([{"client_id": "desk", "client_name": "Desk", "redirect_uris": [HOST_REDIRECT]}])
     with running_server({"MCP_OAUTH_REGISTRATION": "off", "MCP_OAUTH_CLIENTS": clients}) as server:
         assert server.send("POST", "/register", body={"redirect_uris": [HOST_REDIRECT]}).status == 404
@@ -243,7 +243,7 @@ def test_an_assertion_of_another_type_is_refused(server: OAuthServer, kind: str 
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
-def test_a_client_may_sign_with_a_key_of_its_own(server: OAuthServer, algorithm: str) -> None:
+def test_a_client_may_authenticate_with_its_own_key(server: OAuthServer, algorithm: str) -> None:
     signer = Signer(algorithm)
     client = server.new_client(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)  # noqa: S106
     code = server.get_code(client)
@@ -268,7 +268,7 @@ def test_a_client_may_sign_with_a_key_of_its_own(server: OAuthServer, algorithm:
 @pytest.mark.parametrize(
     "token", ["", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "eyJhbGciOiJIUzI1NiJ9.e30.AAAA", "x" * 20_000]
 )
-def test_an_assertion_that_nobody_signed_is_refused(server: OAuthServer, token: str) -> None:
+def test_an_unsigned_assertion_is_refused(server: OAuthServer, token: str) -> None:
     client = server.new_client(token_endpoint_auth_method="private_key_jwt", jwks=Signer("ES256").jwks)  # noqa: S106
     assert server.redeem(client, "ks1.A", **typed(token)).json["error"] == "invalid_client"
 
@@ -281,6 +281,6 @@ def test_a_symmetric_signature_with_the_public_key_is_refused(server: OAuthServe
 
 
 @pytest.mark.parametrize("client_id", [None, "", "desk", "ks1.", "ks1.AAAA", "x" * 5000, "http://host.example/client"])
-def test_a_client_that_nobody_knows_is_refused(server: OAuthServer, client_id: str | None) -> None:
+def test_an_unknown_client_is_refused(server: OAuthServer, client_id: str | None) -> None:
     answer = server.post("/token", {"grant_type": "authorization_code", "client_id": client_id, "resource": RESOURCE})
     assert (answer.status, answer.json["error"]) == (401, "invalid_client")

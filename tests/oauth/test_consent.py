@@ -1,4 +1,4 @@
-"""The consent page comes before the provider is asked, and only the page itself can give the consent.
+"""The consent page comes before the redirect to the provider, and only its own form can give the consent.
 
 `page` is the consent page for `client`, which `browser` shows. `browser.allow(page)` sends the form of the page.
 """
@@ -42,7 +42,7 @@ def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(serve
         assert text in page.body
 
 
-def test_the_provider_is_not_asked_before_the_user_has_consented(page: Answer) -> None:
+def test_the_front_does_not_call_the_provider_before_the_user_consents(page: Answer) -> None:
     assert page.status == 200
     assert not page.location
 
@@ -53,13 +53,13 @@ def test_markup_in_a_name_is_shown_as_text(server: OAuthServer) -> None:
     assert "&lt;script&gt;" in page.body
 
 
-def test_a_name_cannot_hide_or_turn_round_its_characters(server: OAuthServer) -> None:
+def test_hidden_and_bidirectional_characters_of_a_name_are_removed(server: OAuthServer) -> None:
     client = server.register(client_name="Cl\u200baude\u202e\u0007 \n Desktop" + "x" * 500)
     assert client["client_name"].startswith("Claude Desktopx")
     assert len(client["client_name"]) <= 80
 
 
-def test_a_name_has_no_character_that_unicode_lets_a_page_leave_out(server: OAuthServer) -> None:
+def test_ignorable_characters_of_a_name_are_removed(server: OAuthServer) -> None:
     single = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u2800\u3164\ufeff\uffa0"
     ends = (
         "\u180b\u180f\u200b\u202e\u2060\u206f\ufe00\ufe0f\ufff0\ufffb\U0001bca0\U0001bca3\U0001d173\U0001d17a\U000e0000"
@@ -70,7 +70,7 @@ def test_a_name_has_no_character_that_unicode_lets_a_page_leave_out(server: OAut
         assert server.register(client_name=name)["client_name"] == name
 
 
-def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(page: Answer) -> None:
+def test_the_headers_of_the_consent_page_forbid_frames_loading_and_referrers(page: Answer) -> None:
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -80,14 +80,14 @@ def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_add
     assert "<script" not in page.body
 
 
-def test_the_style_of_a_page_is_the_one_that_its_policy_allows(page: Answer) -> None:
+def test_the_content_security_policy_allows_the_style_of_the_page(page: Answer) -> None:
     style = page.body.partition("<style>")[2].partition("</style>")[0]
     assert style
     style_hash = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"style-src 'sha256-{style_hash}'" in page.headers["content-security-policy"]
 
 
-def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(server: OAuthServer, client: str) -> None:
+def test_the_cookie_is_http_only_and_bound_to_this_host(server: OAuthServer, client: str) -> None:
     (cookie,) = server.authorize(client).cookies
     assert cookie.startswith(f"{COOKIE}=")
     for attribute in ("Path=/", "Secure", "HttpOnly", "SameSite=Lax"):
@@ -109,12 +109,12 @@ def test_a_form_without_an_origin_gives_no_consent(server: OAuthServer, browser:
     assert answer.status == 403
 
 
-def test_a_form_that_a_page_of_another_site_submits_gives_no_consent(browser: Browser, page: Answer) -> None:
+def test_a_form_submitted_by_a_page_of_another_site_gives_no_consent(browser: Browser, page: Answer) -> None:
     form = {"request": page.consent_request, "decision": "allow"}
     assert browser.post("/authorize", form, sec_fetch_site="cross-site").status == 403
 
 
-def test_a_page_that_an_attacker_was_shown_gives_no_consent_in_another_browser(server: OAuthServer) -> None:
+def test_the_consent_page_of_one_browser_gives_no_consent_in_another(server: OAuthServer) -> None:
     page = server.authorize(server.new_client())
     victim = server.new_browser()
     victim.authorize(server.new_client())
@@ -142,12 +142,14 @@ def test_a_form_without_a_decision_is_no_consent(browser: Browser, page: Answer)
     assert browser.post("/authorize", {"request": page.consent_request}).parameters["error"] == "access_denied"
 
 
-def test_a_page_is_of_use_for_ten_minutes(server: OAuthServer, browser: Browser, page: Answer) -> None:
+def test_a_consent_page_expires_after_ten_minutes(server: OAuthServer, browser: Browser, page: Answer) -> None:
     server.clock.advance(601)
     assert browser.allow(page).status == 400
 
 
-def test_a_browser_remembers_a_consent_if_its_user_says_so(server: OAuthServer, client: str, browser: Browser) -> None:
+def test_a_browser_remembers_a_consent_if_the_user_chooses_so(
+    server: OAuthServer, client: str, browser: Browser
+) -> None:
     url = server.authorize_url(client)
     browser.allow(browser.get(url))
     assert browser.get(url).status == 200
@@ -166,9 +168,7 @@ def test_a_remembered_consent_is_for_one_client_and_its_scopes(
     assert browser.authorize(server.new_client()).status == 200
 
 
-def test_a_remembered_consent_is_of_no_use_in_another_browser(
-    server: OAuthServer, client: str, browser: Browser
-) -> None:
+def test_a_remembered_consent_is_ignored_in_another_browser(server: OAuthServer, client: str, browser: Browser) -> None:
     browser.allow(browser.authorize(client), remember="yes")
     thief = server.new_browser()
     thief.authorize(client)
@@ -177,7 +177,7 @@ def test_a_remembered_consent_is_of_no_use_in_another_browser(
 
 
 @pytest.mark.parametrize("redirect", [LOOPBACK_REDIRECT, "http://localhost/cb", "cursor://oauth/callback"])
-def test_a_consent_for_a_program_on_this_machine_is_never_remembered(server: OAuthServer, redirect: str) -> None:
+def test_a_consent_for_a_loopback_client_is_never_remembered(server: OAuthServer, redirect: str) -> None:
     browser, client = server.new_browser(), server.new_client(redirect)
     url = server.authorize_url(client, redirect_uri=redirect)
     page = browser.get(url)
@@ -186,23 +186,21 @@ def test_a_consent_for_a_program_on_this_machine_is_never_remembered(server: OAu
     assert browser.get(url).status == 200
 
 
-def test_a_host_may_ask_for_the_page_although_the_browser_remembers(client: str, browser: Browser) -> None:
+def test_a_client_may_request_the_consent_page_although_the_browser_remembers(client: str, browser: Browser) -> None:
     browser.allow(browser.authorize(client), remember="yes")
     for prompt in ("consent", "login consent"):
         assert browser.authorize(client, prompt=prompt).status == 200
     assert browser.authorize(client, prompt="select_account").parameters["prompt"] == "select_account"
 
 
-def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(
-    server: OAuthServer, browser: Browser, page: Answer
-) -> None:
+def test_two_cookies_of_one_name_count_as_no_cookie(server: OAuthServer, browser: Browser, page: Answer) -> None:
     event_cookies = {COOKIE: browser.cookies[COOKIE], f" {COOKIE}": "x" * 43}
     form = {"request": page.consent_request, "decision": "allow"}
     assert server.send("POST", "/authorize", form=form, cookies=event_cookies, headers={"origin": URL}).status == 403
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u0085", "\u2000", "\u3000", "\x1c"])
-def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(
+def test_a_cookie_name_with_a_leading_unicode_space_is_another_name(
     server: OAuthServer, client: str, space: str
 ) -> None:
     attacker = server.new_browser()
@@ -215,7 +213,7 @@ def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(
     assert victim.get(back).status == 403
 
 
-def test_a_front_on_this_machine_has_a_cookie_that_browsers_take_without_https() -> None:
+def test_a_front_on_localhost_sets_a_cookie_without_secure() -> None:
     with running_server({"MCP_OAUTH_URL": "http://localhost:8080"}) as server:
         (cookie,) = server.authorize(server.new_client()).cookies
     assert cookie.startswith("mcp-browser=")

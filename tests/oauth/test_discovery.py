@@ -1,4 +1,4 @@
-"""Clients find the front by its metadata, and its routes answer what they should and nothing else."""
+"""The metadata, routes, headers and log lines of the sign-in front."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WELL_KNOWN = ("/.well-known/oauth-authorization-server", "/.well-known/openid-co
 
 
 @pytest.mark.parametrize("path", WELL_KNOWN)
-def test_the_metadata_is_that_of_an_authorization_server(server: OAuthServer, path: str) -> None:
+def test_the_front_publishes_authorization_server_metadata(server: OAuthServer, path: str) -> None:
     answer = server.send("GET", path)
     assert answer.status == 200
     metadata = answer.json
@@ -37,7 +37,7 @@ def test_the_official_client_reads_the_metadata_the_registration_and_the_tokens(
     OAuthToken.model_validate(server.get_tokens(client["client_id"]))
 
 
-def test_an_issuer_with_a_path_has_its_metadata_where_both_specifications_say() -> None:
+def test_an_issuer_with_a_path_has_its_metadata_at_both_specified_urls() -> None:
     with running_server({"MCP_OAUTH_URL": f"{URL}/sign-in"}) as server:
         paths = (WELL_KNOWN[0] + "/sign-in", WELL_KNOWN[1] + "/sign-in", "/sign-in" + WELL_KNOWN[1])
         assert {server.send("GET", path).json["issuer"] for path in paths} == {f"{URL}/sign-in"}
@@ -50,7 +50,7 @@ def test_an_issuer_with_a_path_has_its_metadata_where_both_specifications_say() 
         assert f'action="{URL}/sign-in/authorize"' in page.body
 
 
-def test_the_front_has_no_key_because_it_signs_nothing(server: OAuthServer) -> None:
+def test_the_front_has_no_jwks_because_it_signs_nothing(server: OAuthServer) -> None:
     url = server.send("GET", WELL_KNOWN[1]).json["jwks_uri"]
     assert server.send("GET", url.removeprefix(URL)).json == {"keys": []}
 
@@ -76,7 +76,7 @@ def test_any_other_method_is_refused(server: OAuthServer, method: str, path: str
     assert (answer.status, answer.headers["allow"]) == (405, allowed)
 
 
-def test_pages_of_any_site_may_call_the_endpoints_of_hosts_without_cookies(server: OAuthServer) -> None:
+def test_cors_allows_every_origin_to_call_client_endpoints_without_cookies(server: OAuthServer) -> None:
     for path in ("/token", "/register", "/revoke", WELL_KNOWN[0]):
         answer = server.send("OPTIONS", path, headers={"origin": "https://host.example"})
         assert answer.status == 204
@@ -85,13 +85,13 @@ def test_pages_of_any_site_may_call_the_endpoints_of_hosts_without_cookies(serve
 
 
 @pytest.mark.parametrize("path", ["/authorize", "/callback"])
-def test_no_page_of_another_site_may_read_what_a_browser_is_shown(server: OAuthServer, path: str) -> None:
+def test_cors_forbids_other_origins_to_read_browser_pages(server: OAuthServer, path: str) -> None:
     assert server.send("OPTIONS", path, headers={"origin": "https://host.example"}).status == 405
     answer = server.send("GET", path, headers={"origin": "https://host.example"})
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(server: OAuthServer, client: str) -> None:
+def test_only_documents_may_be_cached_and_no_response_may_be_sniffed(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
     answers = [
         server.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]}),
@@ -110,7 +110,7 @@ def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(ser
     assert server.send("GET", WELL_KNOWN[0]).headers["cache-control"] == "public, max-age=300"
 
 
-def test_a_crash_tells_nothing(server: OAuthServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_response_of_a_crash_has_no_details(server: OAuthServer, caplog: pytest.LogCaptureFixture) -> None:
     def crash(_operation: str) -> Exception:
         raise BaseException("planted-secret")  # noqa: EM101, TRY002 - whatever a library may raise
 
@@ -118,10 +118,14 @@ def test_a_crash_tells_nothing(server: OAuthServer, caplog: pytest.LogCaptureFix
     answer = server.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]})
     assert (answer.status, answer.json["error"]) == (500, "server_error")
     assert "planted" not in answer.body + caplog.text
-    assert filters.counted([vars(caplog.records[-1])])["Crashed"] == 1, "without a dimension, nothing would be counted"
+    assert filters.count_metrics([vars(caplog.records[-1])])["Crashed"] == 1, (
+        "without a dimension, nothing would be counted"
+    )
 
 
-def test_a_front_without_its_settings_answers_nobody(server: OAuthServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_front_with_missing_or_invalid_settings_is_an_internal_error(
+    server: OAuthServer, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("MCP_OAUTH_CLIENT_ID", "MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_KMS_KEYS"):
         caplog.clear()
         with changed_settings({name: None}):
@@ -139,7 +143,7 @@ def test_a_front_without_its_settings_answers_nobody(server: OAuthServer, caplog
             assert server.send("GET", WELL_KNOWN[0]).status == 500
 
 
-def test_the_line_of_a_request_names_the_endpoint_and_no_value(
+def test_the_log_line_names_the_endpoint_but_no_value_of_the_request(
     server: OAuthServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "mcp_functions")
@@ -151,9 +155,7 @@ def test_the_line_of_a_request_names_the_endpoint_and_no_value(
     assert client not in str(lines)
 
 
-def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(
-    server: OAuthServer, client: str
-) -> None:
+def test_a_stopped_front_responds_with_retry_after(server: OAuthServer, client: str) -> None:
     with changed_settings({"MCP_STOPPED_FUNCTIONS": "add, oauth"}):
         stopped = [server.send("POST", "/token", form={"client_id": client}), server.authorize(client)]
     assert [(answer.status, answer.headers["retry-after"]) for answer in stopped] == [(503, "300")] * 2
@@ -171,7 +173,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("path", ["/authorize", "/callback", "/token", "/revoke", "/register"])
-def test_nothing_that_a_stranger_sends_reaches_a_log_or_comes_back(
+def test_no_value_of_a_request_reaches_the_log_or_the_response(
     server: OAuthServer, client: str, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")

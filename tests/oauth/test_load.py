@@ -89,7 +89,7 @@ REFUSED = frozenset({400, 401, 503})
         pytest.param(send_consent_cookie, REFUSED | {200}, id="cookies of consents"),
     ],
 )
-def test_a_thousand_forged_values_of_one_address_ask_kms_a_few_times_and_stop_nobody(
+def test_a_thousand_forged_values_cause_few_kms_calls_and_block_no_other_address(
     server: OAuthServer, send: Callable[[OAuthServer, Browser, str], int], statuses: set[int]
 ) -> None:
     server.keep_process()
@@ -102,7 +102,7 @@ def test_a_thousand_forged_values_of_one_address_ask_kms_a_few_times_and_stop_no
     assert server.get_tokens(client)["access_token"]
 
 
-def test_a_customers_many_addresses_have_one_budget(server: OAuthServer) -> None:
+def test_many_addresses_of_one_network_share_a_budget(server: OAuthServer) -> None:
     server.keep_process()
     before = len(server.kms.calls)
     for number in range(200):
@@ -111,7 +111,7 @@ def test_a_customers_many_addresses_have_one_budget(server: OAuthServer) -> None
     assert len(server.kms.calls) - before < 10
 
 
-def test_one_address_cannot_make_the_front_ask_the_provider_without_end(server: OAuthServer) -> None:
+def test_the_number_of_provider_calls_is_limited_for_each_address(server: OAuthServer) -> None:
     server.keep_process()
     client = server.new_client()
     browser = server.new_browser()
@@ -127,7 +127,7 @@ def test_one_address_cannot_make_the_front_ask_the_provider_without_end(server: 
     assert sign_in(server) == (200, "")
 
 
-def test_a_request_that_the_provider_accepts_costs_no_budget(server: OAuthServer) -> None:
+def test_a_successful_provider_call_costs_no_budget(server: OAuthServer) -> None:
     server.keep_process()
     client = server.new_client()
     token = server.get_tokens(client)["refresh_token"]
@@ -137,7 +137,7 @@ def test_a_request_that_the_provider_accepts_costs_no_budget(server: OAuthServer
         token = answer.json["refresh_token"]
 
 
-def test_values_of_other_containers_cost_one_call_for_each_of_their_keys(server: OAuthServer) -> None:
+def test_values_of_another_container_cost_one_kms_call_for_its_key(server: OAuthServer) -> None:
     client = server.new_client()
     pages = [server.authorize_url(client) for _ in range(50)]
     server.keep_process()
@@ -157,7 +157,7 @@ def test_a_changed_value_causes_no_kms_call_if_its_data_key_is_known(server: OAu
     assert len(server.kms.calls) == before
 
 
-def test_while_kms_does_not_answer_a_browser_sees_a_page_and_a_host_an_error(server: OAuthServer) -> None:
+def test_during_an_outage_of_kms_a_browser_gets_a_page_and_a_client_an_error(server: OAuthServer) -> None:
     server.kms.weather = lambda _operation: OSError("down")
     page = server.authorize(forge_value(server))
     assert page.status == 503

@@ -1,4 +1,4 @@
-"""The server checks each answer of the provider, and only then answers the host.
+"""The front checks each response of the provider before it responds to the client.
 
 A test gives `running_server` a function that changes the provider's JSON answers.
 """
@@ -47,7 +47,7 @@ ID_TOKENS: dict[str, Callable[[Issuer], str | None]] = {
 
 
 @pytest.mark.parametrize("kind", ID_TOKENS)
-def test_a_sign_in_needs_the_id_token_of_the_very_sign_in(kind: str) -> None:
+def test_an_id_token_of_another_sign_in_is_refused(kind: str) -> None:
     def change(path: str, answer: dict[str, Any], issuer: Issuer) -> None:
         if path == "/token":
             answer["id_token"] = ID_TOKENS[kind](issuer)
@@ -59,7 +59,7 @@ def test_a_sign_in_needs_the_id_token_of_the_very_sign_in(kind: str) -> None:
 @pytest.mark.parametrize(
     "changed", [{"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"aud": [CLIENT_AT_PROVIDER, "other"]}]
 )
-def test_an_id_token_for_somebody_else_is_refused(changed: dict[str, object]) -> None:
+def test_an_id_token_with_other_claims_is_refused(changed: dict[str, object]) -> None:
     def change(path: str, answer: dict[str, Any], issuer: Issuer) -> None:
         if path == "/token" and "id_token" in answer:
             nonce = token_claims(answer["id_token"])["nonce"]
@@ -81,7 +81,7 @@ ACCESS_TOKENS: dict[str, Callable[[Issuer, str], str]] = {
 
 
 @pytest.mark.parametrize("kind", ACCESS_TOKENS)
-def test_a_provider_whose_tokens_are_not_bound_to_this_server_is_refused(
+def test_tokens_of_a_provider_that_are_not_bound_to_this_server_are_refused(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     def change(path: str, answer: dict[str, Any], issuer: Issuer) -> None:
@@ -93,7 +93,7 @@ def test_a_provider_whose_tokens_are_not_bound_to_this_server_is_refused(
     assert "provider:" in caplog.text
 
 
-def test_a_provider_that_names_the_client_alone_is_bound_by_it() -> None:
+def test_tokens_of_a_provider_may_be_bound_by_the_client_id() -> None:
     behaviour = Behaviour(claims={"aud": None})
     changes = {"MCP_OAUTH_BINDING": "client_id", "MCP_JWT_AUDIENCE": CLIENT_AT_PROVIDER}
     with running_server(changes, behaviour=behaviour) as server:
@@ -106,7 +106,7 @@ def test_a_provider_that_names_the_client_alone_is_bound_by_it() -> None:
         assert server.get_tokens(server.new_client())["access_token"]
 
 
-def test_a_binding_to_anything_else_is_a_misconfiguration(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_token_binding_is_a_misconfiguration(caplog: pytest.LogCaptureFixture) -> None:
     with running_server({"MCP_OAUTH_BINDING": "none"}) as server:
         answer = server.send("GET", "/.well-known/oauth-authorization-server")
     assert answer.status == 500
@@ -123,7 +123,7 @@ def test_a_binding_to_anything_else_is_a_misconfiguration(caplog: pytest.LogCapt
         {"jwks_uri": "ftp://127.0.0.1/keys"},
     ],
 )
-def test_metadata_of_a_provider_that_cannot_be_trusted_stops_the_sign_in(changed: dict[str, Any]) -> None:
+def test_untrusted_metadata_of_the_provider_stops_the_sign_in(changed: dict[str, Any]) -> None:
     def change(path: str, answer: dict[str, Any], _issuer: Issuer) -> None:
         if path.endswith("openid-configuration"):
             answer |= changed
@@ -135,7 +135,7 @@ def test_metadata_of_a_provider_that_cannot_be_trusted_stops_the_sign_in(changed
         assert not answer.location
 
 
-def test_an_empty_document_of_the_provider_is_not_kept() -> None:
+def test_an_empty_document_of_the_provider_is_not_cached() -> None:
     is_empty = [True]
 
     def change(path: str, answer: dict[str, Any], _issuer: Issuer) -> None:
@@ -162,7 +162,7 @@ def test_an_empty_document_of_the_provider_is_not_kept() -> None:
         ({"status": 429}, (503, "temporarily_unavailable")),
     ],
 )
-def test_an_error_of_the_provider_is_told_without_its_words(
+def test_an_error_of_the_provider_is_reported_without_its_text(
     answered: dict[str, Any], expected: tuple[int, str]
 ) -> None:
     def change(path: str, answer: dict[str, Any], _issuer: Issuer) -> None:
@@ -183,7 +183,7 @@ def test_a_provider_that_does_not_answer_leaves_the_code_valid(server: OAuthServ
     assert server.redeem(client, code).status == 200
 
 
-def test_a_provider_that_cannot_revoke_is_told_to_the_client() -> None:
+def test_the_client_gets_an_error_if_the_provider_cannot_revoke() -> None:
     def change(path: str, answer: dict[str, Any], _issuer: Issuer) -> None:
         if path.endswith("openid-configuration"):
             del answer["revocation_endpoint"]
@@ -216,7 +216,7 @@ def secrets() -> Iterator[tuple[Secrets, str]]:
         yield held, loopback.url
 
 
-def test_the_fronts_own_secret_comes_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
+def test_the_front_reads_its_client_secret_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
     held, url = secrets
     changes = {"MCP_OAUTH_SECRET_ARN": ARN, "AWS_ENDPOINT_URL_SECRETS_MANAGER": url}
     with running_server(changes, secret=SECRET) as server:
@@ -241,7 +241,9 @@ def test_a_secret_that_does_not_exist_is_a_misconfiguration(
     assert "secretsmanager:ResourceNotFoundException" in caplog.text
 
 
-def test_the_provider_gets_the_servers_own_verifier_and_never_the_hosts(server: OAuthServer, client: str) -> None:
+def test_the_provider_gets_the_code_verifier_of_the_front_and_not_that_of_the_client(
+    server: OAuthServer, client: str
+) -> None:
     server.get_tokens(client)
     forms = [dict(parse_qsl((request.body or b"").decode())) for request in server.provider.requests]
     (redeemed,) = (form for form in forms if form.get("grant_type") == "authorization_code")

@@ -41,7 +41,7 @@ def name_of(purpose: Purpose) -> str:
 
 
 @pytest.mark.parametrize("purpose", PURPOSES, ids=name_of)
-def test_a_value_opens_for_its_own_purpose_alone(values: SealedValues, purpose: Purpose) -> None:
+def test_a_sealed_value_opens_only_for_its_own_purpose(values: SealedValues, purpose: Purpose) -> None:
     value = values.seal(purpose, {"a": 1}, "bound")
     assert values.open(purpose, value, "ann", "bound") == {"a": 1, "exp": Clock()() + purpose.lifetime_seconds}
     other_purposes = [other for other in PURPOSES if other is not purpose]
@@ -49,7 +49,7 @@ def test_a_value_opens_for_its_own_purpose_alone(values: SealedValues, purpose: 
         assert values.open(other, value, "ann", "bound") is None
 
 
-def test_no_value_is_a_request_state() -> None:
+def test_a_sealed_value_of_the_front_does_not_open_as_a_request_state() -> None:
     clock = Clock()
     seals = make_factory(clock)
     values = SealedValues(seals, clock)
@@ -71,13 +71,15 @@ def test_no_value_is_a_request_state() -> None:
         pytest.param(("a\0b",), id="the two texts joined"),
     ],
 )
-def test_a_value_opens_only_with_all_that_it_was_bound_to(values: SealedValues, bound: tuple[str, ...]) -> None:
+def test_a_sealed_value_opens_only_with_all_values_that_it_is_bound_to(
+    values: SealedValues, bound: tuple[str, ...]
+) -> None:
     value = values.seal(sealed_values.CODE, {}, "a", "b")
     assert values.open(sealed_values.CODE, value, "ann", *bound) is None
 
 
 @pytest.mark.parametrize("purpose", PURPOSES, ids=name_of)
-def test_a_value_ends_with_its_lifetime(purpose: Purpose) -> None:
+def test_a_sealed_value_expires(purpose: Purpose) -> None:
     clock = Clock()
     values = SealedValues(make_factory(clock), clock)
     value = values.seal(purpose, {})

@@ -16,7 +16,7 @@ from tests.oauth.oauth_server import (
 )
 
 
-def test_a_host_registers_signs_in_and_gets_the_providers_token(server: OAuthServer, client: str) -> None:
+def test_a_client_registers_signs_in_and_gets_the_token_of_the_provider(server: OAuthServer, client: str) -> None:
     tokens = server.get_tokens(client)
     payload = token_claims(tokens["access_token"])
     assert payload["iss"] == server.provider.url
@@ -25,14 +25,14 @@ def test_a_host_registers_signs_in_and_gets_the_providers_token(server: OAuthSer
     assert set(tokens) == {"access_token", "token_type", "expires_in", "scope", "refresh_token"}
 
 
-def test_the_redirect_to_the_host_has_its_state_and_the_fronts_issuer(server: OAuthServer, client: str) -> None:
+def test_the_redirect_to_the_client_has_its_state_and_the_issuer_of_the_front(server: OAuthServer, client: str) -> None:
     answer = server.sign_in(client)
     assert answer.location.startswith(f"{HOST_REDIRECT}?code=ks1.")
     assert answer.parameters["state"] == "host-state"
     assert answer.parameters["iss"] == URL
 
 
-def test_a_refreshed_token_is_another_and_the_old_refresh_token_is_spent(server: OAuthServer, client: str) -> None:
+def test_a_refresh_returns_a_new_token_and_invalidates_the_refresh_token(server: OAuthServer, client: str) -> None:
     first = server.get_tokens(client)
     second = server.refresh(client, first["refresh_token"])
     assert second.status == 200
@@ -52,18 +52,18 @@ def test_without_configured_urls_the_front_and_the_server_are_at_the_domain_of_t
         assert page.cookies
 
 
-def test_a_program_on_this_machine_signs_in_at_any_port(server: OAuthServer) -> None:
+def test_a_loopback_client_signs_in_at_any_port(server: OAuthServer) -> None:
     client = server.new_client(LOOPBACK_REDIRECT)
     redirect = LOOPBACK_REDIRECT.replace("3000", "51234")
     assert token_claims(server.get_tokens(client, redirect_uri=redirect)["access_token"])["sub"] == "ann"
 
 
-def test_two_people_on_one_host_get_tokens_of_their_own(server: OAuthServer, client: str) -> None:
+def test_two_users_of_one_client_get_their_own_tokens(server: OAuthServer, client: str) -> None:
     people = [token_claims(server.get_tokens(client, person)["access_token"])["sub"] for person in ("ann", "ben")]
     assert people == ["ann", "ben"]
 
 
-def test_one_person_on_two_hosts_is_one_subject(server: OAuthServer, client: str) -> None:
+def test_a_user_has_the_same_subject_in_two_clients(server: OAuthServer, client: str) -> None:
     hosts = [client, server.new_client(LOOPBACK_REDIRECT)]
     first = server.get_tokens(hosts[0])
     second = server.get_tokens(hosts[1], redirect_uri=LOOPBACK_REDIRECT)
@@ -75,7 +75,7 @@ def test_one_person_on_two_hosts_is_one_subject(server: OAuthServer, client: str
     assert server.refresh(hosts[0], second["refresh_token"]).json["error"] == "invalid_grant"
 
 
-def test_another_generation_of_the_deployment_ends_every_sealed_value(server: OAuthServer, client: str) -> None:
+def test_a_new_generation_invalidates_every_sealed_value(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
     page, token = browser.authorize(client), server.get_tokens(client)["refresh_token"]
     back = browser.sign_in_at_provider(browser.allow(page).location)
@@ -90,7 +90,7 @@ def test_another_generation_of_the_deployment_ends_every_sealed_value(server: OA
 
 
 @pytest.mark.parametrize("seconds", [-30, 30])
-def test_containers_whose_clocks_differ_by_half_a_minute_finish_a_sign_in(
+def test_a_sign_in_completes_in_containers_whose_clocks_differ_by_half_a_minute(
     server: OAuthServer, client: str, seconds: int
 ) -> None:
     browser = server.new_browser()

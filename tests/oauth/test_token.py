@@ -52,7 +52,7 @@ def assert_error(answer: Answer, error: str, status: int = 400) -> None:
         pytest.param({"grant_type": None}, "unsupported_grant_type", id="no grant"),
     ],
 )
-def test_a_request_that_fails_does_not_spend_the_code(
+def test_a_failed_request_does_not_invalidate_the_code(
     server: OAuthServer, client: str, changes: dict[str, str | None], error: str
 ) -> None:
     code = server.get_code(client)
@@ -63,7 +63,7 @@ def test_a_request_that_fails_does_not_spend_the_code(
 
 
 @pytest.mark.parametrize("code", ["ks1.AAAA", "code", None], ids=["a forged token", "another text", "no code"])
-def test_a_code_that_the_server_did_not_seal_is_refused(server: OAuthServer, client: str, code: str | None) -> None:
+def test_a_forged_code_is_refused(server: OAuthServer, client: str, code: str | None) -> None:
     assert_error(server.redeem(client, code), "invalid_grant")
 
 
@@ -85,7 +85,7 @@ def test_a_code_of_another_client_is_refused(server: OAuthServer, client: str) -
     assert server.redeem(client, code).status == 200
 
 
-def test_a_code_that_an_attacker_injects_does_not_match_the_victims_verifier(server: OAuthServer, client: str) -> None:
+def test_an_injected_code_does_not_match_the_code_verifier(server: OAuthServer, client: str) -> None:
     attackers_code = server.get_code(client, person="mallory")
     assert_error(server.redeem(client, attackers_code, code_verifier=OTHER_VERIFIER), "invalid_grant")
 
@@ -112,26 +112,28 @@ def test_a_refresh_for_another_resource_is_refused(server: OAuthServer, client: 
     assert_error(server.refresh(client, token, resource=OTHER_RESOURCE), "invalid_target")
 
 
-def test_a_refresh_token_ends_when_the_server_gets_another_resource(server: OAuthServer, client: str) -> None:
+def test_a_refresh_token_is_invalid_after_the_resource_of_the_server_changed(server: OAuthServer, client: str) -> None:
     token = server.get_tokens(client)["refresh_token"]
     with changed_settings({"MCP_RESOURCE_URL": OTHER_RESOURCE}):
         assert_error(server.refresh(client, token, resource=OTHER_RESOURCE), "invalid_grant")
 
 
-def test_a_refresh_may_ask_for_less_scope(server: OAuthServer, client: str) -> None:
+def test_a_refresh_may_request_fewer_scopes(server: OAuthServer, client: str) -> None:
     token = server.get_tokens(client, scope="items.read items.write")["refresh_token"]
     refreshed = server.refresh(client, token, scope="items.read").json
     assert refreshed["scope"] == "items.read"
     assert set(token_claims(refreshed["access_token"])["scope"].split()) == {"openid", "items.read"}
 
 
-def test_a_refresh_for_more_scope_is_refused_and_does_not_spend_the_token(server: OAuthServer, client: str) -> None:
+def test_a_refresh_for_more_scopes_is_refused_and_does_not_invalidate_the_token(
+    server: OAuthServer, client: str
+) -> None:
     token = server.get_tokens(client, scope="items.read")["refresh_token"]
     assert_error(server.refresh(client, token, scope="items.read items.write"), "invalid_scope")
     assert server.refresh(client, token).status == 200
 
 
-def test_a_refresh_token_does_not_show_the_providers(server: OAuthServer, client: str) -> None:
+def test_a_refresh_token_does_not_show_that_of_the_provider(server: OAuthServer, client: str) -> None:
     assert server.get_tokens(client)["refresh_token"].startswith("ks1.")
 
 
@@ -152,7 +154,7 @@ def test_after_a_revocation_refreshing_fails(server: OAuthServer, client: str) -
     assert_error(server.refresh(client, token), "invalid_grant")
 
 
-def test_a_revocation_by_another_client_looks_successful_and_changes_nothing(server: OAuthServer, client: str) -> None:
+def test_a_revocation_by_another_client_succeeds_without_effect(server: OAuthServer, client: str) -> None:
     token = server.get_tokens(client)["refresh_token"]
     assert server.revoke(server.new_client(), token).status == 200
     assert server.refresh(client, token).status == 200
@@ -162,7 +164,7 @@ def test_an_unknown_token_counts_as_revoked(server: OAuthServer, client: str) ->
     assert server.revoke(client, "ks1.AAAA").status == 200  # RFC 7009, 2.2
 
 
-def test_an_access_token_cannot_be_revoked_and_the_client_hears_it(server: OAuthServer, client: str) -> None:
+def test_revoking_an_access_token_is_an_error(server: OAuthServer, client: str) -> None:
     assert_error(server.revoke(client, server.get_tokens(client)["access_token"]), "unsupported_token_type")
 
 
@@ -174,7 +176,7 @@ def basic(client: dict[str, Any]) -> dict[str, str]:
     return {"authorization": f"Basic {base64.b64encode(credentials.encode()).decode()}"}
 
 
-def test_a_client_with_a_secret_must_show_it(server: OAuthServer) -> None:
+def test_a_client_with_a_secret_must_send_it(server: OAuthServer) -> None:
     client = server.new_client(token_endpoint_auth_method="client_secret_post")  # noqa: S106
     code = server.get_code(client)
     assert_error(server.redeem(client, code), "invalid_client", status=401)
@@ -208,7 +210,7 @@ def test_two_client_ids_in_one_request_are_refused(server: OAuthServer) -> None:
     assert_error(server.redeem("another", "ks1.A", basic(client)), "invalid_request")
 
 
-def test_a_client_that_fails_at_basic_authentication_is_asked_for_it(server: OAuthServer) -> None:
+def test_failed_basic_authentication_gets_a_www_authenticate_header(server: OAuthServer) -> None:
     answer = server.redeem("c", "ks1.A", {"authorization": "Bearer planted-secret"})
     assert answer.status == 401
     assert answer.headers["www-authenticate"].startswith("Basic")
@@ -218,12 +220,12 @@ def test_a_client_that_fails_at_basic_authentication_is_asked_for_it(server: OAu
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "multipart/form-data", ""])
-def test_a_token_request_that_is_no_form_is_refused(server: OAuthServer, media_type: str) -> None:
+def test_a_token_request_in_another_content_type_is_refused(server: OAuthServer, media_type: str) -> None:
     answer = server.send("POST", "/token", body="{}", headers={"content-type": media_type})
     assert_error(answer, "invalid_request")
 
 
-def test_a_parameter_of_a_form_that_is_there_twice_is_refused(server: OAuthServer) -> None:
+def test_a_repeated_parameter_of_a_form_is_refused(server: OAuthServer) -> None:
     form = f"grant_type=authorization_code&code=a&code=b&code_verifier={VERIFIER}"
     assert_error(server.send("POST", "/token", form=form), "invalid_request")
 
@@ -236,7 +238,7 @@ def test_a_token_request_cannot_be_a_get(server: OAuthServer) -> None:
     assert server.send("GET", f"/token?grant_type=authorization_code&resource={RESOURCE}").status == 405
 
 
-def test_no_cache_stores_a_token_response_and_a_page_of_any_site_may_read_it(server: OAuthServer, client: str) -> None:
+def test_a_token_response_may_not_be_cached_and_every_origin_may_read_it(server: OAuthServer, client: str) -> None:
     answer = server.redeem(client, server.get_code(client))
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["pragma"] == "no-cache"

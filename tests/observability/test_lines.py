@@ -33,7 +33,16 @@ from tests.support.settings import make_settings
 ROOT = Path(__file__).parents[2]
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
-ALWAYS = {"outcome", "status", "request_bytes", "response_bytes", "duration_ms", "kms_calls", "kms_ms", "cold_start"}
+COMMON_FIELDS = {
+    "outcome",
+    "status",
+    "request_bytes",
+    "response_bytes",
+    "duration_ms",
+    "kms_calls",
+    "kms_ms",
+    "cold_start",
+}
 
 
 class Seat(BaseModel):
@@ -53,13 +62,13 @@ def book(city: str, *, elicit: Elicit) -> str:
 @tool
 def work(hours: int, *, step: Step) -> str:
     step("first", lambda: hours)
-    if step("second", lambda: 2) and not _went_on:
-        _went_on.append(True)
+    if step("second", lambda: 2) and not _continued:
+        _continued.append(True)
         step.shed()
     return "done"
 
 
-_went_on: list[bool] = []
+_continued: list[bool] = []
 
 
 @tool
@@ -94,7 +103,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[dict[s
         def told() -> list[dict[str, Any]]:
             records = [record for record in caplog.records if hasattr(record, "outcome")]
             fields = [{k: v for k, v in vars(r).items() if k not in plain and k != "message"} for r in records]
-            return [{**f, "said": r.getMessage(), "at": r.levelname} for f, r in zip(fields, records, strict=True)]
+            return [{**f, "message": r.getMessage(), "at": r.levelname} for f, r in zip(fields, records, strict=True)]
 
         yield told
 
@@ -115,12 +124,12 @@ def send(
 # ---- The line
 
 
-def test_a_request_is_one_line(lines: Lines) -> None:
+def test_each_request_writes_one_log_line(lines: Lines) -> None:
     response = send(serve(add), "tools/call", {"name": "add", "arguments": {"a": 40}}, context={"requestId": "JKJa="})
     (line,) = lines()
-    own = ALWAYS | {"method", "handler", "round", "correlation_id", "request_id"}
-    assert line.keys() - {"said", "at"} == own | CALLED.keys()
-    assert (line["said"], line["at"]) == ("answered: complete", "INFO")
+    own = COMMON_FIELDS | {"method", "handler", "round", "correlation_id", "request_id"}
+    assert line.keys() - {"message", "at"} == own | CALL_ATTRIBUTES.keys()
+    assert (line["message"], line["at"]) == ("answered: complete", "INFO")
     assert (line["method"], line["handler"], line["round"], line["outcome"]) == ("tools/call", "add", 1, "complete")
     assert (line["status"], line["response_bytes"]) == (200, len(response["body"]))
     assert (line["correlation_id"], line["request_id"]) == ("JKJa=", wire.Context().aws_request_id)
@@ -129,7 +138,7 @@ def test_a_request_is_one_line(lines: Lines) -> None:
 
 
 @pytest.mark.parametrize("encoded", [False, True])
-def test_bytes_are_counted_and_not_characters(lines: Lines, *, encoded: bool) -> None:
+def test_the_size_of_a_body_is_counted_in_bytes(lines: Lines, *, encoded: bool) -> None:
     body = json.dumps(wire.message("tools/call", {"name": "add", "arguments": {"a": "ż"}}), ensure_ascii=False)
     event = wire.event(body, headers=wire.headers(json.loads(body)), base64=encoded)
     serve(add)(event, wire.Context())
@@ -137,7 +146,7 @@ def test_bytes_are_counted_and_not_characters(lines: Lines, *, encoded: bool) ->
     assert 0 <= line["request_bytes"] - len(body.encode()) <= (2 if encoded else 0)
 
 
-def test_a_conversation_can_be_followed_through_its_lines(lines: Lines) -> None:
+def test_the_log_lines_of_a_conversation_have_the_same_flow(lines: Lines) -> None:
     Conversation(serve(book)).call(city="Lisbon").accept(seat={"seat": "window"})
     first, second = lines()
     assert (first["outcome"], first["round"]) == ("input_required", 1)
@@ -148,7 +157,7 @@ def test_a_conversation_can_be_followed_through_its_lines(lines: Lines) -> None:
     assert (first["cold_start"], second["cold_start"]) == (True, False)
 
 
-def test_the_flow_of_a_line_is_a_digest_of_the_audits_flow(lines: Lines) -> None:
+def test_the_flow_of_a_log_line_is_a_digest_of_the_flow_in_the_audit(lines: Lines) -> None:
     told: list[Any] = []
     Conversation(serve(book, audit=told.append)).call(city="Lisbon")
     (line,) = lines()
@@ -156,7 +165,7 @@ def test_the_flow_of_a_line_is_a_digest_of_the_audits_flow(lines: Lines) -> None
 
 
 def test_a_round_that_ends_without_a_question_is_logged_as_shed(lines: Lines) -> None:
-    _went_on.clear()
+    _continued.clear()
     Conversation(serve(work)).call(hours=3).go_on()
     assert [line["outcome"] for line in lines()] == ["shed", "complete"]
 
@@ -174,7 +183,7 @@ def test_the_line_names_the_flow_of_a_refused_state_that_opened(lines: Lines) ->
     message["params"] |= {"arguments": {"city": "Porto"}, "requestState": talk.state}
     serve(book)({**sent, "body": json.dumps(message)}, wire.Context("local_book"))
     first, second = lines()
-    assert (second["said"], second["at"], second["outcome"]) == ("refused: -32602 arguments", "INFO", "refused")
+    assert (second["message"], second["at"], second["outcome"]) == ("refused: -32602 arguments", "INFO", "refused")
     assert (second["code"], second["reason"], second["status"]) == (-32602, "arguments", 400)
     assert (second["handler"], second["round"], second["flow"]) == ("book", 2, first["flow"])
     assert second["jti"]
@@ -205,7 +214,7 @@ def test_an_invented_name_is_logged_as_unknown(lines: Lines, method: str, params
     assert "hunter2" not in str(line)
 
 
-def test_an_older_client_is_seen_by_the_method_that_it_begins_with(lines: Lines) -> None:
+def test_the_log_shows_an_older_client_by_its_first_method(lines: Lines) -> None:
     send(serve(add), "initialize", headers={"mcp-protocol-version": None})
     (line,) = lines()
     assert (line["method"], line["outcome"]) == ("initialize", "refused")
@@ -225,7 +234,7 @@ def test_a_malformed_id_is_left_out(lines: Lines, name: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said", "method"),
+    ("options", "message", "method"),
     [
         ({"headers": {"origin": "https://evil.example"}}, "refused: 403 origin", None),
         ({"http_method": "GET"}, "refused: 405 http_method", None),
@@ -239,18 +248,18 @@ def test_a_malformed_id_is_left_out(lines: Lines, name: object) -> None:
         ),
     ],
 )
-def test_a_response_of_the_http_layer_is_a_line_too(
-    lines: Lines, options: dict[str, Any], said: str, method: str | None
+def test_a_response_of_the_http_layer_writes_a_log_line(
+    lines: Lines, options: dict[str, Any], message: str, method: str | None
 ) -> None:
     with deployed(MCP_ALLOWED_ORIGINS="http://x.example"):
         send(serve(add), "tools/list", **options)
     (line,) = lines()
-    assert (line["said"], line.get("method"), line["at"]) == (said, method, "INFO")
+    assert (line["message"], line.get("method"), line["at"]) == (message, method, "INFO")
     assert "evil" not in str(line)
 
 
-@pytest.mark.parametrize(("path", "told"), [("oauth-protected-resource", "metadata"), ("hunter2", None)])
-def test_metadata_is_a_line_too(lines: Lines, path: str, told: str | None) -> None:
+@pytest.mark.parametrize(("path", "message"), [("oauth-protected-resource", "metadata"), ("hunter2", None)])
+def test_a_request_for_metadata_writes_a_log_line(lines: Lines, path: str, message: str | None) -> None:
     event = wire.event("", http_method="GET")
     where = {
         "MCP_JWT_ISSUER": "https://i.example",
@@ -260,11 +269,11 @@ def test_metadata_is_a_line_too(lines: Lines, path: str, told: str | None) -> No
     with deployed(MCP_AUTH_MODE="jwt", **where):
         serve(add)({**event, "rawPath": f"/.well-known/{path}"}, wire.Context())
     (line,) = lines()
-    assert (line.get("method"), line["status"]) == (told, 200 if told else 404)
+    assert (line.get("method"), line["status"]) == (message, 200 if message else 404)
     assert "hunter2" not in str(line)
 
 
-def test_a_notification_is_a_line_too(lines: Lines) -> None:
+def test_a_notification_writes_a_log_line(lines: Lines) -> None:
     body = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "hunter2"}})
     serve(add)(wire.event(body), wire.Context())
     (line,) = lines()
@@ -275,7 +284,7 @@ def test_the_line_of_a_crash_has_type_and_frames_and_no_text(lines: Lines) -> No
     send(serve(broken), "tools/call", {"name": "broken", "arguments": {"a": 7}})
     (line,) = lines()
     assert (line["outcome"], line["reason"], line["status"], line["at"]) == ("crashed", "LookupError", 200, "ERROR")
-    assert line["said"].startswith(f"failed: LookupError at {__file__}:")
+    assert line["message"].startswith(f"failed: LookupError at {__file__}:")
     assert "hunter2" not in str(line)
 
 
@@ -283,7 +292,7 @@ def test_the_log_names_a_state_that_is_too_large(lines: Lines) -> None:
     Conversation(serve(hoard)).call()
     (line,) = lines()
     assert (line["outcome"], line["tool_error"], line["at"]) == ("complete", True, "ERROR")
-    assert "keep references in the state" in line["said"]
+    assert "keep references in the state" in line["message"]
 
 
 class SealFactory:
@@ -322,13 +331,13 @@ def test_a_refusal_of_kms_is_logged_and_counted(lines: Lines, failure: Exception
     assert "hunter2" not in str(line)
 
 
-def test_kms_is_counted_in_the_request_that_waited_for_it(lines: Lines) -> None:
+def test_a_kms_call_is_counted_for_the_request_that_waited_for_it(lines: Lines) -> None:
     Conversation(serve(book)).call(city="Lisbon").accept(seat={"seat": "window"})
     assert [line["kms_calls"] for line in lines()] == [1, 0]
     assert lines()[0]["kms_ms"] > 0
 
 
-def test_a_failure_of_kms_that_an_older_key_bridges_is_counted_all_the_same(lines: Lines) -> None:
+def test_a_failed_kms_call_is_counted_although_an_older_key_is_used(lines: Lines) -> None:
     vault, clock = SealFactory(OSError()), [1_785_000_000.0]
     vault.failure = None
     function = serve(book, wrapping=[vault], now=lambda: clock[0])
@@ -361,7 +370,7 @@ def test_a_provisioned_environment_is_not_a_cold_start(lines: Lines, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("traceparent", "told"),
+    ("traceparent", "message"),
     [
         (TRACEPARENT, TRACE),
         (f"cc-{TRACE}-00f067aa0ba902b7-00", TRACE),
@@ -374,9 +383,9 @@ def test_a_provisioned_environment_is_not_a_cold_start(lines: Lines, monkeypatch
         ({"hunter2": 1}, None),
     ],
 )
-def test_a_valid_trace_of_the_client_is_logged(lines: Lines, traceparent: object, told: str | None) -> None:
+def test_a_valid_trace_of_the_client_is_logged(lines: Lines, traceparent: object, message: str | None) -> None:
     send(serve(add), "tools/list", meta={"traceparent": traceparent})
-    assert lines()[0].get("trace_id") == told
+    assert lines()[0].get("trace_id") == message
 
 
 def test_without_a_client_trace_the_line_has_the_trace_of_x_ray(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,7 +396,7 @@ def test_without_a_client_trace_the_line_has_the_trace_of_x_ray(lines: Lines, mo
     assert [line["trace_id"] for line in lines()] == [root, TRACE]
 
 
-def test_the_traceparent_of_http_counts_only_without_a_valid_one_in_meta(lines: Lines) -> None:
+def test_the_traceparent_header_is_used_only_without_a_valid_one_in_meta(lines: Lines) -> None:
     other = "0af7651916cd43dd8448eb211c80319c"
     for meta in ({}, {"traceparent": "hunter2"}, {"traceparent": f"00-{other}-b7ad6b7169203331-01"}):
         message = wire.message("tools/list", meta=meta)
@@ -402,18 +411,18 @@ def conventional(line: dict[str, Any]) -> dict[str, str]:
     return {name: value for name, value in line.items() if "." in name}
 
 
-CALLED = {"mcp.method.name": "tools/call", "mcp.protocol.version": "2026-07-28", "gen_ai.tool.name": "add"}
+CALL_ATTRIBUTES = {"mcp.method.name": "tools/call", "mcp.protocol.version": "2026-07-28", "gen_ai.tool.name": "add"}
 
 
-def test_a_line_has_the_names_of_opentelemetry(lines: Lines) -> None:
+def test_a_log_line_has_the_attribute_names_of_opentelemetry(lines: Lines) -> None:
     function = serve(add, brief)
     send(function, "tools/call", {"name": "add", "arguments": {"a": 1}})
     send(function, "tools/call", {"name": "add", "arguments": {"a": "no number"}})
     send(function, "prompts/get", {"name": "brief", "arguments": {"topic": "sun"}})
     send(function, "tools/list")
     called, failed, prompted, listed = map(conventional, lines())
-    assert called == CALLED
-    assert failed == {**CALLED, "error.type": "tool_error"}
+    assert called == CALL_ATTRIBUTES
+    assert failed == {**CALL_ATTRIBUTES, "error.type": "tool_error"}
     assert (prompted["mcp.method.name"], prompted["gen_ai.prompt.name"]) == ("prompts/get", "brief")
     assert listed == {"mcp.method.name": "tools/list", "mcp.protocol.version": "2026-07-28"}
 
@@ -427,7 +436,9 @@ def test_the_error_type_is_the_code_and_invented_names_are_left_out(lines: Lines
     invented, unknown, crashed, put = map(conventional, lines())
     assert invented == {"mcp.method.name": "tools/call", "error.type": "-32602"}
     assert unknown == {"error.type": "-32601"}
-    assert crashed == {**CALLED, "gen_ai.tool.name": "broken", "error.type": "tool_error"}, "as the client sees it"
+    assert crashed == {**CALL_ATTRIBUTES, "gen_ai.tool.name": "broken", "error.type": "tool_error"}, (
+        "as the client sees it"
+    )
     assert put == {"error.type": "405"}
 
 
@@ -446,18 +457,18 @@ class Invoke:
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode())}
 
 
-def door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - tools, prompts and resources
+def serve_behind_front_door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - tools, prompts and resources
     found, invoke = make_settings(auth_mode="none"), Invoke(serve(*handlers))
     front = FrontDoor(catalog.build(handlers, "here"), found, lambda: invoke, None)
     return LambdaFunction(lambda _name, _now: Endpoint(found, front.answer)), invoke
 
 
-def test_a_call_is_a_line_at_the_endpoint_and_one_at_the_function_under_the_same_ids(lines: Lines) -> None:
-    endpoint, invoke = door(add, note)
+def test_the_endpoint_and_the_function_log_a_call_under_the_same_ids(lines: Lines) -> None:
+    endpoint, invoke = serve_behind_front_door(add, note)
     params, meta = {"name": "add", "arguments": {"a": 1}}, {"traceparent": TRACEPARENT, "tracestate": "a=b"}
     send(endpoint, "tools/call", params, meta=meta, context={"requestId": "JKJa="})
     inner, outer = lines()
-    assert conventional(inner) == conventional(outer) == CALLED
+    assert conventional(inner) == conventional(outer) == CALL_ATTRIBUTES
     assert (inner["outcome"], outer["outcome"]) == ("complete", "forwarded")
     assert "forward_ms" not in inner
     assert 0 < outer["forward_ms"] <= outer["duration_ms"]
@@ -485,14 +496,14 @@ def test_the_endpoint_logs_the_names_of_its_catalog(
     def rules() -> str:
         return "no smoking"
 
-    endpoint, _invoke = door(add, brief, note, rules)
+    endpoint, _invoke = serve_behind_front_door(add, brief, note, rules)
     send(endpoint, method, params)
     assert lines()[-1].get("handler") == name
     assert "hunter2" not in str(lines())
 
 
 def test_the_endpoint_logs_how_long_it_waited_for_a_failed_call(lines: Lines) -> None:
-    endpoint, invoke = door(add)
+    endpoint, invoke = serve_behind_front_door(add)
     invoke.function = LambdaFunction(lambda _name, _now: Endpoint(make_settings(stack="x"), lambda _request: None))  # type: ignore[arg-type, return-value]
     del invoke.function  # so that invoking fails, as an outage would
     send(endpoint, "tools/call", {"name": "add", "arguments": {"a": 1}})
@@ -504,7 +515,7 @@ def test_the_endpoint_logs_how_long_it_waited_for_a_failed_call(lines: Lines) ->
 # ---- Who writes it
 
 
-SHOP = '''
+SHOP_APP = '''
 from mcp_functions import serve, tool
 
 @tool
@@ -514,7 +525,7 @@ def add(a: int) -> str:
 
 handler = serve(add)
 '''
-RUN = """
+RUNTIME_SCRIPT = """
 import json, logging, sys
 import app
 loaded = set(sys.modules)
@@ -532,11 +543,13 @@ sys.stderr.write(json.dumps({"status": statuses, "loaded": sorted(loaded), "late
 
 
 @pytest.mark.parametrize(("level", "told"), [("INFO", 2), ("WARNING", 0)])
-def test_lambdas_formatter_writes_the_lines_without_another_import(tmp_path: Path, level: str, told: int) -> None:
-    (tmp_path / "app.py").write_text(SHOP, encoding="utf-8")
+def test_the_formatter_of_lambda_writes_the_log_lines_without_another_import(
+    tmp_path: Path, level: str, told: int
+) -> None:
+    (tmp_path / "app.py").write_text(SHOP_APP, encoding="utf-8")
     event = wire.event(wire.message("tools/call", {"name": "add", "arguments": {"a": 1}}))
     ran = subprocess.run(  # noqa: S603 - ourselves
-        [sys.executable, "-W", "error", "-c", RUN, level],
+        [sys.executable, "-W", "error", "-c", RUNTIME_SCRIPT, level],
         input=json.dumps(event), capture_output=True, check=True, text=True, cwd=tmp_path,
         env={"PATH": os.environ["PATH"], "MCP_STACK": "shop", "MCP_AUTH_MODE": "none"},
     )  # fmt: skip
@@ -562,7 +575,7 @@ class Output:
         return [json.loads(line) for line in self._to.getvalue().splitlines()]
 
 
-def test_an_authors_logger_writes_the_line_with_its_fields_as_keys(lines: Lines) -> None:
+def test_a_powertools_logger_writes_the_log_line_with_its_fields_as_keys(lines: Lines) -> None:
     out = Output()
     send(
         serve(add, logger=out.logger),
@@ -572,12 +585,12 @@ def test_an_authors_logger_writes_the_line_with_its_fields_as_keys(lines: Lines)
     )
     send(serve(add), "tools/call", {"name": "add", "arguments": {"a": 40}}, context={"requestId": "J="})
     (theirs,), (ours,) = out.lines, lines()[-1:]
-    assert theirs.keys() >= ours.keys() - {"said", "at"}
+    assert theirs.keys() >= ours.keys() - {"message", "at"}
     assert (theirs["service"], theirs["logger"], theirs["level"]) == (out.logger.service, "mcp_functions", "INFO")
     assert (theirs["message"], theirs["handler"], theirs["correlation_id"]) == ("answered: complete", "add", "J=")
 
 
-def test_a_crash_is_an_error_of_the_authors_logger_too() -> None:
+def test_a_crash_is_an_error_in_the_logger_of_the_author() -> None:
     out = Output()
     send(serve(broken, logger=out.logger), "tools/call", {"name": "broken", "arguments": {"a": 7}})
     (line,) = out.lines
@@ -585,7 +598,7 @@ def test_a_crash_is_an_error_of_the_authors_logger_too() -> None:
     assert "exception" not in line
 
 
-def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_standard_logger_writes_the_log_line(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "shop"):
         send(serve(add, logger=logging.getLogger("shop")), "tools/list")
     told = [(record.name, hasattr(record, "outcome")) for record in caplog.records]
@@ -595,7 +608,7 @@ def test_a_logger_of_logging_writes_the_line_too(caplog: pytest.LogCaptureFixtur
     ]  # the line that warns of AuthMode none belongs to no request
 
 
-def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> None:
+def test_the_logger_of_the_author_writes_the_log_line_of_the_endpoint(tmp_path: Path) -> None:
     out = Output()
     (tmp_path / "catalog.json").write_text(json.dumps(catalog.build([add], "add")), encoding="utf-8")
     with deployed():
@@ -603,7 +616,7 @@ def test_the_endpoints_line_goes_through_the_authors_logger(tmp_path: Path) -> N
     assert [(line["method"], line["outcome"]) for line in out.lines] == [("tools/list", "complete")]
 
 
-def test_an_authors_lines_have_the_correlation_id_only_during_the_request() -> None:
+def test_log_lines_of_the_author_have_the_correlation_id_only_during_a_request() -> None:
     out = Output()
     out.logger.append_keys(order=7)
 
@@ -646,7 +659,7 @@ def test_a_logger_that_raises_does_not_fail_the_request() -> None:
     assert send(function, "tools/call", {"name": "add", "arguments": {"a": 1}}, context=context)["statusCode"] == 200
 
 
-def test_a_conversation_gets_the_exception_whichever_logger_writes_the_line() -> None:
+def test_a_conversation_has_the_exception_for_every_kind_of_logger() -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
     talk = Conversation(serve(book, wrapping=wrapping, logger=Output().logger)).call(city="Lisbon")
     with pytest.raises(AssertionError, match="kms:AccessDeniedException"):
@@ -656,14 +669,14 @@ def test_a_conversation_gets_the_exception_whichever_logger_writes_the_line() ->
 # ---- What operators count: the metric filters of template.yaml, on lines that were written
 
 
-def by_lambda(record: logging.LogRecord) -> str:
+def format_like_lambda(record: logging.LogRecord) -> str:
     """Format a record as Lambda's runtime does, for a function with LogFormat JSON."""
     record.aws_request_id = "00000000-0000-0000-0000-000000000000"
     return str(JsonFormatter().format(record))
 
 
 @pytest.fixture(params=["lambda", "powertools"])
-def counts(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> Callable[..., dict[str, float]]:
+def count_metrics(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> Callable[..., dict[str, float]]:
     """Answers requests, and says what the template's filters count in the lines of these."""
 
     def count(*handlers: Any, requests: Callable[[LambdaFunction], object], **options: Any) -> dict[str, float]:  # noqa: ANN401 - what serve takes
@@ -672,61 +685,65 @@ def counts(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture) -> 
         with caplog.at_level(logging.INFO, "mcp_functions"):
             caplog.clear()
             requests(serve(*handlers, logger=logger, **options))
-        written = out.lines if logger else [json.loads(by_lambda(record)) for record in caplog.records]
+        written = out.lines if logger else [json.loads(format_like_lambda(record)) for record in caplog.records]
         assert [line for line in written if "outcome" in line]
-        return filters.counted(written)
+        return filters.count_metrics(written)
 
     return count
 
 
-Counts = Callable[..., dict[str, float]]
+CountMetrics = Callable[..., dict[str, float]]
 
 
-def calling(name: str, **arguments: object) -> Callable[[LambdaFunction], object]:
+def call_of(name: str, **arguments: object) -> Callable[[LambdaFunction], object]:
     return lambda function: send(function, "tools/call", {"name": name, "arguments": arguments})
 
 
-def test_a_request_that_went_well_counts_as_nothing_but_a_cold_start(counts: Counts) -> None:
-    assert counts(add, requests=calling("add", a=1)) == {"ColdStarts": 1}
+def test_a_successful_request_is_counted_only_as_a_cold_start(count_metrics: CountMetrics) -> None:
+    assert count_metrics(add, requests=call_of("add", a=1)) == {"ColdStarts": 1}
 
 
-def test_only_the_first_of_three_is_a_cold_start(counts: Counts) -> None:
-    assert counts(add, requests=lambda function: [send(function, "tools/list") for _ in range(3)]) == {"ColdStarts": 1}
+def test_only_the_first_of_three_requests_is_counted_as_a_cold_start(count_metrics: CountMetrics) -> None:
+    assert count_metrics(add, requests=lambda function: [send(function, "tools/list") for _ in range(3)]) == {
+        "ColdStarts": 1
+    }
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        calling("hunter2"),
+        call_of("hunter2"),
         lambda function: send(function, "tools/list", http_method="GET"),
         lambda function: send(function, "tools/list", headers={"mcp-protocol-version": "1999-01-01"}),
         lambda function: send(function, "hunter2/call"),
     ],
 )
-def test_a_clients_error_counts_only_as_refused(counts: Counts, request_: Callable[[LambdaFunction], object]) -> None:
-    assert counts(add, requests=request_) == {"Refused": 1, "ColdStarts": 1}
+def test_a_client_error_is_counted_only_as_refused(
+    count_metrics: CountMetrics, request_: Callable[[LambdaFunction], object]
+) -> None:
+    assert count_metrics(add, requests=request_) == {"Refused": 1, "ColdStarts": 1}
 
 
-def test_a_crash_counts_as_one_and_as_failed(counts: Counts) -> None:
-    assert counts(broken, requests=calling("broken", a=1)) == {"Crashed": 1, "Failed": 1, "ColdStarts": 1}
+def test_a_crash_is_counted_as_crashed_and_as_failed(count_metrics: CountMetrics) -> None:
+    assert count_metrics(broken, requests=call_of("broken", a=1)) == {"Crashed": 1, "Failed": 1, "ColdStarts": 1}
 
 
-def test_a_denial_of_kms_counts_as_a_misconfiguration(counts: Counts) -> None:
+def test_denied_access_to_kms_is_counted_as_a_misconfiguration(count_metrics: CountMetrics) -> None:
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
-    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert told == {"Misconfigured": 1, "Outages": 1, "Failed": 1, "ColdStarts": 1}
+    metrics = count_metrics(book, requests=call_of("book", city="Lisbon"), wrapping=wrapping)
+    assert metrics == {"Misconfigured": 1, "Outages": 1, "Failed": 1, "ColdStarts": 1}
 
 
 @pytest.mark.parametrize(
     "reason", ["kms:ThrottlingException", "table:InternalServerError", "blobs:503"], ids=["kms", "table", "blobs"]
 )
-def test_an_outage_is_counted_by_request(counts: Counts, reason: str) -> None:
+def test_an_outage_is_counted_for_each_request(count_metrics: CountMetrics, reason: str) -> None:
     wrapping = [SealFactory(TemporarilyUnavailable(reason))]
-    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert told == {"Outages": 1, "Failed": 1, "ColdStarts": 1}
+    metrics = count_metrics(book, requests=call_of("book", city="Lisbon"), wrapping=wrapping)
+    assert metrics == {"Outages": 1, "Failed": 1, "ColdStarts": 1}
 
 
-def test_an_authors_own_lines_are_not_counted() -> None:
+def test_log_lines_of_the_author_are_not_counted() -> None:
     out = Output()
 
     @out.logger.inject_lambda_context
@@ -735,7 +752,7 @@ def test_an_authors_own_lines_are_not_counted() -> None:
 
     handler({}, wire.Context())
     assert "cold_start" in out.lines[0]
-    assert filters.counted([{**line, "cold_start": True} for line in out.lines]) == {}
+    assert filters.count_metrics([{**line, "cold_start": True} for line in out.lines]) == {}
 
 
 @tool(single_use="replay")
@@ -744,7 +761,7 @@ def pay(*, elicit: Elicit, step: Step) -> str:
     return str(step("pay", lambda: "paid"))
 
 
-def forged(function: LambdaFunction) -> None:
+def send_forged_states(function: LambdaFunction) -> None:
     talk = Conversation(function).call(city="Lisbon")
     for at in range(60, 84, 4):
         talk.tamper(lambda token, at=at: f"{token[:at]}{'AAAA' if token[at] != 'A' else 'BBBB'}{token[at + 4 :]}")  # type: ignore[misc]
@@ -753,30 +770,30 @@ def forged(function: LambdaFunction) -> None:
     Conversation(function).call(city=7)
 
 
-def claimed_twice(function: LambdaFunction) -> None:
+def send_while_claimed(function: LambdaFunction) -> None:
     busy = Conversation(function).call().go_on()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(single_use.RoundClaim, "_claim", refuse)
+        patch.setattr(single_use.RoundClaim, "_claim", raise_busy)
         busy.accept(seat={"seat": "window"})
     assert busy.status == 503
 
 
-def refuse(*_asked: object, **_more: object) -> None:
+def raise_busy(*_asked: object, **_more: object) -> None:
     raise Busy("used_busy")  # noqa: EM101 - an enumerated word
 
 
-def test_errors_of_clients_trigger_no_alarm(counts: Counts) -> None:
-    assert filters.paging() & counts(book, requests=forged).keys() == set()
-    assert filters.paging() & counts(pay, requests=claimed_twice).keys() == set()
+def test_errors_of_clients_trigger_no_alarm(count_metrics: CountMetrics) -> None:
+    assert filters.alarm_metrics() & count_metrics(book, requests=send_forged_states).keys() == set()
+    assert filters.alarm_metrics() & count_metrics(pay, requests=send_while_claimed).keys() == set()
 
 
-def test_errors_of_the_server_trigger_an_alarm(counts: Counts) -> None:
-    assert filters.paging() & counts(broken, requests=calling("broken", a=1)).keys() == {"Crashed"}
+def test_errors_of_the_server_trigger_an_alarm(count_metrics: CountMetrics) -> None:
+    assert filters.alarm_metrics() & count_metrics(broken, requests=call_of("broken", a=1)).keys() == {"Crashed"}
     wrapping = [SealFactory(Misconfigured("kms:AccessDeniedException"))]
-    told = counts(book, requests=calling("book", city="Lisbon"), wrapping=wrapping)
-    assert filters.paging() & told.keys() == {"Misconfigured", "Outages"}
+    metrics = count_metrics(book, requests=call_of("book", city="Lisbon"), wrapping=wrapping)
+    assert filters.alarm_metrics() & metrics.keys() == {"Misconfigured", "Outages"}
 
 
-def test_a_term_that_is_not_understood_is_an_error_also_where_another_term_decides() -> None:
+def test_the_filter_reader_refuses_an_unknown_term_even_if_another_term_decides() -> None:
     with pytest.raises(AssertionError, match="not in the subset"):
         filters.matches("{ $.count > 5 && $.handler LIKE a }", {"count": 1})

@@ -1,4 +1,4 @@
-"""Failures with a secret in them: no log, no output and no error response contains it.
+"""Failures whose texts contain a secret: no log, no output and no error response contains it.
 
 `tests/support/planted.py` searches while these run, as it does for the whole suite. These tests make sure that there is
 something to find, and that it would be found.
@@ -108,7 +108,7 @@ def _keep_no_json(_elicit: Elicit, step: Step, how: str, known: str) -> None:
     step(how, lambda: {known: object()})
 
 
-WAYS = {
+FAILURES = {
     way.__name__.removeprefix("_"): way
     for way in (
         _raise, _chain, _group, _break_a_step, _change_arguments, _ask_two_questions, _ask_a_bad_form, _show_a_bad_page,
@@ -120,7 +120,7 @@ WAYS = {
 @tool
 def fail(how: str, *, elicit: Elicit, step: Step) -> str:
     known = step("known", lambda: UNSPEAKABLE)
-    if way := WAYS.get(how.partition(" ")[0]):
+    if way := FAILURES.get(how.partition(" ")[0]):
         way(elicit, step, how, known)
     return elicit("name", f"{how}?", Name).name
 
@@ -189,7 +189,7 @@ def _everything(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
         yield
 
 
-def written(caplog: pytest.LogCaptureFixture) -> str:
+def log_text(caplog: pytest.LogCaptureFixture) -> str:
     """Write what was logged as Lambda's runtime would."""
     return "".join(JsonFormatter().format(record) for record in caplog.records)
 
@@ -204,58 +204,58 @@ def send(function: LambdaFunction, method: str, params: dict[str, Any], **option
 
 
 @pytest.fixture
-def leaking() -> Iterator[Callable[[], list[str]]]:
-    yield planted.found
-    planted.found()
+def take_leaks() -> Iterator[Callable[[], list[str]]]:
+    yield planted.take_leaks
+    planted.take_leaks()
 
 
 @pytest.mark.parametrize("mark", [SECRET, UNSPEAKABLE, "hunter2"])
-def test_a_secret_in_a_line_would_be_found(leaking: Callable[[], list[str]], mark: str) -> None:
+def test_the_search_finds_a_secret_in_a_log_line(take_leaks: Callable[[], list[str]], mark: str) -> None:
     apart = logging.getLogger("mcp_functions.x")
     apart.disabled = True  # or pytest would show it, and that would be found too
     apart.handle(apart.makeRecord(apart.name, logging.WARNING, __file__, 1, "failed: %s", (mark,), None))
-    assert "a log record of mcp_functions.x" in leaking()[0]
+    assert "a log record of mcp_functions.x" in take_leaks()[0]
     logging.getLogger("mcp_functions").warning("failed", extra={"reason": mark})
-    assert [leak.partition(":")[0] for leak in leaking()] == ["a field of a log record of mcp_functions"]
+    assert [leak.partition(":")[0] for leak in take_leaks()] == ["a field of a log record of mcp_functions"]
 
 
-def test_a_secret_in_the_notes_would_be_found_though_no_level_lets_the_line_through(
-    leaking: Callable[[], list[str]], caplog: pytest.LogCaptureFixture
+def test_the_search_finds_a_secret_in_a_record_below_the_log_level(
+    take_leaks: Callable[[], list[str]], caplog: pytest.LogCaptureFixture
 ) -> None:
     def wire_nothing(_name: str, _now: object) -> Endpoint:
         raise Misconfigured(SECRET)
 
     caplog.set_level(logging.CRITICAL, "mcp_functions")
     send(LambdaFunction(wire_nothing), "tools/list", {})
-    assert [leak.partition(":")[0] for leak in leaking()] == ["the line of a request"]
+    assert [leak.partition(":")[0] for leak in take_leaks()] == ["the line of a request"]
 
 
-def test_an_unspeakable_secret_would_be_found_in_a_response(leaking: Callable[[], list[str]]) -> None:
+def test_the_search_finds_a_planted_secret_in_a_response(take_leaks: Callable[[], list[str]]) -> None:
     @tool
     def tell() -> str:
         return UNSPEAKABLE
 
     Conversation(serve(tell)).call()
-    assert [leak.partition(":")[0] for leak in leaking()] == ["a response"]
+    assert [leak.partition(":")[0] for leak in take_leaks()] == ["a response"]
 
 
-def test_a_test_that_lets_a_secret_out_fails(leaking: Callable[[], list[str]]) -> None:
+def test_a_test_that_leaks_a_secret_fails(take_leaks: Callable[[], list[str]]) -> None:
     report = pytest.TestReport(
         "x", ("x", 1, "x"), {}, "passed", None, "call", [("Captured stdout call", f"… {SECRET}")]
     )
-    assert planted.judge(report).failed
+    assert planted.fail_leaking_test(report).failed
     assert SECRET in str(report.longrepr)
-    assert leaking() == []
+    assert take_leaks() == []
 
 
 # ---- Authors' functions
 
 
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("how", FAILURES)
 def test_a_failing_function_leaks_no_secret(how: str, caplog: pytest.LogCaptureFixture) -> None:
     talk = Conversation(serve(fail)).call(how=f"{how} {SECRET}")
     assert (talk.status, talk.result["isError"]) == (200, True)
-    assert "ERROR" in written(caplog)
+    assert "ERROR" in log_text(caplog)
 
 
 def test_a_recorded_step_of_another_type_leaks_no_secret(caplog: pytest.LogCaptureFixture) -> None:
@@ -276,7 +276,7 @@ def test_a_recorded_step_of_another_type_leaks_no_secret(caplog: pytest.LogCaptu
 
     talk = Conversation(serve(first)).call().upgrade(serve(second)).accept(name={"name": SECRET})
     assert talk.result["isError"] is True
-    assert "does not fit what … says it returns" in written(caplog)
+    assert "does not fit what … says it returns" in log_text(caplog)
 
 
 def test_a_failing_task_leaks_no_secret() -> None:
@@ -285,7 +285,7 @@ def test_a_failing_task_leaks_no_secret() -> None:
 
 def test_a_result_of_the_wrong_type_leaks_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     assert Conversation(serve(promise)).call(how=SECRET).result["isError"] is True
-    assert "something else than its signature promises" in written(caplog)
+    assert "something else than its signature promises" in log_text(caplog)
 
 
 @pytest.mark.parametrize(
@@ -492,9 +492,9 @@ class Invoke:
     ],
 )  # fmt: skip
 def test_a_failing_function_behind_the_endpoint_leaks_no_secret(answer: object) -> None:
-    found = make_settings(auth_mode="none")
-    door = FrontDoor(catalog.build([sized], "sized"), found, lambda: Invoke(answer), None)
-    endpoint = LambdaFunction(lambda _name, _now: Endpoint(found, door.answer))
+    settings = make_settings(auth_mode="none")
+    door = FrontDoor(catalog.build([sized], "sized"), settings, lambda: Invoke(answer), None)
+    endpoint = LambdaFunction(lambda _name, _now: Endpoint(settings, door.answer))
     assert send(endpoint, "tools/call", {"name": "sized", "arguments": {"size": SECRET}})["statusCode"] in {200, 500}
 
 
@@ -509,19 +509,19 @@ def remember(how: str, *, step: Step) -> str:
     """Store a note."""
     if how == "raise":
         raise LookupError(UNSPEAKABLE)
-    return str(step("kept", kept_once, how=how))
+    return str(step("kept", idempotent_tool, how=how))
 
 
-def kept_once(*, how: str) -> str:
+def idempotent_tool(*, how: str) -> str:
     return RESULT if how else ""
 
 
-def remembering(how: str = SECRET) -> dict[str, Any]:
+def call_remember(how: str = SECRET) -> dict[str, Any]:
     return wire.event(wire.message("tools/call", {"name": "remember", "arguments": {"how": how}}))
 
 
 @pytest.fixture
-def as_deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def powertools_variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Set what the template sets for Powertools."""
     everywhere = template.read(ROOT / "template.yaml")["Globals"]["Function"]["Environment"]["Variables"]
     names = ("POWERTOOLS_LOGGER_", "POWERTOOLS_TRACER_")
@@ -532,44 +532,46 @@ def as_deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_the_template_turns_powertools_recording_off(
-    as_deployed: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    powertools_variables: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, logger = powertools.traced(monkeypatch), powertools.logger()
     handler = Tracer().capture_lambda_handler(logger.inject_lambda_context(serve(remember, logger=logger)))
     for how in (SECRET, "raise"):
-        handler(remembering(how), wire.Context())
-    assert set(as_deployed.values()) == {"false"}
+        handler(call_remember(how), wire.Context())
+    assert set(powertools_variables.values()) == {"false"}
     assert trace.metadata == {}
-    written = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["outcome"] for line in written] == ["complete", "crashed"]
-    assert planted.found() == []
+    log_text = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["outcome"] for line in log_text] == ["complete", "crashed"]
+    assert planted.take_leaks() == []
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_an_event_is_logged_only_if_powertools_is_configured_so(
-    as_deployed: dict[str, str],  # noqa: ARG001 - its variables
+def test_powertools_logs_an_event_only_if_it_is_configured_to(
+    powertools_variables: dict[str, str],  # noqa: ARG001 - its variables
     *,
     asked: bool,
 ) -> None:
     out = io.StringIO()
     logger = powertools.logger(stream=out)
     handler = logger.inject_lambda_context(serve(remember, logger=logger), log_event=asked or None)
-    handler(remembering("a word"), wire.Context())
+    handler(call_remember("a word"), wire.Context())
     assert ("a word" in out.getvalue()) is asked  # nothing planted: the search would find it, as it should
 
 
 @pytest.mark.parametrize("captured", [True, False])
-def test_a_trace_holds_a_response_unless_that_is_off(monkeypatch: pytest.MonkeyPatch, *, captured: bool) -> None:
+def test_a_trace_has_the_response_unless_that_is_switched_off(
+    monkeypatch: pytest.MonkeyPatch, *, captured: bool
+) -> None:
     trace = powertools.traced(monkeypatch)
     if not captured:
         monkeypatch.setenv("POWERTOOLS_TRACER_CAPTURE_RESPONSE", "false")
-    Tracer().capture_lambda_handler(serve(remember))(remembering(), wire.Context())
+    Tracer().capture_lambda_handler(serve(remember))(call_remember(), wire.Context())
     assert (RESULT in str(trace.metadata)) is captured
 
 
 def test_a_trace_holds_no_exception_of_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = powertools.traced(monkeypatch)
-    Tracer().capture_lambda_handler(serve(remember))(remembering("raise"), wire.Context())
+    Tracer().capture_lambda_handler(serve(remember))(call_remember("raise"), wire.Context())
     assert trace.metadata
     assert UNSPEAKABLE not in str(trace.metadata)
 
@@ -577,13 +579,13 @@ def test_a_trace_holds_no_exception_of_a_tool(monkeypatch: pytest.MonkeyPatch) -
 def test_an_idempotency_item_holds_the_result_and_no_argument(monkeypatch: pytest.MonkeyPatch) -> None:
     store, config = powertools.Store(), IdempotencyConfig()
     config.register_lambda_context(wire.Context())  # type: ignore[arg-type]  # as much of it as is read
-    once = idempotent_function(kept_once, data_keyword_argument="how", persistence_store=store, config=config)
-    monkeypatch.setitem(globals(), "kept_once", once)
-    serve(remember)(remembering(), wire.Context())
+    once = idempotent_function(idempotent_tool, data_keyword_argument="how", persistence_store=store, config=config)
+    monkeypatch.setitem(globals(), "idempotent_tool", once)
+    serve(remember)(call_remember(), wire.Context())
     (record,) = store.records.values()
     assert RESULT in record.response_data
     assert SECRET not in f"{record.idempotency_key} {record.payload_hash}"
-    assert planted.found() == []
+    assert planted.take_leaks() == []
 
 
 # ---- In processes of their own
@@ -629,7 +631,7 @@ handler = logger.inject_lambda_context(serve(fail, logger=logger))
 
 @pytest.mark.parametrize("more", ["", POWERTOOLS], ids=["lambda", "powertools"])
 def test_the_logs_of_the_real_runtime_hold_no_secret(tmp_path: Path, more: str) -> None:
-    modes.needed()
+    modes.skip_without_runtime()
     (tmp_path / "functions/fail").mkdir(parents=True)
     (tmp_path / "functions/fail/app.py").write_text(APP + more, encoding="utf-8")
     (tmp_path / "template.yaml").write_text(TEMPLATE, encoding="utf-8")

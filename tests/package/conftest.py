@@ -100,6 +100,6 @@ def _run(url: str, program: str, *arguments: str | Path) -> str:
     command = [SAM_BIN / program, *arguments]
     done = subprocess.run(command, cwd=ROOT, env=ours | nobody | quiet, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     if done.returncode:
-        said = f"{done.stdout}\n{done.stderr}"
-        pytest.fail(f"{program} {' '.join(map(str, arguments))}: {done.returncode}\n{said}", pytrace=False)
+        message = f"{done.stdout}\n{done.stderr}"
+        pytest.fail(f"{program} {' '.join(map(str, arguments))}: {done.returncode}\n{message}", pytrace=False)
     return done.stdout

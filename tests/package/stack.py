@@ -1,4 +1,4 @@
-"""The stack as it was deployed into moto, and the template that says what should be there."""
+"""The stack as it was deployed into moto, and the template that it is compared with."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ class Stack:
     @property
     def physical(self) -> dict[str, str]:
         """Logical id -> physical id, of what moto made."""
-        made = self.client("cloudformation").describe_stack_resources(StackName=NAME)["StackResources"]
-        return {one["LogicalResourceId"]: one.get("PhysicalResourceId", "") for one in made if "ResourceType" in one}
+        resources = self.client("cloudformation").describe_stack_resources(StackName=NAME)["StackResources"]
+        return {
+            one["LogicalResourceId"]: one.get("PhysicalResourceId", "") for one in resources if "ResourceType" in one
+        }
 
     def of_type(self, kind: str) -> dict[str, Json]:
         """Logical id -> properties, of the resources of one type that are deployed, as the template's defaults say."""

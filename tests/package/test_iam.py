@@ -29,10 +29,16 @@ if TYPE_CHECKING:
 FRONT_DOOR = "mcp"
 HANDLERS = {folder: importlib.import_module(f"functions.{folder}.app").handler.handlers for folder in FOLDERS}
 # The endpoint seals and keeps what clients of 2025 carry, under its own name like everybody.
-ASKING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.needs_state for one in made))]
-KEEPING = [FRONT_DOOR, *(folder for folder, made in HANDLERS.items() if any(one.needs_table for one in made))]
-WORKING = [folder for folder, made in HANDLERS.items() if any(getattr(one, "task", None) for one in made)]
-WORKERS = {f"{folder}_worker": folder for folder in WORKING}  # the same code under another role
+FUNCTIONS_THAT_ASK = [
+    FRONT_DOOR,
+    *(folder for folder, made in HANDLERS.items() if any(one.needs_state for one in made)),
+]
+FUNCTIONS_WITH_TABLE = [
+    FRONT_DOOR,
+    *(folder for folder, made in HANDLERS.items() if any(one.needs_table for one in made)),
+]
+FUNCTIONS_WITH_WORKER = [folder for folder, made in HANDLERS.items() if any(getattr(one, "task", None) for one in made)]
+WORKERS = {f"{folder}_worker": folder for folder in FUNCTIONS_WITH_WORKER}  # the same code under another role
 ITEMS = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
 SEALS = ["kms:Decrypt", "kms:GenerateDataKey"]
 ADMIN, STRANGER = f"arn:aws:iam::{ACCOUNT}:role/admin", "arn:aws:iam::999999999999:role/stranger"
@@ -124,53 +130,59 @@ def statements(written: Policy) -> list[dict[str, Any]]:
 # ---- What each must
 
 
-def test_there_are_functions_that_ask_and_functions_that_do_not() -> None:
-    assert set(ASKING) > {FRONT_DOOR}
-    assert set(FOLDERS) - set(ASKING)
+def test_the_samples_have_functions_that_ask_and_functions_that_do_not() -> None:
+    assert set(FUNCTIONS_THAT_ASK) > {FRONT_DOOR}
+    assert set(FOLDERS) - set(FUNCTIONS_THAT_ASK)
 
 
-@pytest.mark.parametrize("folder", ASKING)
+@pytest.mark.parametrize("folder", FUNCTIONS_THAT_ASK)
 def test_a_function_that_asks_may_seal_and_open_its_own_states_and_do_nothing_else_with_the_key(
     folder: str, deployed: Deployed
 ) -> None:
-    ((*found,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder)))
-    assert sorted(found) == SEALS
-    ((*found,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder, generation="2")))
-    assert sorted(found) == SEALS, "a new generation needs no new policy"
+    ((*allowed_actions,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder)))
+    assert sorted(allowed_actions) == SEALS
+    ((*allowed_actions,),) = deployed.account.allows(deployed.kms(folder, "kms:*", **context(folder, generation="2")))
+    assert sorted(allowed_actions) == SEALS, "a new generation needs no new policy"
 
 
 def test_the_endpoint_may_invoke_the_functions_of_its_stack_and_do_nothing_else_with_any(deployed: Deployed) -> None:
     role = deployed.roles[FRONT_DOOR]
     everyone = [*FOLDERS, *WORKERS]
-    found = deployed.account.allows(*(Question(role, "lambda:*", deployed.function(folder)) for folder in everyone))
-    assert found == [["lambda:InvokeFunction"]] * len(everyone)
+    allowed_actions = deployed.account.allows(
+        *(Question(role, "lambda:*", deployed.function(folder)) for folder in everyone)
+    )
+    assert allowed_actions == [["lambda:InvokeFunction"]] * len(everyone)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_role_is_for_lambda_alone(folder: str, deployed: Deployed) -> None:
+def test_only_lambda_can_assume_a_role(folder: str, deployed: Deployed) -> None:
     who = ["lambda.amazonaws.com", "apigateway.amazonaws.com", ADMIN, STRANGER, *deployed.roles.values()]
     questions = [Question(principal, "sts:AssumeRole", deployed.roles[folder]) for principal in who]
     assert [question.principal for question in deployed.account.allows_any(*questions)] == ["lambda.amazonaws.com"]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_role_names_no_action_but_these(folder: str, deployed: Deployed) -> None:
+def test_a_role_allows_only_the_expected_actions(folder: str, deployed: Deployed) -> None:
     named = {
         action
         for written in deployed.account.policies[deployed.roles[folder]]
         for statement in statements(written)
         for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
     }
-    invokes = {"lambda:InvokeFunction"} if folder in KEEPING else set()  # its own worker
-    special = invokes | set(SEALS if folder in ASKING else []) | set(ITEMS if folder in KEEPING else [])
+    invokes = {"lambda:InvokeFunction"} if folder in FUNCTIONS_WITH_TABLE else set()  # its own worker
+    special = (
+        invokes
+        | set(SEALS if folder in FUNCTIONS_THAT_ASK else [])
+        | set(ITEMS if folder in FUNCTIONS_WITH_TABLE else [])
+    )
     assert named - TRACES == LOGS | special
 
 
-@pytest.mark.parametrize("folder", KEEPING)
+@pytest.mark.parametrize("folder", FUNCTIONS_WITH_TABLE)
 def test_a_function_may_store_items_only_under_its_own_name(folder: str, deployed: Deployed) -> None:
     own = f"{NAME}/{folder}/task/-/1"
-    ((*found,),) = deployed.account.allows(deployed.item(folder, "dynamodb:*", own))
-    assert sorted(found) == ITEMS
+    ((*allowed_actions,),) = deployed.account.allows(deployed.item(folder, "dynamodb:*", own))
+    assert sorted(allowed_actions) == ITEMS
     foreign = [f"{NAME}/ticket/task/-/1", f"{NAME}/{folder}x/task/-/1", f"another-{NAME}/{folder}/task/-/1", folder]
     asked = [deployed.item(folder, action, *keys) for action in ITEMS for keys in ([], *([key] for key in foreign))]
     assert deployed.account.allows_any(*asked, *(deployed.item(folder, one, own, foreign[0]) for one in ITEMS)) == []
@@ -197,7 +209,7 @@ def _named(deployed: Deployed, folder: str) -> list[dict[str, Any]]:
 # ---- What none may
 
 
-@pytest.mark.parametrize("folder", ASKING)
+@pytest.mark.parametrize("folder", FUNCTIONS_THAT_ASK)
 def test_no_other_role_can_open_a_functions_states(folder: str, deployed: Deployed) -> None:
     others = [other for other in [*FOLDERS, *WORKERS] if folder not in {other, WORKERS.get(other)}]
     asked = [deployed.kms(other, action, **context(folder)) for other in others for action in SEALS]
@@ -205,7 +217,7 @@ def test_no_other_role_can_open_a_functions_states(folder: str, deployed: Deploy
 
 
 @pytest.mark.parametrize("operator", ["StringEquals", "ForAllValues:StringEquals"])
-def test_without_its_conditions_a_role_could_do_more(operator: str, deployed: Deployed) -> None:
+def test_a_policy_without_its_condition_would_allow_an_attack(operator: str, deployed: Deployed) -> None:
     attacks = {"StringEquals": context("ticket"), "ForAllValues:StringEquals": context("briefing", more="of it")}
     wider = deepcopy(deployed.account.policies[deployed.roles["briefing"]])
     for statement in (one for written in wider for one in statements(written) if "Condition" in one):
@@ -216,7 +228,7 @@ def test_without_its_conditions_a_role_could_do_more(operator: str, deployed: De
     assert account.allows_any(attack) == [attack]
 
 
-@pytest.mark.parametrize("folder", ASKING)
+@pytest.mark.parametrize("folder", FUNCTIONS_THAT_ASK)
 def test_a_role_may_use_the_key_in_its_own_context_only(folder: str, deployed: Deployed) -> None:
     own = context(folder)
     contexts = [
@@ -238,7 +250,7 @@ def test_a_role_may_use_the_key_in_its_own_context_only(folder: str, deployed: D
     assert deployed.account.allows_any(*asked) == []
 
 
-@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in ASKING])
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder not in FUNCTIONS_THAT_ASK])
 def test_a_function_that_never_asks_may_do_nothing_with_the_key(folder: str, deployed: Deployed) -> None:
     contexts = [{}, *(context(other) for other in FOLDERS)]
     asked = [deployed.kms(folder, "kms:*", **one) for one in contexts]
@@ -269,7 +281,7 @@ def test_the_endpoint_may_invoke_nothing_of_another_stack(other: str, deployed: 
 @pytest.mark.parametrize(
     "tags", [{}, {"aws:PrincipalTag/mcp-function": "ticket"}, {"aws:PrincipalTag/other": "briefing"}]
 )
-def test_a_role_opens_nothing_without_the_tag_of_its_function(tags: dict[str, str], deployed: Deployed) -> None:
+def test_a_role_without_the_tag_of_its_function_opens_no_state(tags: dict[str, str], deployed: Deployed) -> None:
     role = deployed.roles["briefing"]
     account = replace(deployed.account, tags={**deployed.account.tags, role: tags})
     asked = [deployed.kms("briefing", action, **context("briefing")) for action in SEALS]
@@ -277,7 +289,7 @@ def test_a_role_opens_nothing_without_the_tag_of_its_function(tags: dict[str, st
     assert account.allows_any(*asked) == []
 
 
-def test_a_role_that_is_tagged_as_another_opens_the_others_states_so_tagging_is_guarded(deployed: Deployed) -> None:
+def test_only_an_administrator_can_change_the_tag_that_lets_a_role_open_states(deployed: Deployed) -> None:
     role = deployed.roles["briefing"]
     tagged = replace(
         deployed.account, tags={**deployed.account.tags, role: {"aws:PrincipalTag/mcp-function": "ticket"}}
@@ -311,22 +323,22 @@ ARNS = {"Blobs": "arn:aws:s3:::shop-blobs", "Table": f"arn:aws:dynamodb:{REGION}
 PSEUDO = {"StackName": NAME, "AccountId": ACCOUNT, "Region": REGION, "Partition": "aws"}
 
 
-def substituted(written: Any) -> Any:  # noqa: ANN401 - JSON is any value
+def substitute(written: Any) -> Any:  # noqa: ANN401 - JSON is any value
     """Return a policy with the names and ARNs that CloudFormation would put into it."""
     match written:
         case {"Fn::GetAtt": [name, _]} | {"Ref": str(name)}:
             return {**ARNS, **PSEUDO}[name.removeprefix("AWS::")]
         case {"Fn::Sub": str(text)}:
-            return substituted({"Fn::Sub": [text, {}]})
+            return substitute({"Fn::Sub": [text, {}]})
         case {"Fn::Sub": [text, values]}:
-            known = {f"AWS::{name}": value for name, value in PSEUDO.items()} | substituted(values)
+            known = {f"AWS::{name}": value for name, value in PSEUDO.items()} | substitute(values)
             for name, value in known.items():
                 text = text.replace(f"${{{name}}}", value)
             return text.replace("${!", "${")
         case dict():
-            return {name: substituted(value) for name, value in written.items()}
+            return {name: substitute(value) for name, value in written.items()}
         case list():
-            return [substituted(value) for value in written]
+            return [substitute(value) for value in written]
     return written
 
 
@@ -341,13 +353,13 @@ def with_parameter(translated: dict[str, Any], name: str, **parameters: str) -> 
     return properties
 
 
-@pytest.mark.parametrize("folder", KEEPING)
+@pytest.mark.parametrize("folder", FUNCTIONS_WITH_TABLE)
 def test_a_function_may_store_objects_only_under_its_own_name(
     folder: str, translated: dict[str, Any], deployed: Deployed
 ) -> None:
     written = with_parameter(translated, "MayKeep", BlobBucket="new")["PolicyDocument"]
     role = deployed.roles[folder]
-    account = replace(deployed.account, policies={role: [{**written, "Statement": substituted(written["Statement"])}]})
+    account = replace(deployed.account, policies={role: [{**written, "Statement": substitute(written["Statement"])}]})
     own = f"{ARNS['Blobs']}/{NAME}/{folder}/task"
     assert account.allows(Question(role, "s3:*", own)) == [["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]]
     others = [f"{ARNS['Blobs']}/{NAME}/ticket/task", f"{ARNS['Blobs']}/{NAME}/{folder}x/task", ARNS["Blobs"]]
@@ -357,7 +369,7 @@ def test_a_function_may_store_objects_only_under_its_own_name(
 def test_a_payment_may_read_its_secret_and_no_other(translated: dict[str, Any], deployed: Deployed) -> None:
     secret = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:bank-1A2B3C"
     role = with_parameter(translated, "PayInvoiceRole", BankSecret=secret)
-    policies = [substituted(one["PolicyDocument"]) for one in role["Policies"]]
+    policies = [substitute(one["PolicyDocument"]) for one in role["Policies"]]
     account = replace(deployed.account, policies={ADMIN: policies})
     asked = [
         Question(ADMIN, "secretsmanager:*", one) for one in (secret, f"{secret}x", secret.replace("bank", "other"))
@@ -397,7 +409,7 @@ def test_no_function_may_change_a_role_a_policy_or_a_layer(stack: Stack, deploye
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_no_session_of_a_role_brings_a_tag_of_its_own(folder: str, deployed: Deployed) -> None:
+def test_a_session_of_a_role_cannot_set_session_tags(folder: str, deployed: Deployed) -> None:
     """A tag of a session counts before that of the role."""
     role = deployed.roles[folder]
     who = ["lambda.amazonaws.com", ADMIN, *deployed.roles.values()]
@@ -409,37 +421,42 @@ def test_no_session_of_a_role_brings_a_tag_of_its_own(folder: str, deployed: Dep
 CALLER_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/caller"
 
 
-def naming(who: str, action: str, account: str = ACCOUNT) -> Question:
+def caller_name_request(who: str, action: str, account: str = ACCOUNT) -> Question:
     """Ask whether somebody may use the key that derives callers' names."""
     return Question(who, action, CALLER_KEY, {"aws:PrincipalAccount": account})
 
 
 @pytest.fixture(scope="module")
-def logging_callers(stack: Stack, deployed: Deployed) -> Account:
+def account_with_log_callers(stack: Stack, deployed: Deployed) -> Account:
     written = dict(stack.resources(LogCallers="on"))["CallerKey"]["Properties"]["KeyPolicy"]
-    known = {**deployed.account.resource_policies, CALLER_KEY: substituted(written)}
+    known = {**deployed.account.resource_policies, CALLER_KEY: substitute(written)}
     return replace(deployed.account, resource_policies=known)
 
 
 @pytest.mark.parametrize("folder", [*FOLDERS, *WORKERS])
-def test_every_function_may_name_callers_and_do_nothing_else_with_that_key(
-    folder: str, deployed: Deployed, logging_callers: Account
+def test_every_function_may_compute_caller_names_and_do_nothing_else_with_the_hmac_key(
+    folder: str, deployed: Deployed, account_with_log_callers: Account
 ) -> None:
-    ((*found,),) = logging_callers.allows(naming(deployed.roles[folder], "kms:*"))
-    assert found == ["kms:GenerateMac"]
+    ((*allowed_actions,),) = account_with_log_callers.allows(caller_name_request(deployed.roles[folder], "kms:*"))
+    assert allowed_actions == ["kms:GenerateMac"]
 
 
-def test_nobody_of_another_stack_or_account_may_name_callers(deployed: Deployed, logging_callers: Account) -> None:
+def test_no_principal_of_another_stack_or_account_may_compute_caller_names(
+    deployed: Deployed, account_with_log_callers: Account
+) -> None:
     role = deployed.roles["add"]
-    elsewhere = {**logging_callers.tags, role: {"aws:PrincipalTag/mcp-server": "another"}}
+    elsewhere = {**account_with_log_callers.tags, role: {"aws:PrincipalTag/mcp-server": "another"}}
     stranger = {STRANGER: {"aws:PrincipalTag/mcp-server": NAME}}
-    account = replace(logging_callers, tags={**elsewhere, **stranger})
-    asked = [naming(role, "kms:GenerateMac"), naming(STRANGER, "kms:GenerateMac", "999999999999")]
+    account = replace(account_with_log_callers, tags={**elsewhere, **stranger})
+    asked = [
+        caller_name_request(role, "kms:GenerateMac"),
+        caller_name_request(STRANGER, "kms:GenerateMac", "999999999999"),
+    ]
     assert account.allows_any(*asked) == []
-    assert logging_callers.allows_any(asked[0]) == [asked[0]]
+    assert account_with_log_callers.allows_any(asked[0]) == [asked[0]]
 
 
-def test_without_the_parameter_there_is_no_key_for_names(stack: Stack) -> None:
+def test_the_stack_has_no_hmac_key_without_the_parameter_log_callers(stack: Stack) -> None:
     assert "CallerKey" not in dict(stack.resources())
 
 

@@ -54,12 +54,12 @@ def test_the_resources_that_moto_skips_are_known(stack: Stack) -> None:
 
 def test_the_properties_that_moto_omits_are_known(stack: Stack) -> None:
     found = stack.client("lambda").get_function_configuration(FunctionName=f"{NAME}_add")
-    assert found["Layers"] == [], "so test_a_function_runs_as_the_template_says reads them in the template"
+    assert found["Layers"] == [], "so test_a_function_has_the_configuration_of_the_template reads them in the template"
     attached = stack.client("iam").list_attached_role_policies(RoleName=stack.physical["AddRole"])
     assert attached["AttachedPolicies"] == [], "so its managed policy is read there too"
 
 
-def test_every_resource_is_of_a_type_that_is_looked_at(stack: Stack) -> None:
+def test_every_resource_has_a_type_that_these_tests_check(stack: Stack) -> None:
     assert {resource["Type"] for _, resource in stack.resources(AlarmTopic="arn")} == {
         *SKIPPED,
         *WATCHING,
@@ -88,14 +88,14 @@ def deployed(stack: Stack) -> Callable[[str], Json]:
     return lambda folder: dict(lambdas.get_function_configuration(FunctionName=f"{NAME}_{folder}"))
 
 
-def test_there_is_a_function_for_every_folder_and_no_other(stack: Stack) -> None:
+def test_the_stack_has_one_function_for_each_folder(stack: Stack) -> None:
     there = stack.client("lambda").list_functions(MaxItems=1000)["Functions"]
     assert sorted(function["FunctionName"] for function in there) == sorted(
         f"{NAME}_{name}" for name in [*FOLDERS, *WORKERS]
     )
 
 
-def test_a_worker_is_the_code_of_its_function_with_the_longest_time_and_no_second_try(stack: Stack) -> None:
+def test_a_worker_has_the_code_of_its_function_the_longest_timeout_and_no_retry(stack: Stack) -> None:
     functions = stack.of_type("AWS::Lambda::Function")
     worker, own = functions["AuditYearWorker"], functions["AuditYear"]
     assert (worker["Timeout"], worker["RecursiveLoop"]) == (900, "Allow")
@@ -111,7 +111,7 @@ def test_a_worker_is_the_code_of_its_function_with_the_longest_time_and_no_secon
     assert invoked["DestinationConfig"] == {"OnFailure": {"Destination": {"Ref": "TaskFailures"}}}
 
 
-def test_the_table_forgets_by_itself_and_outlives_the_stack(stack: Stack) -> None:
+def test_the_table_expires_items_and_is_kept_when_the_stack_is_deleted(stack: Stack) -> None:
     dynamodb, name = stack.client("dynamodb"), stack.physical["Table"]
     found = dynamodb.describe_table(TableName=name)["Table"]
     assert found["KeySchema"] == [{"AttributeName": "key", "KeyType": "HASH"}]
@@ -125,7 +125,9 @@ def test_the_table_forgets_by_itself_and_outlives_the_stack(stack: Stack) -> Non
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_function_runs_as_the_template_says(folder: str, stack: Stack, deployed: Callable[[str], Json]) -> None:
+def test_a_function_has_the_configuration_of_the_template(
+    folder: str, stack: Stack, deployed: Callable[[str], Json]
+) -> None:
     written, found = stack.of_type("AWS::Lambda::Function")[logical_id(folder)], deployed(folder)
     same = ("Runtime", "Handler", "Timeout", "MemorySize", "Architectures")
     assert {name: found[name] for name in same} == {name: written[name] for name in same}
@@ -137,7 +139,9 @@ def test_a_function_runs_as_the_template_says(folder: str, stack: Stack, deploye
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_function_gets_its_variables(folder: str, stack: Stack, deployed: Callable[[str], Json]) -> None:
+def test_a_function_has_the_variables_of_the_template(
+    folder: str, stack: Stack, deployed: Callable[[str], Json]
+) -> None:
     written = stack.of_type("AWS::Lambda::Function")[logical_id(folder)]["Environment"]["Variables"]
     found = deployed(folder)["Environment"]["Variables"]
     assert found.keys() == written.keys()
@@ -163,7 +167,7 @@ def test_the_zip_of_a_function_is_its_folder(folder: str, stack: Stack, deployed
 
 
 @pytest.mark.parametrize("name", ["DependenciesLayer", "SharedLayer"])
-def test_a_layer_is_what_was_built(name: str, stack: Stack, built: Path) -> None:
+def test_a_layer_has_the_content_of_the_build(name: str, stack: Stack, built: Path) -> None:
     ((found, layer),) = [one for one in stack.of_type("AWS::Lambda::LayerVersion").items() if one[0].startswith(name)]
     zipped = uploaded(stack, layer["Content"]["S3Bucket"], layer["Content"]["S3Key"])
     assert contents(zipped) == {
@@ -174,7 +178,7 @@ def test_a_layer_is_what_was_built(name: str, stack: Stack, built: Path) -> None
     assert (version["Description"], version["CompatibleRuntimes"]) == (layer["Description"], ["python3.13"])
 
 
-def test_the_layers_fit_into_lambda(stack: Stack) -> None:
+def test_the_layers_are_smaller_than_the_limit_of_lambda(stack: Stack) -> None:
     layers = [layer["Content"] for layer in stack.of_type("AWS::Lambda::LayerVersion").values()]
     sizes = [len(each) for one in layers for each in contents(uploaded(stack, one["S3Bucket"], one["S3Key"])).values()]
     assert sum(sizes) < 250 * 1024 * 1024  # "The unzipped size of all layers and the function"
@@ -202,7 +206,7 @@ def test_the_key_rotates_and_has_the_policy_of_the_template(stack: Stack) -> Non
     assert found == written
 
 
-def test_the_key_outlives_the_stack(stack: Stack) -> None:
+def test_the_key_is_kept_when_the_stack_is_deleted(stack: Stack) -> None:
     key = dict(stack.resources())["RequestStateKey"]
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
@@ -224,7 +228,7 @@ def test_a_role_holds_its_functions_policies_and_may_write_logs(folder: str, sta
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_only_this_api_may_invoke_a_function_and_only_by_its_route(folder: str, stack: Stack) -> None:
+def test_only_the_route_of_this_api_may_invoke_a_function(folder: str, stack: Stack) -> None:
     permissions = stack.of_type("AWS::Lambda::Permission").values()
     mine = [one for one in permissions if one["FunctionName"] == {"Ref": logical_id(folder)}]
     assert {(one["Action"], one["Principal"]) for one in mine} == {

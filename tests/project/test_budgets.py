@@ -28,10 +28,18 @@ ROOT = Path(__file__).parents[2]
 ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
 
 # Never on the way to an answer: what belongs to a loop, to the harness, to tests.
-NEVER = {"asyncio", "boto3", "botocore", "mcp_functions.local", "mcp_functions.testing", "moto", "yaml"}
-LEAN = NEVER | {"pydantic", "cryptography", "dataclasses", "inspect", "jsonschema", "aws_lambda_powertools", "pathlib"}
+NEVER_IMPORTED = {"asyncio", "boto3", "botocore", "mcp_functions.local", "mcp_functions.testing", "moto", "yaml"}
+LEAN = NEVER_IMPORTED | {
+    "pydantic",
+    "cryptography",
+    "dataclasses",
+    "inspect",
+    "jsonschema",
+    "aws_lambda_powertools",
+    "pathlib",
+}
 RECORDS = {"dataclasses", "inspect"}  # are the author's
-LIGHT = NEVER | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
+LIGHT = NEVER_IMPORTED | {"pydantic", "pydantic_core", "annotated_types", "jsonschema"}
 PYDANTICS = {"asyncio", "dataclasses", "pathlib"}  # what pydantic brings in some version is its own affair
 CALLS = {
     "aws", "aws.clients", "aws.connection", "aws.endpoints", "aws.errors", "aws.signing",
@@ -43,7 +51,7 @@ EVERY = {
     "protocol.errors", "protocol.header_parameters", "protocol.headers",
     "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes", "settings", "tuples",
 }  # fmt: skip
-DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
+FRONT_DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
 TOOL = EVERY | {
     "dispatch", "dispatch.dispatcher", "handlers.base", "handlers.decorators", "handlers.return_types",
     "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results",
@@ -60,8 +68,8 @@ ASKING = TOOL | CALLS | {
 }  # fmt: skip
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {
-    "list": DOOR,
-    "forward": DOOR,
+    "list": FRONT_DOOR,
+    "forward": FRONT_DOOR,
     "scalar": TOOL,
     "model": TOOL | {"schemas.class_types", "schemas.pydantic_types"},
     "record": TOOL | {"schemas.annotations", "schemas.class_types"},
@@ -74,13 +82,13 @@ FORBIDDEN = {
     "forward": LEAN,
     "scalar": LEAN,
     "record": LEAN - RECORDS,
-    "model": NEVER - PYDANTICS,
-    "asking": NEVER - PYDANTICS,
+    "model": NEVER_IMPORTED - PYDANTICS,
+    "asking": NEVER_IMPORTED - PYDANTICS,
     "choice": LIGHT | RECORDS,
     "form": LIGHT,
 }
 # All modules, with room for what a version of Python changes.
-MOST = {
+MOST_MODULES = {
     "list": 149,
     "forward": 152,
     "scalar": 120,
@@ -122,7 +130,7 @@ ANSWERS = {
 
 # Functions that store something, in an empty table that accepts every item.
 WORK = {"name": "work", "arguments": {"a": 2}}
-CALL = wire.message("tools/call", WORK, capabilities=wire.WITH_TASKS)
+CALL = wire.message("tools/call", WORK, capabilities=wire.TASK_CAPABILITIES)
 FIRST, GO_ON = (wire.message("tools/call", {**WORK, **more}) for more in ({}, {"requestState": "STATE"}))
 KEEPERS = {"once": [wire.event(FIRST), wire.event(GO_ON)], "task": [wire.event(CALL)]}
 KEPT = {"once": ["GetItem", "PutItem", "PutItem"], "task": ["GetItem", "PutItem", "PutItem", "Invoke"]}
@@ -168,7 +176,7 @@ def aws() -> Iterator[Aws]:
 
 
 @cache
-def took(kind: str, url: str) -> dict[str, Any]:
+def run_child(kind: str, url: str) -> dict[str, Any]:
     """Run one path in a fresh interpreter, without what an environment adds to the start of each."""
     environ = {
         **{name: value for name, value in os.environ.items() if name in {"PATH", "SYSTEMROOT"}},
@@ -194,8 +202,8 @@ def took(kind: str, url: str) -> dict[str, Any]:
     ]
     ran = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)  # noqa: S603 - our own
     assert ran.returncode == 0, ran.stderr
-    told: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return told
+    document: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return document
 
 
 @pytest.fixture(params=list(EVENTS))
@@ -204,42 +212,42 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def told(kind: str, aws: Aws) -> dict[str, Any]:
-    return took(kind, f"http://{aws.host}")
+def measured(kind: str, aws: Aws) -> dict[str, Any]:
+    return run_child(kind, f"http://{aws.host}")
 
 
-def blamed(told: dict[str, Any], name: str) -> str:
+def importers_of(measured: dict[str, Any], name: str) -> str:
     """Return the chain of modules that imported a module, up to the first."""
-    chain, importers = [name], told["importers"]
+    chain, importers = [name], measured["importers"]
     while (importer := importers.get(chain[-1])) and importer not in chain:
         chain.append(importer)
     return " <- ".join(chain)
 
 
-def test_the_path_leads_to_an_answer(kind: str, told: dict[str, Any]) -> None:
-    assert ANSWERS[kind] in told["answers"][-1]["body"]
+def test_each_kind_of_cold_start_responds_as_expected(kind: str, measured: dict[str, Any]) -> None:
+    assert ANSWERS[kind] in measured["answers"][-1]["body"]
 
 
-def test_a_path_loads_only_the_modules_that_it_needs(kind: str, told: dict[str, Any]) -> None:
-    crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in FORBIDDEN[kind])]
-    assert not crept, [blamed(told, name) for name in crept]
+def test_a_cold_start_imports_only_expected_libraries(kind: str, measured: dict[str, Any]) -> None:
+    crept = [name for name in measured["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in FORBIDDEN[kind])]
+    assert not crept, [importers_of(measured, name) for name in crept]
 
 
-def test_a_path_loads_exactly_these_modules_of_the_package(kind: str, told: dict[str, Any]) -> None:
-    own = {name.removeprefix("mcp_functions.") for name in told["loaded"] if name.startswith("mcp_functions.")}
+def test_a_cold_start_imports_exactly_these_modules_of_the_package(kind: str, measured: dict[str, Any]) -> None:
+    own = {name.removeprefix("mcp_functions.") for name in measured["loaded"] if name.startswith("mcp_functions.")}
     crept = sorted(own - OWN[kind])
-    assert not crept, [blamed(told, f"mcp_functions.{name}") for name in crept]
+    assert not crept, [importers_of(measured, f"mcp_functions.{name}") for name in crept]
     assert own == OWN[kind]
 
 
-def test_all_modules_together_stay_within_bounds(kind: str, told: dict[str, Any]) -> None:
-    assert len(told["loaded"]) <= MOST[kind], [blamed(told, name) for name in told["loaded"]]
+def test_the_number_of_imported_modules_is_limited(kind: str, measured: dict[str, Any]) -> None:
+    assert len(measured["loaded"]) <= MOST_MODULES[kind], [importers_of(measured, name) for name in measured["loaded"]]
 
 
-def test_the_modules_of_the_first_event_are_loaded_at_init(kind: str, told: dict[str, Any]) -> None:
+def test_the_modules_of_the_first_event_are_imported_at_init(kind: str, measured: dict[str, Any]) -> None:
     homes = {"mcp_functions", "cryptography", "ssl", "http"}
-    late = [name for name in told["late"] if name.partition(".")[0] in homes]
-    assert not late, [blamed(told, name) for name in late]
+    late = [name for name in measured["late"] if name.partition(".")[0] in homes]
+    assert not late, [importers_of(measured, name) for name in late]
     assert kind
 
 
@@ -254,13 +262,15 @@ def test_the_modules_of_the_first_event_are_loaded_at_init(kind: str, told: dict
     ],
     indirect=["kind"],
 )
-def test_json_is_parsed_once_and_serialised_once(kind: str, told: dict[str, Any], works: list[tuple[int, int]]) -> None:
-    assert [tuple(work) for work in told["works"]] == works, kind
+def test_json_is_parsed_once_and_serialised_once(
+    kind: str, measured: dict[str, Any], works: list[tuple[int, int]]
+) -> None:
+    assert [tuple(work) for work in measured["works"]] == works, kind
 
 
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
-def test_a_round_passes_over_json_a_fixed_number_of_times(told: dict[str, Any]) -> None:
-    asked, answered = (tuple(work) for work in told["works"])
+def test_a_round_parses_and_serialises_json_a_fixed_number_of_times(measured: dict[str, Any]) -> None:
+    asked, answered = (tuple(work) for work in measured["works"])
     # Serialised: the question for its fingerprint, what the round leaves, and the response.
     assert asked == (1, 3)
     # Parsed: the request and the claims. Serialised: the question again, and the response.
@@ -268,30 +278,32 @@ def test_a_round_passes_over_json_a_fixed_number_of_times(told: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("kind", ["asking"], indirect=True)
-def test_a_round_digests_its_arguments_and_its_question_and_derives_one_key(told: dict[str, Any]) -> None:
-    assert [tuple(work) for work in told["digests"]] == [(2, 1), (2, 1)]
+def test_a_round_digests_its_arguments_and_its_question_and_derives_one_key(measured: dict[str, Any]) -> None:
+    assert [tuple(work) for work in measured["digests"]] == [(2, 1), (2, 1)]
 
 
-def test_a_warm_answer_opens_no_file(kind: str, told: dict[str, Any]) -> None:
-    assert told["opened"] == [], kind
+def test_a_warm_answer_opens_no_file(kind: str, measured: dict[str, Any]) -> None:
+    assert measured["opened"] == [], kind
 
 
-def test_a_conversation_in_one_container_asks_kms_once(aws: Aws) -> None:
-    took.cache_clear()
+def test_a_conversation_in_one_container_calls_kms_once(aws: Aws) -> None:
+    run_child.cache_clear()
     aws.asked.clear()
-    told = took("asking", f"http://{aws.host}")
-    assert ANSWERS["asking"] in told["answers"][-1]["body"]
+    measured = run_child("asking", f"http://{aws.host}")
+    assert ANSWERS["asking"] in measured["answers"][-1]["body"]
     assert aws.asked == ["GenerateDataKey"]
 
 
 @pytest.mark.parametrize("kind", KEEPERS)
 def test_a_function_with_a_table_calls_it_without_boto3(kind: str, aws: Aws) -> None:
     aws.asked.clear()
-    told = took(kind, f"http://{aws.host}")
-    assert {answer["statusCode"] for answer in told["answers"]} == {200}, told["answers"]
-    crept = [name for name in told["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER - PYDANTICS)]
-    assert not crept, [blamed(told, name) for name in crept]
-    loaded = {name.removeprefix("mcp_functions.") for name in told["loaded"]}
+    measured = run_child(kind, f"http://{aws.host}")
+    assert {answer["statusCode"] for answer in measured["answers"]} == {200}, measured["answers"]
+    crept = [
+        name for name in measured["loaded"] if any(f"{name}.".startswith(f"{no}.") for no in NEVER_IMPORTED - PYDANTICS)
+    ]
+    assert not crept, [importers_of(measured, name) for name in crept]
+    loaded = {name.removeprefix("mcp_functions.") for name in measured["loaded"]}
     assert loaded >= KEEPING
     assert "table.s3" not in loaded
     asked = [operation for operation in aws.asked if operation != "GenerateDataKey"]

@@ -133,7 +133,7 @@ def test_only_resources_of_the_template_are_deployed(translated: Path) -> None:
 
 
 @pytest.mark.parametrize("source", FOLDERS, ids=lambda folder: folder.name)
-def test_a_function_is_its_folder_and_nothing_else(source: Path, built: Path) -> None:
+def test_the_build_of_a_function_is_its_folder(source: Path, built: Path) -> None:
     logical_id = "".join(word.capitalize() for word in source.name.split("_"))
     assert sources(built / logical_id) == sources(source)
     assert sources(source).keys() <= {"app.py", "catalog.json", "chart.html"}
@@ -148,7 +148,7 @@ def test_the_shared_layer_is_the_package_without_what_only_developers_need(built
     assert "python/mcp_functions/serving.py" in shipped
 
 
-def test_the_dependencies_layer_is_lean_and_leaves_boto3_to_lambda(built: Path) -> None:
+def test_the_dependencies_layer_is_small_and_has_no_boto3(built: Path) -> None:
     layer = built / "DependenciesLayer" / "python"
     there = {path.name for path in layer.iterdir()}
     assert {"cryptography", "jsonschema", "pydantic", "pydantic_core"} <= there
@@ -160,7 +160,7 @@ def test_the_dependencies_layer_is_lean_and_leaves_boto3_to_lambda(built: Path) 
     ("layer", "sources_mb", "all_mb"),
     [("SharedLayer", 1.2, 2.4), ("DependenciesLayer", 34, 44)],
 )
-def test_a_layer_stays_within_its_bytes(built: Path, layer: str, sources_mb: float, all_mb: float) -> None:
+def test_the_size_of_a_layer_is_limited(built: Path, layer: str, sources_mb: float, all_mb: float) -> None:
     files = [path for path in (built / layer).rglob("*") if path.is_file()]
     compiled = sum(path.stat().st_size for path in files if path.suffix == ".pyc")
     together = sum(path.stat().st_size for path in files)
@@ -176,7 +176,9 @@ def test_compiled_modules_are_for_lambdas_python_and_the_default_processor(built
 
 
 @pytest.mark.parametrize(("runtime", "version"), [("python3.13", "313"), ("python3.12", "312"), ("python3.14", "314")])
-def test_another_runtime_and_another_processor_get_their_own_wheels(runtime: str, version: str, tmp_path: Path) -> None:
+def test_another_runtime_and_another_architecture_get_their_own_wheels(
+    runtime: str, version: str, tmp_path: Path
+) -> None:
     chosen = f"Architecture=arm64 Runtime={runtime}"
     layer = build(tmp_path, "DependenciesLayer", "--parameter-overrides", chosen) / "DependenciesLayer"
     assert machines(layer) == {MACHINES["arm64"]}
@@ -184,7 +186,7 @@ def test_another_runtime_and_another_processor_get_their_own_wheels(runtime: str
 
 
 @pytest.mark.parametrize("environment", ["default", "dev", "prod"])
-def test_an_environment_builds_what_it_deploys(environment: str) -> None:
+def test_the_commands_of_an_environment_share_its_parameters(environment: str) -> None:
     configured = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))[environment]
     assert {one.partition("=")[0] for one in configured["global"]["parameters"]["parameter_overrides"]} >= {
         "Architecture",

@@ -34,13 +34,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_an_index_accepts_both_files(built: Path) -> None:
+def test_a_package_index_accepts_the_wheel_and_the_source_distribution(built: Path) -> None:
     files = [path for kind in KINDS for path in built.glob(kind)]
     assert len(files) == len(KINDS)
     run(sys.executable, "-m", "twine", "check", "--strict", *files)
 
 
-def test_a_build_of_the_same_sources_elsewhere_and_later_has_the_same_bytes(built: Path, tmp_path: Path) -> None:
+def test_builds_of_the_same_sources_have_the_same_bytes(built: Path, tmp_path: Path) -> None:
     for name in BUILT_FROM:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():

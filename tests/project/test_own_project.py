@@ -1,4 +1,4 @@
-"""A stranger's way, from the built wheel and without this repository: init, test, demo, new, build, upgrade.
+"""The path of a new user, from the built wheel and without this repository: init, test, demo, new, build, upgrade.
 
 The project's own Makefile does it. Where it would make an environment, one stands ready that runs this interpreter with
 the wheel's content first on its path; one test lets it make its own.
@@ -106,7 +106,7 @@ def machine(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 @pytest.fixture(scope="module")
-def written(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def new_project_dir(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a project from the wheel; who changes it takes a copy."""
     empty = tmp_path_factory.mktemp("empty")
     init = (sys.executable, "-m", "mcp_functions", "init", "own")
@@ -115,9 +115,9 @@ def written(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def own(machine: Machine, written: Path, tmp_path: Path) -> Path:
+def project_dir(machine: Machine, new_project_dir: Path, tmp_path: Path) -> Path:
     project = tmp_path / "own"
-    shutil.copytree(written, project, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(new_project_dir, project, ignore=shutil.ignore_patterns("__pycache__"))
     machine.prepare(project)
     return project
 
@@ -129,53 +129,55 @@ def test_the_wheel_holds_only_the_package_and_the_files_of_init(wheel: Path) -> 
     assert held == {f"mcp_functions/{name}" for name in sources(package)}
 
 
-def test_a_project_cannot_import_from_the_clone(machine: Machine, own: Path) -> None:
+def test_a_project_cannot_import_from_the_clone(machine: Machine, project_dir: Path) -> None:
     code = "import importlib.util as u, mcp_functions; print(mcp_functions.__file__, u.find_spec('tests.support'))"
-    assert machine.run(own, own / ".venv/bin/python", "-c", code).split() == [
+    assert machine.run(project_dir, project_dir / ".venv/bin/python", "-c", code).split() == [
         str(machine.site / "mcp_functions/__init__.py"),
         "None",
     ]
-    ours = sources(own).items()  # except its environment, which prepare() derived from the one that runs this test
-    written = {name: text for name, text in ours if not name.startswith(".venv/") and not name.endswith(".whl")}
-    assert "template.yaml" in written
-    assert [name for name, text in written.items() if str(ROOT) in text.decode()] == []
+    ours = sources(
+        project_dir
+    ).items()  # except its environment, which prepare() derived from the one that runs this test
+    text_by_name = {name: text for name, text in ours if not name.startswith(".venv/") and not name.endswith(".whl")}
+    assert "template.yaml" in text_by_name
+    assert [name for name, text in text_by_name.items() if str(ROOT) in text.decode()] == []
 
 
-def test_a_project_contains_the_wheel(wheel: Path, own: Path) -> None:
-    assert (own / "layers/dependencies/wheels" / wheel.name).read_bytes() == wheel.read_bytes()
+def test_a_project_contains_the_wheel(wheel: Path, project_dir: Path) -> None:
+    assert (project_dir / "layers/dependencies/wheels" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
-def test_a_new_project_passes_its_tests(machine: Machine, own: Path) -> None:
-    assert re.search(r" \d+ passed in ", machine.make(own, "test"))
+def test_a_new_project_passes_its_tests(machine: Machine, project_dir: Path) -> None:
+    assert re.search(r" \d+ passed in ", machine.make(project_dir, "test"))
 
 
-def test_the_demo_asks_the_user_at_the_terminal(machine: Machine, own: Path) -> None:
-    said = machine.make(own, "demo", told="aisle\n")
-    assert "Where would you like to sit on the way to Lisbon?\n" in said
-    assert "  seat (window | aisle): \n" in said
-    assert said.endswith("\nBooked: Lisbon, aisle seat.\n")
+def test_the_demo_asks_the_user_at_the_terminal(machine: Machine, project_dir: Path) -> None:
+    output = machine.make(project_dir, "demo", told="aisle\n")
+    assert "Where would you like to sit on the way to Lisbon?\n" in output
+    assert "  seat (window | aisle): \n" in output
+    assert output.endswith("\nBooked: Lisbon, aisle seat.\n")
 
 
-def test_functions_added_by_hand_and_by_new_are_reachable(machine: Machine, own: Path) -> None:
-    (own / "functions/by_hand").mkdir()
-    app = (own / "functions/book_flight/app.py").read_text(encoding="utf-8").replace("book_flight", "by_hand")
-    (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
-    said = machine.make(own, "test", "PYTEST_ARGS=tests/test_project.py", fails=True)
-    assert "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/" in said
-    assert "functions/by_hand offers nothing in functions/mcp/catalog.json: run make catalog" in said
+def test_functions_added_manually_or_by_new_can_be_called(machine: Machine, project_dir: Path) -> None:
+    (project_dir / "functions/by_hand").mkdir()
+    app = (project_dir / "functions/book_flight/app.py").read_text(encoding="utf-8").replace("book_flight", "by_hand")
+    (project_dir / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
+    output = machine.make(project_dir, "test", "PYTEST_ARGS=tests/test_project.py", fails=True)
+    assert "functions/by_hand has no block in template.yaml: add ByHand with CodeUri functions/by_hand/" in output
+    assert "functions/by_hand offers nothing in functions/mcp/catalog.json: run make catalog" in output
 
-    template = own / "template.yaml"
+    template = project_dir / "template.yaml"
     text = template.read_text(encoding="utf-8")
     block = text[text.index("  BookFlight:") : text.index("  # ---- The key")].rstrip("\n") + "\n"
     copied = block + block.replace("BookFlight", "ByHand").replace("book_flight", "by_hand")
     template.write_text(text.replace(block, copied), encoding="utf-8")
     for kind in ("tool", "asking", "prompt", "resource"):  # the catalog is written by the way
-        machine.make(own, "new", f"KIND={kind}", f"NAME=my_{kind}")
-    said = machine.make(own, "test", "PYTEST_ARGS=-rA")
+        machine.make(project_dir, "new", f"KIND={kind}", f"NAME=my_{kind}")
+    output = machine.make(project_dir, "test", "PYTEST_ARGS=-rA")
     for name in ("book_flight", "my_tool", "my_asking", "my_prompt", "my_resource"):
-        assert f"PASSED tests/functions/test_{name}.py::" in said
+        assert f"PASSED tests/functions/test_{name}.py::" in output
     arguments = """ARGUMENTS={"text": "a word"}"""
-    assert "Done with a word." in machine.make(own, "demo", "TOOL=my_asking", arguments, told="yes\n")
+    assert "Done with a word." in machine.make(project_dir, "demo", "TOOL=my_asking", arguments, told="yes\n")
 
 
 # ---- What SAM builds, and one version bump
@@ -190,10 +192,10 @@ def sam() -> Path:
 
 
 @pytest.fixture(scope="module")
-def upgraded(written: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def upgraded(new_project_dir: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Upgrade the toolkit: one version, in one file."""
     project = tmp_path_factory.mktemp("upgraded") / "own"
-    shutil.copytree(written, project)
+    shutil.copytree(new_project_dir, project)
     released(wheel, project / "layers/dependencies/wheels", NEXT)
     pin = project / "layers/dependencies/toolkit.txt"
     current = f"mcp-functions=={importlib.metadata.version('mcp-functions')}\n"
@@ -201,23 +203,25 @@ def upgraded(written: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactor
     return project
 
 
-def test_make_sets_its_environment_up_with_the_toolkit_that_is_pinned(machine: Machine, upgraded: Path) -> None:
+def test_make_installs_the_pinned_toolkit(machine: Machine, upgraded: Path) -> None:
     # the toolkit itself, pytest, and what the layer pins, none of it compiled: the rest takes a minute
     no_more = {"PIP_NO_DEPS": "1", "PIP_NO_COMPILE": "1"}
     machine.run(upgraded, "make", ".venv/.dev", f"PYTHON={sys.executable}", variables=no_more)
     code = "from importlib.metadata import version as v; print(v('mcp-functions'), v('pydantic'), v('pytest') and 1)"
     shipped = (ROOT / "layers/dependencies/requirements.txt").read_text(encoding="utf-8")
-    said = machine.run(upgraded, upgraded / ".venv/bin/python", "-c", code).split()
-    assert said[::2] == [NEXT, "1"]
-    assert f"\npydantic=={said[1]}\n" in shipped
+    output = machine.run(upgraded, upgraded / ".venv/bin/python", "-c", code).split()
+    assert output[::2] == [NEXT, "1"]
+    assert f"\npydantic=={output[1]}\n" in shipped
 
 
-def test_a_test_fails_while_the_tested_toolkit_differs_from_the_shipped_one(machine: Machine, own: Path) -> None:
-    pin = own / "layers/dependencies/toolkit.txt"
+def test_a_test_fails_while_the_tested_toolkit_differs_from_the_shipped_one(
+    machine: Machine, project_dir: Path
+) -> None:
+    pin = project_dir / "layers/dependencies/toolkit.txt"
     pin.write_text(f"mcp-functions=={NEXT}\n", encoding="utf-8")
-    (own / ".venv/.dev").touch()
-    said = machine.make(own, "test", "PYTEST_ARGS=tests/test_project.py -k toolkit", fails=True)
-    assert f"mcp-functions=={NEXT}" in said
+    (project_dir / ".venv/.dev").touch()
+    output = machine.make(project_dir, "test", "PYTEST_ARGS=tests/test_project.py -k toolkit", fails=True)
+    assert f"mcp-functions=={NEXT}" in output
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ def _run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module", params=MODES)
-def served(
+def readme_harness(
     request: pytest.FixtureRequest, project: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Harness]:
     state = tmp_path_factory.mktemp("state")
@@ -115,7 +115,7 @@ def call(harness: Harness, name: str, **arguments: object) -> CallToolResult:
     return asyncio.run(called())
 
 
-def test_the_first_screen_is_one_screen_and_its_tool_has_twenty_lines() -> None:
+def test_the_first_page_of_the_readme_has_75_lines_and_its_tool_20_lines() -> None:
     assert len(FRONT.text.splitlines()) <= 75
     assert len(TOOL.strip().splitlines()) <= 20
 
@@ -127,7 +127,7 @@ def test_the_tool_of_the_readme_passes_the_test_of_the_readme() -> None:
 
 
 def test_the_client_of_the_readme_finishes_the_conversation(
-    served: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    readme_harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[str] = []
 
@@ -136,12 +136,12 @@ def test_the_client_of_the_readme_finishes_the_conversation(
         return "aisle"
 
     monkeypatch.setattr("builtins.input", type_aisle)
-    exec(compile(CLIENT.replace(URL, served.url), "README.md", "exec", dont_inherit=True), {})  # noqa: S102 - our own README
+    exec(compile(CLIENT.replace(URL, readme_harness.url), "README.md", "exec", dont_inherit=True), {})  # noqa: S102 - our own README
     assert asked == ["Where would you like to sit on the way to Lisbon? "]
     assert "Booked: Lisbon, aisle seat." in capsys.readouterr().out
 
 
-def test_the_project_agrees_with_its_template(project: Path) -> None:
+def test_the_project_of_the_readme_passes_its_checks(project: Path) -> None:
     assert checks.complaints(checks.read(project)) == []
 
 
@@ -177,8 +177,8 @@ def test_the_secret_that_the_variable_names_is_read_once(monkeypatch: pytest.Mon
     assert asked == ["airline-token"]
 
 
-def test_a_module_beside_a_function_is_imported_by_its_name(served: Harness) -> None:
-    assert call(served, "quote", city="Lisbon").content == [TextContent(text="420")]
+def test_a_module_beside_a_function_is_imported_by_its_name(readme_harness: Harness) -> None:
+    assert call(readme_harness, "quote", city="Lisbon").content == [TextContent(text="420")]
 
 
 def test_a_module_beside_a_function_is_found_by_the_projects_tests(project: Path) -> None:
@@ -189,7 +189,9 @@ def test_a_module_beside_a_function_is_found_by_the_projects_tests(project: Path
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_an_authors_line_and_the_toolkits_have_one_correlation_id(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_lines_of_the_author_and_of_the_toolkit_have_the_same_correlation_id(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # of one service there is one Logger, with the stream that an earlier test captured and pytest closed
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "readme")
     names, out = section("Logging").run(), io.StringIO()
@@ -220,7 +222,7 @@ def test_open_shows_the_content_of_a_state(
 VARIES = re.compile(r"127\.0\.0\.1:\d+|\d+\.\d ms|[0-9a-f-]{36}|ks1\.\S+|\d+ characters|character \d+")
 
 
-def test_the_recording_of_the_demo_is_what_it_writes() -> None:
+def test_the_readme_shows_the_output_of_the_demo() -> None:
     recording = section("The demo").code("text").strip()
     done = _run(ROOT, "-m", "mcp_functions", "demo")
     assert VARIES.sub("*", done.stdout.strip()) == VARIES.sub("*", recording)
@@ -290,12 +292,12 @@ def test_the_rooms_are_those_of_the_package_in_the_order_of_the_import_linter() 
     assert [where[room] for room in listed] == sorted(where[room] for room in listed)
 
 
-def test_every_make_target_of_the_page_on_contributing_exists() -> None:
+def test_every_make_target_of_contributing_md_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     named = set(re.findall(r"(?:^|`)make ([a-z-]+)", CONTRIBUTING, re.MULTILINE))
     assert named <= targets
 
 
-def test_the_test_that_the_page_on_contributing_runs_is_there() -> None:
+def test_the_test_that_contributing_md_runs_exists() -> None:
     for path, word in re.findall(r"pytest -q (\S+)(?: -k (\w+))?", CONTRIBUTING):
         assert word in (ROOT / path).read_text(encoding="utf-8")

@@ -37,9 +37,9 @@ ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
 FRONT_DOOR = "mcp"
 DEVELOPERS_ONLY = {"__main__.py", "attack", "local", "testing"}  # in the package, not in the layer
-BROUGHT_BY_LAMBDA = {"boto3", "botocore", "snapshot_restore_py"}
-FOR_DEVELOPERS = {"click", "PyYAML", "tomlkit"}  # of the command, which no layer has
-FOR_AUTHORS = {"aws-lambda-powertools"}  # the layer ships it, and nothing of the package imports it
+PACKAGES_OF_LAMBDA = {"boto3", "botocore", "snapshot_restore_py"}
+DEVELOPER_PACKAGES = {"click", "PyYAML", "tomlkit"}  # of the command, which no layer has
+AUTHOR_PACKAGES = {"aws-lambda-powertools"}  # the layer ships it, and nothing of the package imports it
 MAX_LINES = 40
 LONGEST_LINE = 100  # of template.yaml
 FUNCTION_LINES = 15
@@ -53,7 +53,7 @@ def project() -> Project:
 
 
 @pytest.mark.parametrize("claim", checks.CHECKS, ids=lambda claim: claim.__name__)
-def test_the_project_as_it_is_earns_no_complaint(claim: Callable[[Project], Iterator[str]], project: Project) -> None:
+def test_the_project_passes_every_check(claim: Callable[[Project], Iterator[str]], project: Project) -> None:
     complaints = list(claim(project))
     assert not complaints, "\n".join(complaints)
 
@@ -70,7 +70,7 @@ SEAL, KEEP = {"Ref": "MaySeal"}, {"Ref": "MayKeep"}
 WRONG_ROUTE: dict[str, Any] = {
     "Mcp": {"Type": "HttpApi", "Properties": {"ApiId": {"Ref": "HttpApi"}, "Path": "/mcp/sum", "Method": "ANY"}}
 }
-AUTH_OF_ITS_OWN = {"Mcp": {**WRONG_ROUTE["Mcp"], "Properties": {**WRONG_ROUTE["Mcp"]["Properties"], "Auth": NO_AUTH}}}
+OWN_AUTHORIZER = {"Mcp": {**WRONG_ROUTE["Mcp"], "Properties": {**WRONG_ROUTE["Mcp"]["Properties"], "Auth": NO_AUTH}}}
 TABLE_ARN = {"Fn::GetAtt": "Table.Arn"}
 
 
@@ -81,7 +81,7 @@ def _own(action: str, resource: object) -> list[dict[str, Any]]:
     return [{"Statement": [{"Effect": "Allow", "Action": action, "Resource": resource}]}]
 
 
-SLIPS: list[tuple[str, object, str]] = [
+MISTAKES: list[tuple[str, object, str]] = [
     ("AuditYearWorker", ABSENT, "functions/audit_year has tasks: add AuditYearWorker"),
     ("AuditYearWorker.RecursiveLoop", ABSENT, "AuditYearWorker needs RecursiveLoop: Allow"),
     (
@@ -197,7 +197,7 @@ SLIPS: list[tuple[str, object, str]] = [
     ("Mcp.Events.Mcp.Properties.Auth", NO_AUTH, "the route ANY /mcp of Mcp must have no Auth of its own"),
     ("Add.Events", ABSENT, "Add has no route: add an event of type HttpApi with ANY /mcp/add"),
     ("Add.Events", WRONG_ROUTE, "Add has no route: add an event of type HttpApi with ANY /mcp/add"),
-    ("Add.Events", AUTH_OF_ITS_OWN, "the route ANY /mcp/sum of Add must have no Auth of its own"),
+    ("Add.Events", OWN_AUTHORIZER, "the route ANY /mcp/sum of Add must have no Auth of its own"),
     ("Add.Events.Mcp.Properties.ApiId", ABSENT, "the route ANY /mcp/add of Add must have ApiId: !Ref HttpApi"),
     ("FunctionLogs", {**PERMISSION, "Properties": {"FunctionName": {"Ref": "Add"}}}, "FunctionLogs lets others than"),
     ("Globals.Timeout", 29, "functions/add: Timeout 29 must be under the front door's 29"),
@@ -205,14 +205,18 @@ SLIPS: list[tuple[str, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("where", "instead", "complaint"), SLIPS, ids=[f"{slip[0]}: {slip[2]}" for slip in SLIPS])
-def test_a_slip_in_the_template_is_named(where: str, instead: object, complaint: str, project: Project) -> None:
-    slipped = replace(project, template=_slip(project.template, where, instead))
+@pytest.mark.parametrize(
+    ("where", "instead", "complaint"), MISTAKES, ids=[f"{slip[0]}: {slip[2]}" for slip in MISTAKES]
+)
+def test_the_checks_report_a_mistake_in_the_template(
+    where: str, instead: object, complaint: str, project: Project
+) -> None:
+    slipped = replace(project, template=_with_mistake(project.template, where, instead))
     complaints = checks.complaints(slipped)
     assert any(complaint in line for line in complaints), complaints
 
 
-OWN_POWERS: list[tuple[str, object]] = [
+OWN_PROPERTIES: list[tuple[str, object]] = [
     ("Policies", [{"DynamoDBCrudPolicy": {"TableName": {"Ref": "Bookings"}}}]),
     ("Policies", _own("dynamodb:Query", {"Fn::Sub": "${Bookings.Arn}/index/*"})),
     ("Policies", _own("kms:Decrypt", {"Fn::GetAtt": "MyKey.Arn"})),
@@ -232,14 +236,14 @@ OWN_POWERS: list[tuple[str, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), OWN_POWERS, ids=str)
-def test_a_function_may_have_powers_of_its_own(name: str, value: object, project: Project) -> None:
+@pytest.mark.parametrize(("name", "value"), OWN_PROPERTIES, ids=str)
+def test_the_checks_accept_additional_properties_of_a_function(name: str, value: object, project: Project) -> None:
     changed = deepcopy(project.template)
     changed["Resources"]["Add"]["Properties"][name] = value
     assert checks.complaints(replace(project, template=changed)) == []
 
 
-def test_a_policy_of_the_template_is_held_to_the_same_rules(project: Project) -> None:
+def test_the_checks_apply_to_managed_policies_of_the_template(project: Project) -> None:
     changed = deepcopy(project.template)
     (policy,) = _own("kms:Decrypt", KEY)
     changed["Resources"]["Broad"] = {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": policy}}
@@ -248,14 +252,14 @@ def test_a_policy_of_the_template_is_held_to_the_same_rules(project: Project) ->
     assert complaint.startswith("Add may use kms on RequestStateKey, beyond its own name")
 
 
-def test_a_function_that_keeps_something_needs_the_table(project: Project) -> None:
+def test_the_checks_require_the_table_for_a_function_that_stores_items(project: Project) -> None:
     changed = deepcopy(project.template)
     changed["Parameters"]["WithTable"]["Default"] = "false"
     expected = ["functions/audit_year keeps something: the parameter WithTable must be true"]
     assert checks.complaints(replace(project, template=changed)) == expected
 
 
-def _slip(template: dict[str, Any], where: str, instead: object) -> dict[str, Any]:
+def _with_mistake(template: dict[str, Any], where: str, instead: object) -> dict[str, Any]:
     slipped = deepcopy(template)
     first, *path = where.split(".")
     places: list[Any] = [slipped["Resources"]]
@@ -285,9 +289,9 @@ KEYS, SEALING = "Globals.Environment.Variables.MCP_KMS_KEYS", "MaySeal.PolicyDoc
 
 
 @pytest.mark.parametrize("keys", ROTATIONS, ids=str)
-def test_two_keys_are_right_while_one_is_rotated(keys: object, project: Project) -> None:
+def test_the_checks_accept_two_keys_during_a_rotation(keys: object, project: Project) -> None:
     both = {**MAY_SEAL, "Resource": [KEY, OLD_KEY]}
-    rotating = replace(project, template=_slip(_slip(project.template, KEYS, keys), SEALING, [both]))
+    rotating = replace(project, template=_with_mistake(_with_mistake(project.template, KEYS, keys), SEALING, [both]))
     assert checks.complaints(rotating) == []
 
 
@@ -299,22 +303,24 @@ NEW_KEY = {"Fn::GetAtt": "NewKey.Arn"}
     [(NEW_KEY, []), (KEY, ["functions ask: Globals needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"])],
     ids=str,
 )
-def test_a_key_that_took_the_place_of_the_first_is_right_where_the_policy_opens_it(
+def test_the_checks_accept_a_replaced_key_only_if_the_policy_allows_it(
     allowed: object, complaints: list[str], project: Project
 ) -> None:
-    template = _slip(_slip(project.template, KEYS, NEW_KEY), SEALING, [{**MAY_SEAL, "Resource": allowed}])
+    template = _with_mistake(
+        _with_mistake(project.template, KEYS, NEW_KEY), SEALING, [{**MAY_SEAL, "Resource": allowed}]
+    )
     assert checks.complaints(replace(project, template=template)) == complaints
 
 
 @pytest.mark.parametrize("more", ["*", "arn:aws:kms:eu-west-1:123456789012:key/*", OLD_KEY.replace("key/", "alias/")])
-def test_a_key_that_is_all_keys_is_named(more: str, project: Project) -> None:
+def test_the_checks_report_a_policy_for_more_keys_than_the_configured_ones(more: str, project: Project) -> None:
     loose = {**MAY_SEAL, "Resource": [KEY, more]}
-    slipped = replace(project, template=_slip(project.template, SEALING, [loose]))
+    slipped = replace(project, template=_with_mistake(project.template, SEALING, [loose]))
     assert checks.complaints(slipped) == [f"MaySeal opens more than your own keys: {more}"]
 
 
 AUDIENCE = {**MAY_SEAL["Condition"]["StringEquals"], "kms:EncryptionContext:service": "orders"}
-POWERS = [
+OWN_POLICIES = [
     [{"Statement": [{**MAY_SEAL, "Condition": {**MAY_SEAL["Condition"], "StringEquals": AUDIENCE}}]}],
     ["AWSLambdaVPCAccessExecutionRole", {"DynamoDBCrudPolicy": {"TableName": {"Ref": "Orders"}}}],
     _own("dynamodb:GetItem", {"Fn::GetAtt": "Orders.Arn"}),
@@ -324,19 +330,19 @@ POWERS = [
 ]
 
 
-@pytest.mark.parametrize("policies", POWERS, ids=str)
-def test_powers_of_a_functions_own_are_its_own_affair(policies: list[Any], project: Project) -> None:
-    assert checks.complaints(replace(project, template=_slip(project.template, "Add.Policies", policies))) == []
+@pytest.mark.parametrize("policies", OWN_POLICIES, ids=str)
+def test_the_checks_accept_additional_policies_of_a_function(policies: list[Any], project: Project) -> None:
+    assert checks.complaints(replace(project, template=_with_mistake(project.template, "Add.Policies", policies))) == []
 
 
-def test_a_function_that_the_catalog_forgot_is_named(project: Project) -> None:
-    grown = replace(project, folders=project.folders | {"forgotten"})
-    assert list(checks.routes.every_folder_is_listed(grown)) == [
+def test_the_checks_report_a_function_missing_in_the_catalog(project: Project) -> None:
+    project_with_folder = replace(project, folders=project.folders | {"forgotten"})
+    assert list(checks.routes.every_folder_is_listed(project_with_folder)) == [
         "functions/forgotten offers nothing in functions/mcp/catalog.json: run make catalog"
     ]
 
 
-def test_the_front_is_deployed_with_oauth_alone(project: Project) -> None:
+def test_only_the_mode_oauth_deploys_the_sign_in_front(project: Project) -> None:
     """Its folder is there in every mode, and offers nothing that a catalog could list."""
     assert SIGN_IN in project.folders - project.functions.keys() - project.offering
     text = set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth")
@@ -344,11 +350,11 @@ def test_the_front_is_deployed_with_oauth_alone(project: Project) -> None:
     assert checks.complaints(oauth) == []
 
 
-ALONE = "the sign-in front is for MCP_AUTH_MODE oauth alone, and needed there"
+SIGN_IN_COMPLAINT = "the sign-in front is for MCP_AUTH_MODE oauth alone, and needed there"
 EVENT = "Oauth.Events.Token"
-SLIPS_OF_SIGN_IN: list[tuple[str, object, str]] = [
-    ("Oauth", ABSENT, ALONE),
-    ("Globals.Environment.Variables.MCP_AUTH_MODE", "jwt", ALONE),
+SIGN_IN_MISTAKES: list[tuple[str, object, str]] = [
+    ("Oauth", ABSENT, SIGN_IN_COMPLAINT),
+    ("Globals.Environment.Variables.MCP_AUTH_MODE", "jwt", SIGN_IN_COMPLAINT),
     ("Oauth.Policies", ABSENT, "functions/oauth needs MaySeal"),
     ("Oauth.Tags", ABSENT, "Oauth must have Tags: mcp-function: oauth"),
     (EVENT, ABSENT, "Oauth has no route: add an event of type HttpApi with ANY /token"),
@@ -359,13 +365,13 @@ SLIPS_OF_SIGN_IN: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("where", "instead", "complaint"), SLIPS_OF_SIGN_IN, ids=[f"{slip[0]}: {slip[2]}" for slip in SLIPS_OF_SIGN_IN]
+    ("where", "instead", "complaint"), SIGN_IN_MISTAKES, ids=[f"{slip[0]}: {slip[2]}" for slip in SIGN_IN_MISTAKES]
 )
-def test_a_slip_in_the_template_with_a_front_is_named(
+def test_the_checks_report_a_mistake_in_the_template_with_a_sign_in_front(
     where: str, instead: object, complaint: str, project: Project
 ) -> None:
     text = set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth")
-    complaints = checks.complaints(replace(project, template=_slip(template.parse(text), where, instead)))
+    complaints = checks.complaints(replace(project, template=_with_mistake(template.parse(text), where, instead)))
     assert any(complaint in line for line in complaints), complaints
 
 
@@ -390,7 +396,7 @@ def test_the_api_is_closed_by_default(project: Project) -> None:
     assert project.variable("MCP_AUTH_MODE") == "iam"
 
 
-def test_the_key_rotates_and_outlives_the_stack(project: Project) -> None:
+def test_the_key_rotates_and_has_the_deletion_policy_retain(project: Project) -> None:
     key = project.template["Resources"]["RequestStateKey"]
     assert key["Properties"]["EnableKeyRotation"] is True
     assert key["Properties"]["PendingWindowInDays"] == LONGEST_WINDOW
@@ -398,7 +404,7 @@ def test_the_key_rotates_and_outlives_the_stack(project: Project) -> None:
     assert (key["DeletionPolicy"], key["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
-def test_the_template_is_plain() -> None:
+def test_the_template_has_short_lines_no_anchors_and_no_flow_mappings() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     assert [line for line in text.splitlines() if len(line) > LONGEST_LINE] == []
     events = list(yaml.parse(text))
@@ -423,7 +429,7 @@ def test_every_parameter_is_in_a_group_of_the_console(project: Project) -> None:
     assert [name for group in groups for name in group["Parameters"]] == list(project.template["Parameters"])
 
 
-def test_each_variable_of_an_invocation_has_a_default_that_a_new_account_can_bear(project: Project) -> None:
+def test_every_parameter_has_a_default_and_the_costly_ones_are_off(project: Project) -> None:
     parameters = project.template["Parameters"]
     assert {name for name, one in parameters.items() if "Default" not in one or "Description" not in one} == set()
     nothing = {"AlarmTopic": "", "BlobBucket": "", "LogCallers": "off", "MonthlyBudget": 0}
@@ -510,7 +516,7 @@ def test_a_deployment_refuses_a_stopped_caller_that_is_no_name_of_the_log(projec
     assert not re.fullmatch(pattern, name)
 
 
-def test_concurrency_belongs_to_a_function_and_not_to_all(project: Project) -> None:
+def test_globals_reserve_no_concurrency(project: Project) -> None:
     assert "ReservedConcurrentExecutions" not in project.template["Globals"]["Function"]
 
 
@@ -541,7 +547,7 @@ def test_the_dashboard_is_json(project: Project) -> None:
     assert len(json.loads(body)["widgets"]) == 3
 
 
-def test_every_log_ends(project: Project) -> None:
+def test_every_log_group_has_a_retention_time(project: Project) -> None:
     logs = project.of_type("AWS::Logs::LogGroup")
     assert {one["RetentionInDays"]["Ref"] for one in logs.values()} == {"LogDays"}
     assert project.template["Globals"]["Function"]["LoggingConfig"]["LogGroup"] == {"Ref": "FunctionLogs"}
@@ -585,7 +591,7 @@ def test_the_layer_ships_the_packages_tested_dependencies() -> None:
     tested = {wanted.name: wanted for wanted in map(Requirement, metadata["optional-dependencies"]["dev"])}
     lines = (ROOT / "layers/dependencies/requirements.txt").read_text(encoding="utf-8").splitlines()
     shipped = [Requirement(line) for line in lines if line and not line.startswith("#")]
-    assert {wanted.name for wanted in shipped} == needed.keys() - BROUGHT_BY_LAMBDA - FOR_DEVELOPERS
+    assert {wanted.name for wanted in shipped} == needed.keys() - PACKAGES_OF_LAMBDA - DEVELOPER_PACKAGES
     for wanted in shipped:
         (pin,) = wanted.specifier
         assert pin.version in needed[wanted.name].specifier, f"pyproject.toml does not allow {wanted}"
@@ -603,8 +609,8 @@ def test_the_package_declares_its_imports() -> None:
     # pydantic brings annotated_types and pydantic_core; _typeshed and typing_extensions are for type checkers.
     imported -= {"mcp_functions", "annotated_types", "pydantic_core", "_typeshed", "typing_extensions"}
     assert (
-        imported - sys.stdlib_module_names - BROUGHT_BY_LAMBDA
-        == declared - BROUGHT_BY_LAMBDA - FOR_AUTHORS - FOR_DEVELOPERS
+        imported - sys.stdlib_module_names - PACKAGES_OF_LAMBDA
+        == declared - PACKAGES_OF_LAMBDA - AUTHOR_PACKAGES - DEVELOPER_PACKAGES
     )
 
 

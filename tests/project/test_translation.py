@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 TRANSLATE = ROOT / "scripts" / "translate.py"
 FOLDERS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.py")} - {SIGN_IN})
-TEXT = (ROOT / "template.yaml").read_text(encoding="utf-8")
+TEMPLATE = (ROOT / "template.yaml").read_text(encoding="utf-8")
 CLOSED = {f"ANY /mcp/{folder}" for folder in FOLDERS if folder != "mcp"} | {"ANY /mcp"}
 SCHEMES: dict[AuthMode, Any] = {"iam": [{"AWS_IAM": []}], "jwt": [{"jwt": []}], "oauth": [{"jwt": []}], "none": None}
 WITH_TOKENS = {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp"}
-OF_SIGN_IN = {f"ANY {path}" for path in SIGN_IN_PATHS}
+SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
 OPEN: dict[AuthMode, set[str]] = {
     "iam": {"OPTIONS /mcp"},
     "jwt": WITH_TOKENS,
-    "oauth": WITH_TOKENS | OF_SIGN_IN,
+    "oauth": WITH_TOKENS | SIGN_IN_ROUTES,
     "none": set(),
 }
 
@@ -53,7 +53,7 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> dict[AuthMode, Json]
     found: dict[AuthMode, Json] = {}
     for mode in SCHEMES:
         path = directory / f"{mode}.yaml"
-        path.write_text(set_auth(TEXT, mode), encoding="utf-8")
+        path.write_text(set_auth(TEMPLATE, mode), encoding="utf-8")
         found[mode] = translate(path)
     return found
 
@@ -73,20 +73,20 @@ def test_every_route_has_the_security_of_its_mode(mode: AuthMode, translated: di
 
 
 @pytest.mark.parametrize("mode", SCHEMES)
-def test_every_function_believes_the_mode_of_the_api(mode: AuthMode, translated: dict[AuthMode, Json]) -> None:
+def test_every_function_has_the_auth_mode_of_the_api(mode: AuthMode, translated: dict[AuthMode, Json]) -> None:
     functions = [one for one in translated[mode]["Resources"].values() if one["Type"] == "AWS::Lambda::Function"]
     assert len(functions) > len(FOLDERS)
     assert {one["Properties"]["Environment"]["Variables"]["MCP_AUTH_MODE"] for one in functions} == {mode}
 
 
-def test_tokens_are_of_the_issuer_and_the_audience_of_the_deployment(translated: dict[AuthMode, Json]) -> None:
+def test_the_jwt_authorizer_has_the_issuer_and_the_audience_of_the_parameters(translated: dict[AuthMode, Json]) -> None:
     schemes = translated["jwt"]["Resources"]["HttpApi"]["Properties"]["Body"]["components"]["securitySchemes"]
     authorizer = schemes["jwt"]["x-amazon-apigateway-authorizer"]
     assert authorizer["jwtConfiguration"] == {"audience": {"Ref": "JwtAudience"}, "issuer": {"Ref": "JwtIssuer"}}
     assert (authorizer["type"], authorizer["identitySource"]) == ("jwt", "$request.header.Authorization")
 
 
-def test_only_oauth_deploys_the_front_and_it_costs_nothing_elsewhere(translated: dict[AuthMode, Json]) -> None:
+def test_no_mode_but_oauth_has_resources_of_the_sign_in_front(translated: dict[AuthMode, Json]) -> None:
     added = {name: one["Type"] for name, one in translated["oauth"]["Resources"].items()}
     for mode in ("iam", "none"):
         for name in translated[mode]["Resources"]:
@@ -98,11 +98,11 @@ def test_only_oauth_deploys_the_front_and_it_costs_nothing_elsewhere(translated:
     assert translated["jwt"]["Conditions"].keys() == translated["iam"]["Conditions"].keys()
 
 
-def test_the_front_has_a_throttle_and_a_concurrency_of_its_own(translated: dict[AuthMode, Json]) -> None:
+def test_the_sign_in_front_has_its_own_throttle_and_concurrency(translated: dict[AuthMode, Json]) -> None:
     deployed = _deployed(translated["oauth"], SignInsPerSecond="3", SignInBurst="4", SignInConcurrency="5")
     (stage,) = [one for one in deployed.values() if one["Type"] == "AWS::ApiGatewayV2::Stage"]
     limits = {"ThrottlingRateLimit": "3", "ThrottlingBurstLimit": "4"}
-    assert stage["Properties"]["RouteSettings"] == dict.fromkeys(OF_SIGN_IN, limits)
+    assert stage["Properties"]["RouteSettings"] == dict.fromkeys(SIGN_IN_ROUTES, limits)
     assert deployed["Oauth"]["Properties"]["ReservedConcurrentExecutions"] == "5"
     assert "ReservedConcurrentExecutions" not in deployed["Mcp"]["Properties"]
 
@@ -111,7 +111,7 @@ ARN = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:provider"
 URL = "https://m.example/mcp"
 
 
-def test_the_front_reads_one_secret(translated: dict[AuthMode, Json]) -> None:
+def test_the_sign_in_front_may_read_only_its_secret(translated: dict[AuthMode, Json]) -> None:
     def readable(**parameters: str) -> list[Any]:
         role = _deployed(translated["oauth"], **parameters)["OauthRole"]["Properties"]
         statements = [one for policy in role.get("Policies", []) for one in policy["PolicyDocument"]["Statement"]]
@@ -123,7 +123,9 @@ def test_the_front_reads_one_secret(translated: dict[AuthMode, Json]) -> None:
     assert readable(JwtIssuer="new", ResourceUrl=URL) == [{"Ref": "UserPoolClientSecret"}]
 
 
-def test_new_makes_a_pool_whose_tokens_are_for_the_url_of_the_server(translated: dict[AuthMode, Json]) -> None:
+def test_the_issuer_new_creates_a_user_pool_with_tokens_for_the_url_of_the_server(
+    translated: dict[AuthMode, Json],
+) -> None:
     given = _deployed(translated["oauth"], JwtIssuer="https://id.example", JwtAudience="us", SignInClientId="front")
     assert not [name for name in given if name.startswith("UserPool")]
     variables = given["Mcp"]["Properties"]["Environment"]["Variables"]
@@ -157,7 +159,7 @@ def _broken_rules(template: Json, **parameters: str) -> list[str]:
     ]
 
 
-def test_a_deployment_that_could_sign_nobody_in_is_stopped(translated: dict[AuthMode, Json]) -> None:
+def test_the_template_refuses_a_deployment_that_cannot_sign_users_in(translated: dict[AuthMode, Json]) -> None:
     def stopped(**parameters: str) -> list[str]:
         return _broken_rules(translated["oauth"], **parameters)
 
@@ -169,7 +171,7 @@ def test_a_deployment_that_could_sign_nobody_in_is_stopped(translated: dict[Auth
 
 
 @pytest.mark.parametrize("mode", SCHEMES)
-def test_a_deployment_stops_no_caller_whom_its_functions_cannot_know(
+def test_the_template_refuses_stopped_callers_without_log_callers(
     mode: AuthMode, translated: dict[AuthMode, Json]
 ) -> None:
     given = {"JwtIssuer": "https://id.example", "SignInClientId": "front"} if mode == "oauth" else {}
@@ -190,10 +192,10 @@ def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[AuthMod
 FUNCTIONS = {"AWS::Lambda::Function"}
 NEEDS_ALARMS = {"CrashesAllowed", "MonthlyBudget"}
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:told"
-WATCHERS = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
+ALARM_TYPES = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
 # parameter -> another value, and what is different with it
 CHANGES: dict[str, tuple[str, set[str]]] = {
-    "AlarmTopic": (TOPIC, FUNCTIONS | WATCHERS),
+    "AlarmTopic": (TOPIC, FUNCTIONS | ALARM_TYPES),
     "AllowedOrigins": ("https://app.example", FUNCTIONS),
     "Architecture": ("arm64", FUNCTIONS | {"AWS::Lambda::LayerVersion"}),
     "AwsClient": ("boto3", FUNCTIONS),
@@ -239,13 +241,13 @@ SIGN_IN_CHANGES: dict[str, tuple[str, set[str]]] = {
 }
 
 
-def test_every_parameter_is_changed_here(translated: dict[AuthMode, Json]) -> None:
+def test_these_tests_change_every_parameter_of_the_template(translated: dict[AuthMode, Json]) -> None:
     assert translated["iam"]["Parameters"].keys() == CHANGES.keys()
     assert translated["oauth"]["Parameters"].keys() == CHANGES.keys() | SIGN_IN_CHANGES.keys()
 
 
 @pytest.mark.parametrize("parameter", SIGN_IN_CHANGES)
-def test_a_parameter_of_the_sign_in_that_is_changed_changes_what_is_invoked(
+def test_a_changed_parameter_of_the_sign_in_front_changes_the_deployed_resources(
     parameter: str, translated: dict[AuthMode, Json]
 ) -> None:
     value, names = SIGN_IN_CHANGES[parameter]
@@ -258,7 +260,7 @@ def test_a_parameter_of_the_sign_in_that_is_changed_changes_what_is_invoked(
 
 
 @pytest.mark.parametrize("parameter", CHANGES)
-def test_a_parameter_that_is_changed_changes_what_is_invoked(parameter: str, translated: dict[AuthMode, Json]) -> None:
+def test_a_changed_parameter_changes_the_deployed_resources(parameter: str, translated: dict[AuthMode, Json]) -> None:
     value, kinds = CHANGES[parameter]
     given = {"AlarmTopic": TOPIC} if parameter in NEEDS_ALARMS else {}
     before = _deployed(translated["iam"], **given)

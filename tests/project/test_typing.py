@@ -57,8 +57,8 @@ def mypy(folder: Path) -> list[Complaint]:
     files = map(str, sorted(folder.glob("*.py")))
     done = subprocess.run([*command, *own, *files], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     assert done.returncode == 1, done.stdout + done.stderr
-    found = re.findall(r"^(.+?):(\d+): error: .*\[([a-z-]+)\]$", done.stdout, re.MULTILINE)
-    return [Complaint(Path(file).name, int(line), rule) for file, line, rule in found]
+    matches = re.findall(r"^(.+?):(\d+): error: .*\[([a-z-]+)\]$", done.stdout, re.MULTILINE)
+    return [Complaint(Path(file).name, int(line), rule) for file, line, rule in matches]
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +69,11 @@ def pyright(folder: Path) -> list[Complaint]:
     command = [str(node_js), str(pyright_js), "--pythonpath", sys.executable, "--outputjson"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - pinned
     assert done.returncode == 1, done.stdout + done.stderr
-    said = json.loads(done.stdout)
-    assert said["summary"]["filesAnalyzed"] == len(RIGHT) + 1
+    document = json.loads(done.stdout)
+    assert document["summary"]["filesAnalyzed"] == len(RIGHT) + 1
     return [
         Complaint(Path(one["file"]).name, one["range"]["start"]["line"] + 1, one.get("rule", "?"))
-        for one in said["generalDiagnostics"]
+        for one in document["generalDiagnostics"]
     ]
 
 
@@ -104,6 +104,6 @@ def test_pyright_sees_every_mistake_and_no_other(pyright: list[Complaint]) -> No
 
 
 def test_the_type_checkers_see_every_public_name() -> None:
-    shown = "\n".join(file.read_text(encoding="utf-8") for file in RIGHT)
-    unshown = {word for word in mcp_functions.__all__ if not re.search(rf"\b{word}\b", shown)}
+    message = "\n".join(file.read_text(encoding="utf-8") for file in RIGHT)
+    unshown = {word for word in mcp_functions.__all__ if not re.search(rf"\b{word}\b", message)}
     assert unshown == set()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-EARLIER = "d336661"  # of 0.1.0; tests/seal/vectors/states/0.1.0.json is its state
+EARLIER_VERSION = "d336661"  # of 0.1.0; tests/seal/vectors/states/0.1.0.json is its state
 PACKAGE = "layers/shared/mcp_functions"
 FUNCTIONS = {
     "book": """
@@ -96,10 +96,10 @@ FUNCTIONS = {
 def versions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the folders from which each version is imported."""
     earlier = tmp_path_factory.mktemp("earlier")
-    command = ["git", "archive", EARLIER, PACKAGE]
+    command = ["git", "archive", EARLIER_VERSION, PACKAGE]
     archive = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)  # noqa: S603 - our own words
     if archive.returncode:
-        pytest.skip(f"this clone has no commit {EARLIER}: git fetch --unshallow")
+        pytest.skip(f"this clone has no commit {EARLIER_VERSION}: git fetch --unshallow")
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         files.extractall(earlier, filter="data")
     return {"earlier": (earlier / PACKAGE).parent, "this": (ROOT / PACKAGE).parent}
@@ -132,11 +132,11 @@ def serving(version: Path, project: Path) -> Iterator[int]:
         process.communicate(timeout=20)
 
 
-def called(port: int, name: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    return TaskClient(f"http://127.0.0.1:{port}/mcp/{name}", capabilities=wire.FORMS).call(name, **params)
+def call_tool(port: int, name: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    return TaskClient(f"http://127.0.0.1:{port}/mcp/{name}", capabilities=wire.FORM_CAPABILITIES).call(name, **params)
 
 
-def accepted(result: dict[str, Any], **answers: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def accept_question(result: dict[str, Any], **answers: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     """Return what a client sends with the answers to a result."""
     assert result["inputRequests"].keys() == answers.keys()
     responses = {key: {"action": "accept", "content": content} for key, content in answers.items()}
@@ -144,28 +144,28 @@ def accepted(result: dict[str, Any], **answers: Any) -> dict[str, Any]:  # noqa:
 
 
 @pytest.mark.parametrize(("before", "after"), [("earlier", "this"), ("this", "earlier")], ids=["upgrade", "rollback"])
-def test_conversations_go_on_in_another_version_of_the_toolkit(
+def test_conversations_continue_in_another_version_of_the_toolkit(
     before: str, after: str, versions: dict[str, Path], project: Path
 ) -> None:
     city, amount = {"arguments": {"city": "Rome"}}, {"arguments": {"amount": 7}}
     with serving(versions[before], project) as port:
-        seat = called(port, "book", **city)
-        meal = called(port, "book", **city, **accepted(seat, seat={"seat": "window"}))
-        sure = called(port, "pay", **amount)
-        yes = accepted(sure, sure={"sure": True})
-        paid = called(port, "pay", **amount, **yes)
+        seat = call_tool(port, "book", **city)
+        meal = call_tool(port, "book", **city, **accept_question(seat, seat={"seat": "window"}))
+        sure = call_tool(port, "pay", **amount)
+        yes = accept_question(sure, sure={"sure": True})
+        paid = call_tool(port, "pay", **amount, **yes)
         client = TaskClient(f"http://127.0.0.1:{port}/mcp/audit")
         task = client.call("audit", {"year": 2026})
         while task["status"] == "working":
             time.sleep(0.1)
             task = client.get(task["taskId"])
     with serving(versions[after], project) as port:
-        told = called(port, "book", **city, **accepted(meal, meal={"meal": "soup"}))
+        told = call_tool(port, "book", **city, **accept_question(meal, meal={"meal": "soup"}))
         assert told["content"][0]["text"] == "Rome, window, soup"
         assert (project / "reserved").read_text(encoding="utf-8") == "Rome", "the recorded step runs once"
-        assert called(port, "pay", **amount, **yes) == paid, "a used round is answered from the table"
+        assert call_tool(port, "pay", **amount, **yes) == paid, "a used round is answered from the table"
         with pytest.raises(Refused):
-            called(port, "pay", **amount, **accepted(sure, sure={"sure": False}))
+            call_tool(port, "pay", **amount, **accept_question(sure, sure={"sure": False}))
         client = TaskClient(f"http://127.0.0.1:{port}/mcp/audit")
         told = client.follow(task, lambda _key, _asked: {"action": "accept", "content": {"right": True}})
         assert told["content"][0]["text"] == "2027: True"

@@ -45,7 +45,7 @@ def test_the_official_types_take_every_request(request_: JSONObject) -> None:
         "inputRequests": {"key": request_},
         "_meta": {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}},
     }
-    for method in wire.NAMED.keys() - wire.OF_TASKS.keys():
+    for method in wire.NAME_PARAMETERS.keys() - wire.TASK_METHODS.keys():
         wire.check({"jsonrpc": "2.0", "id": 1, "result": result}, method)
 
 

@@ -250,13 +250,13 @@ def test_an_answer_that_is_read_once_counts_once_in_each_round() -> None:
 
 # A key that changes in every round: an answer is not read, and its message is asked again under a new key.
 
-WHO = fingerprint(form("Who?"))
+WHO_MESSAGE = fingerprint(form("Who?"))
 OTHER = fingerprint(form("Who is it?"))
 
 
 def renames_key(
     *questions: tuple[str, str],
-    asked: Mapping[str, str] = {"old": WHO},
+    asked: Mapping[str, str] = {"old": WHO_MESSAGE},
     recorded: Mapping[str, Any] = {},
     answer: str = "Ann",
 ) -> bool:
@@ -287,7 +287,7 @@ def test_another_message_under_a_new_key_renames_nothing() -> None:
 
 
 def test_a_key_that_the_previous_round_asked_too_is_not_new() -> None:
-    assert not renames_key(("new", "Who?"), asked={"old": WHO, "new": WHO})
+    assert not renames_key(("new", "Who?"), asked={"old": WHO_MESSAGE, "new": WHO_MESSAGE})
 
 
 def test_a_key_with_an_earlier_answer_is_not_new() -> None:
@@ -295,7 +295,7 @@ def test_a_key_with_an_earlier_answer_is_not_new() -> None:
 
 
 def test_a_message_that_was_read_under_another_key_is_not_lost() -> None:
-    recorded = {"other": {WHO: accepted("Bob")}}
+    recorded = {"other": {WHO_MESSAGE: accepted("Bob")}}
     assert not renames_key(("other", "Who?"), ("new", "Who?"), recorded=recorded)
     assert renames_key(("new", "Who?"), recorded=recorded)  # nothing has read it in this round
 

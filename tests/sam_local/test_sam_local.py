@@ -77,7 +77,7 @@ def test_the_official_client_completes_a_conversation(path: str, api: str) -> No
     assert [message.partition(" ")[0] for message, _ in person.asked] == ["Resolving", "Since"]
 
 
-def test_the_events_hold_the_same_conversation(sam: Sam, tmp_path: Path) -> None:
+def test_the_recorded_events_run_the_same_conversation(sam: Sam, tmp_path: Path) -> None:
     event = EVENTS / "update_work_item" / "1-resolve.json"
     for following in ("2-resolution.json", "3-duplicate_of.json"):
         response = tmp_path / f"answer-before-{following}"
@@ -87,7 +87,7 @@ def test_the_events_hold_the_same_conversation(sam: Sam, tmp_path: Path) -> None
     assert _text(json.loads(sam.local("invoke", "UpdateWorkItem", "--event", event))) == RESOLVED
 
 
-def test_a_conversation_by_hand_goes_as_the_page_shows_it(sam: Sam, tmp_path: Path) -> None:
+def test_a_conversation_with_the_commands_of_the_page_has_the_shown_results(sam: Sam, tmp_path: Path) -> None:
     by_hand = Page.named("sam-local.md").code("sh hand").replace("-e ", "--skip-pull-image -e ")
     commands = [line for line in by_hand.splitlines() if line and not line.startswith("sam build")]
     for name in (".venv", "events", "template.yaml", "samconfig.toml", ".aws-sam"):  # it writes beside these
@@ -132,7 +132,7 @@ def test_a_task_is_continued_by_its_worker_in_another_container(api: str) -> Non
     assert asked == ["write_off"]
 
 
-def test_a_round_that_streams_arrives_whole(api: str) -> None:
+def test_an_event_stream_arrives_completely(api: str) -> None:
     reported: list[float] = []
 
     async def progress(progress: float, total: float | None, message: str | None) -> None:
@@ -169,7 +169,7 @@ def _exchange(url: str, sent: gateways.HttpRequest, path: str = "/mcp") -> tuple
     return answered
 
 
-def test_an_event_of_sam_is_what_our_sample_of_one_says(echo: str) -> None:
+def test_an_event_of_sam_local_equals_the_event_of_the_tests(echo: str) -> None:
     message = wire.message("tools/call", {"name": "add", "arguments": {"a": 2, "b": 3}})
     sent = gateways.http_request(message).with_headers(("Content-Length", str(len(json.dumps(message)))))
     status, seen = _exchange(echo, sent)
@@ -187,7 +187,7 @@ def _steady(event: dict[str, Any]) -> dict[str, Any]:
     return {**event, "requestContext": context, "headers": headers}
 
 
-def test_a_path_that_is_not_there_is_403_where_api_gateway_says_404(api: str) -> None:
+def test_sam_local_returns_403_for_an_unknown_path(api: str) -> None:
     sent = gateways.http_request(wire.message("tools/list", {}))
     status, said = _exchange(api, sent, path="/elsewhere")
     assert (status, said) == (403, {"message": "Missing Authentication Token"})

@@ -123,7 +123,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(TEXTS, JSON, max_size=4))
-def test_both_agree_on_any_arguments(arguments: dict[str, Any]) -> None:
+def test_the_package_and_the_second_implementation_agree_on_any_arguments(arguments: dict[str, Any]) -> None:
     assert digest_of_package(arguments) == digest_of(canonical_form(arguments))
 
 

@@ -25,7 +25,7 @@ from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.seal import chunked_encryption
 from tests.seal.refusals import assert_refused
 from tests.support.envelope_vectors import VECTORS
-from tests.support.reasons import OF_CLAIMS, OF_TOKENS
+from tests.support.reasons import CLAIM_REASONS, TOKEN_REASONS
 
 if TYPE_CHECKING:
     from tests.support.envelope_vectors import Vector
@@ -59,10 +59,10 @@ def test_sealing_with_the_entropy_of_a_vector_makes_its_token(name: str) -> None
 
 def test_a_vector_exists_for_every_reason() -> None:
     needs_two_keys = {"kek_retired"}  # a vector has one key; tests/seal/test_kms_failures.py tests this reason
-    assert {VECTORS[name].refusal for name in REFUSED} | needs_two_keys == OF_TOKENS
+    assert {VECTORS[name].refusal for name in REFUSED} | needs_two_keys == TOKEN_REASONS
 
 
-@pytest.mark.parametrize("reason", sorted(OF_TOKENS | OF_CLAIMS))
+@pytest.mark.parametrize("reason", sorted(TOKEN_REASONS | CLAIM_REASONS))
 def test_the_specification_names_every_reason(reason: str) -> None:
     specification = Path(mcp_functions.__file__).parent / "seal" / "envelope.md"
     assert f"`{reason}`" in specification.read_text(encoding="utf-8")
@@ -123,9 +123,9 @@ def test_a_reader_written_from_the_specification_accepts_the_same_vectors(name: 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_reader_written_from_the_specification_refuses_the_same_vectors(name: str) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RefusedError) as error:
         open_by_the_rules(VECTORS[name])
-    assert VECTORS[name].refusal in refused.value.reasons
+    assert VECTORS[name].refusal in error.value.reasons
 
 
 @pytest.mark.parametrize("size", CHUNK_EDGES)

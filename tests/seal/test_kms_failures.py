@@ -187,7 +187,7 @@ def test_a_wrapped_key_that_kms_refuses_is_a_bad_token(
 
 
 @pytest.mark.parametrize("code", BAD_WRAPPED_KEYS)
-def test_the_same_refusal_is_a_misconfiguration_when_sealing(
+def test_the_same_kms_error_is_a_misconfiguration_when_sealing(
     kms: StrictKms, start_container: StartContainer, code: str
 ) -> None:
     kms.weather = fail_with(kms_error(code))
@@ -224,7 +224,7 @@ def test_a_client_that_cannot_be_built_is_a_misconfiguration(arn: str) -> None:
     assert error.value.reason == "kms:NoRegionError"
 
 
-def test_no_exception_text_of_kms_goes_on(kms: StrictKms, start_container: StartContainer) -> None:
+def test_no_exception_text_of_kms_reaches_the_error(kms: StrictKms, start_container: StartContainer) -> None:
     kms.weather = fail_with(RuntimeError("the secret context"))
     with pytest.raises(Misconfigured) as caught:
         start_container().seal(b"state")

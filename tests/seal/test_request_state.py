@@ -436,9 +436,9 @@ def test_any_failure_of_an_own_codec_is_a_bad_state(outcome: object) -> None:
 @pytest.mark.parametrize("error", [TemporarilyUnavailable("own"), Misconfigured("own"), InvalidRequestState("own")])
 def test_the_three_errors_of_a_seal_pass_through_from_an_own_codec(error: Exception) -> None:
     states = RequestStates(CodecAdapter(FailingCodec(error), STATE_LABEL), now=Clock())
-    with pytest.raises(type(error)) as raised:
+    with pytest.raises(type(error)) as error_info:
         states.open("token", REQUEST)
-    assert raised.value is error
+    assert error_info.value is error
 
 
 def test_an_own_codec_gets_the_token_without_the_caller() -> None:

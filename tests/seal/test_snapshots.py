@@ -189,7 +189,7 @@ def clones() -> list[Clone]:
     return [Clone(*row) for row in rows]
 
 
-def test_openssl_does_not_notice_the_clones(clones: list[Clone]) -> None:
+def test_openssl_returns_the_same_random_bytes_in_clones(clones: list[Clone]) -> None:
     assert len({clone.process_id for clone in clones}) == 1
     if len({clone.openssl_key for clone in clones}) > 1:
         pytest.skip("this OpenSSL notices the clone, so it would not repeat itself")

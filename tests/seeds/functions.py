@@ -1,4 +1,4 @@
-"""The functions that the seeds write about and the samples do not show: mostly of the low level, as the seeds are."""
+"""The functions in the examples of the proposals ("seeds") that no sample has; most use the low-level API."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -23,7 +23,7 @@ from mcp_functions import (
 )
 from mcp_functions.http.gateway import LambdaFunction
 
-Asked = ElicitRequest | CreateMessageRequest | ListRootsRequest
+Question = ElicitRequest | CreateMessageRequest | ListRootsRequest
 
 
 class Name(BaseModel):
@@ -59,7 +59,7 @@ def capital(*, preferences: bool) -> CreateMessageRequest:
 @tool
 def core_types(preferences: bool = True, *, input_responses: InputResponses) -> str | InputRequiredResult:  # noqa: FBT001, FBT002 - what the model sends stands before `*`
     """Ask the user and the client's model in one round."""
-    wanted: dict[str, Asked] = {"github_login": GITHUB, "capital_of_france": capital(preferences=preferences)}
+    wanted: dict[str, Question] = {"github_login": GITHUB, "capital_of_france": capital(preferences=preferences)}
     if missing := {key: asked for key, asked in wanted.items() if key not in input_responses}:
         return InputRequiredResult(missing)
     login = input_responses.accepted("github_login", Name)
@@ -121,7 +121,7 @@ def counted(*, progress: Progress, elicit: Elicit) -> str:
 def asks_for(kind: str, *, input_responses: InputResponses) -> str | InputRequiredResult:
     """Ask for one kind of thing, whatever the client can do."""
     search = {"name": "search", "inputSchema": {"type": "object"}}
-    kinds: dict[str, Asked] = {
+    kinds: dict[str, Question] = {
         "form": GITHUB,
         "url": ElicitRequest.url("Please sign in", "https://example.com/sign-in"),
         "sampling": capital(preferences=False),
@@ -153,13 +153,13 @@ def guessing(*, input_responses: InputResponses) -> str | InputRequiredResult:
     return InputRequiredResult({"guess": ElicitRequest(asked, Name)})
 
 
-ACTED_FOR: list[str] = []
+NAMES_OF_ACT: list[str] = []
 
 
 @tool
 def act(*, elicit: Elicit) -> str:
     """Count a call after the user has given a name."""
-    ACTED_FOR.append(elicit("login", "Who are you?", Name).name)
+    NAMES_OF_ACT.append(elicit("login", "Who are you?", Name).name)
     return "done"
 
 
@@ -191,18 +191,18 @@ handler = serve(
 )
 
 
-RAN: list[int] = []  # every number that any instance of `summing` has worked on
+PROCESSED_NUMBERS: list[int] = []  # every number that any instance of `summing` has worked on
 
 
 @cache
-def instance(name: str, *, capacity: int) -> LambdaFunction:
+def make_instance(name: str, *, capacity: int) -> LambdaFunction:
     """Return an instance of a tool that adds up to a number, and sheds its load after `capacity` of them."""
 
     @tool(name="summing")
     def summing(upto: int, *, request_state: RequestState[Sum]) -> str | InputRequiredResult:
         so_far = request_state.value
         for number in range(so_far.done + 1, upto + 1)[:capacity]:
-            RAN.append(number)
+            PROCESSED_NUMBERS.append(number)
             so_far = Sum(done=number, total=so_far.total + number)
         if so_far.done < upto:
             return InputRequiredResult(request_state=so_far)
@@ -212,11 +212,11 @@ def instance(name: str, *, capacity: int) -> LambdaFunction:
 
 
 @cache
-def stepping(name: str) -> LambdaFunction:
+def make_instance_with_steps(name: str) -> LambdaFunction:
     """Return an instance that does the same in steps, none of which ends before its round does but the first."""
 
     def work_on(number: int) -> int:
-        RAN.append(number)
+        PROCESSED_NUMBERS.append(number)
         return number
 
     @tool(name="summing")
@@ -228,7 +228,7 @@ def stepping(name: str) -> LambdaFunction:
 
 
 @cache
-def version(*wanted: str, inline: bool = False, words: str = "Please provide your {} username") -> LambdaFunction:
+def make_version(*wanted: str, inline: bool = False, words: str = "Please provide your {} username") -> LambdaFunction:
     """Return one version of a tool that needs logins: `version("github", "google")` asks for both in one round.
 
     Args:
@@ -242,7 +242,9 @@ def version(*wanted: str, inline: bool = False, words: str = "Please provide you
     @tool(name="link_accounts")
     def at_once(*, input_responses: InputResponses) -> str | InputRequiredResult:
         known = {key: login.name for key in asked if (login := input_responses.accepted(key, Name))}
-        missing: dict[str, Asked] = {key: ElicitRequest(text, Name) for key, text in asked.items() if key not in known}
+        missing: dict[str, Question] = {
+            key: ElicitRequest(text, Name) for key, text in asked.items() if key not in known
+        }
         return InputRequiredResult(missing) if missing else " and ".join(known.values()) or "nobody was asked"
 
     @tool(name="link_accounts")

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("requirements.toml").read_text(encoding="utf-8"))
-ENTRIES = [(document, entry) for document, entries in TABLE["requirements"].items() for entry in entries]
+REQUIREMENTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("requirements.toml").read_text(encoding="utf-8"))
+ENTRIES = [(document, entry) for document, entries in REQUIREMENTS["requirements"].items() for entry in entries]
 
-WORDS = re.compile(r"\b(MUST NOT|MUST|SHOULD NOT|SHOULD|MAY|must|should)\b")
-SAID = {
+KEYWORD = re.compile(r"\b(MUST NOT|MUST|SHOULD NOT|SHOULD|MAY|must|should)\b")
+KEYWORD_COUNTS = {
     "sep-2322": {"MUST": 9, "MUST NOT": 4, "SHOULD": 7, "MAY": 9, "must": 11, "should": 9},
     "draft-page": {"MUST": 13, "MUST NOT": 8, "SHOULD": 6, "MAY": 11, "must": 2},
     "sep-1685": {"MUST": 7, "MUST NOT": 2, "SHOULD": 2, "SHOULD NOT": 1, "MAY": 3, "must": 9, "should": 1},
@@ -29,8 +29,8 @@ SAID = {
     "python-sdk": {"must": 7},
 }
 # with the sentences that require something in other words
-SENTENCES = {"sep-2322": 63, "draft-page": 43, "sep-1685": 33, "sep-1858": 11, "python-sdk": 41}
-SHOWN = {"sep-2322": 28, "draft-page": 3, "sep-1685": 11, "sep-1858": 1, "python-sdk": 1}
+SENTENCE_COUNTS = {"sep-2322": 63, "draft-page": 43, "sep-1685": 33, "sep-1858": 11, "python-sdk": 41}
+EXAMPLE_COUNTS = {"sep-2322": 28, "draft-page": 3, "sep-1685": 11, "sep-1858": 1, "python-sdk": 1}
 
 OUTCOMES = {"tests", "owed", "differs", "client", "prose"}
 TOPICS = {
@@ -40,24 +40,24 @@ TOPICS = {
 }
 
 
-@pytest.mark.parametrize("document", SAID)
+@pytest.mark.parametrize("document", KEYWORD_COUNTS)
 def test_every_must_should_and_may_of_a_document_is_in_the_table(document: str) -> None:
-    sentences = [entry["sentence"] for entry in TABLE["requirements"][document]]
-    assert Counter(word for sentence in sentences for word in WORDS.findall(sentence)) == SAID[document]
-    assert len({_flat(sentence) for sentence in sentences}) == len(sentences) == SENTENCES[document]
+    sentences = [entry["sentence"] for entry in REQUIREMENTS["requirements"][document]]
+    assert Counter(word for sentence in sentences for word in KEYWORD.findall(sentence)) == KEYWORD_COUNTS[document]
+    assert len({_join_lines(sentence) for sentence in sentences}) == len(sentences) == SENTENCE_COUNTS[document]
 
 
 def test_every_json_example_of_a_document_is_in_the_table() -> None:
     shown: Counter[str] = Counter()
-    for example in TABLE["examples"]:
+    for example in REQUIREMENTS["examples"]:
         assert example.keys() - OUTCOMES == {"document", "section", "shows", "count"}
         assert example.keys() & {"tests", "owed"}
         shown[example["document"]] += example["count"]
-    assert shown == SHOWN
+    assert shown == EXAMPLE_COUNTS
 
 
 def test_every_sentence_has_an_outcome() -> None:
-    assert TABLE["requirements"].keys() == SAID.keys()
+    assert REQUIREMENTS["requirements"].keys() == KEYWORD_COUNTS.keys()
     for _document, entry in ENTRIES:
         assert entry.keys() - OUTCOMES == {"section", "sentence"}
         assert entry.keys() & OUTCOMES, entry
@@ -66,27 +66,29 @@ def test_every_sentence_has_an_outcome() -> None:
 
 def test_every_owed_requirement_names_a_known_topic() -> None:
     owing = {
-        entry["owed"] for entry in [*TABLE["examples"], *(entry for _document, entry in ENTRIES)] if "owed" in entry
+        entry["owed"]
+        for entry in [*REQUIREMENTS["examples"], *(entry for _document, entry in ENTRIES)]
+        if "owed" in entry
     }
     assert owing == TOPICS.keys()
 
 
-@pytest.mark.parametrize("document", SAID)
+@pytest.mark.parametrize("document", KEYWORD_COUNTS)
 def test_every_test_that_is_named_exists(document: str) -> None:
-    examples = [example for example in TABLE["examples"] if example["document"] == document]
-    for entry in TABLE["requirements"][document] + examples:
+    examples = [example for example in REQUIREMENTS["examples"] if example["document"] == document]
+    for entry in REQUIREMENTS["requirements"][document] + examples:
         for name in entry.get("tests", []):
             path, _separator, function = name.partition("::")
             assert function in _tests(ROOT / path), f"{name} is not there (any more): what proves this now?"
 
 
-def test_a_difference_from_a_proposal_quotes_what_won() -> None:
+def test_a_difference_from_a_proposal_quotes_the_released_specification() -> None:
     for document, entry in ENTRIES:
         if "differs" in entry and document != "python-sdk":
             assert re.search(r'"[^"]{20,}" \((basic/|changelog|extension )|"[^"]{60,}"', entry["differs"]), entry
 
 
-def test_what_is_left_to_clients_is_said_of_clients() -> None:
+def test_a_requirement_for_clients_mentions_clients() -> None:
     for _document, entry in ENTRIES:
         if "client" in entry and "tests" not in entry:
             assert re.search(r"client|resultType", entry["sentence"], re.IGNORECASE), entry
@@ -106,5 +108,5 @@ def _tests(path: Path) -> frozenset[str]:
     return frozenset(function.name for function in functions if function.name.startswith("test_"))
 
 
-def _flat(sentence: str) -> str:
+def _join_lines(sentence: str) -> str:
     return " ".join(sentence.split())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.testing import Conversation
-from tests.seeds.functions import version
+from tests.seeds.functions import make_version
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class LoadBalancedClient:
 
 @pytest.mark.parametrize("new_asks_inline", [False, True])
 def test_the_new_version_does_not_repeat_a_question_that_the_old_one_asked(*, new_asks_inline: bool) -> None:
-    old, new = version("github", "google"), version("github", "microsoft", inline=new_asks_inline)
+    old, new = make_version("github", "google"), make_version("github", "microsoft", inline=new_asks_inline)
     client = LoadBalancedClient().call(old)
     assert client.asked == ["github_login", "google_login"]  # step 2
     client.call(new, github_login=OCTOCAT, google_login=GOOGLER)
@@ -61,7 +61,7 @@ def test_the_new_version_does_not_repeat_a_question_that_the_old_one_asked(*, ne
 
 
 def test_versions_that_ask_one_question_after_the_other_keep_the_answers() -> None:
-    old, new = version("github", "google", inline=True), version("github", "microsoft", inline=True)
+    old, new = make_version("github", "google", inline=True), make_version("github", "microsoft", inline=True)
     client = LoadBalancedClient().call(old).call(old, github_login=OCTOCAT)
     assert client.asked == ["google_login"]
     assert client.call(new, google_login=GOOGLER).asked == ["microsoft_login"]
@@ -70,32 +70,34 @@ def test_versions_that_ask_one_question_after_the_other_keep_the_answers() -> No
 
 @pytest.mark.parametrize("inline", [False, True])
 def test_the_old_version_keeps_the_answers_if_a_later_round_reaches_it(*, inline: bool) -> None:
-    old, new = version("github", "google", inline=inline), version("github", "microsoft", inline=inline)
+    old, new = make_version("github", "google", inline=inline), make_version("github", "microsoft", inline=inline)
     client = (
-        LoadBalancedClient().call(version("github", "google")).call(new, github_login=OCTOCAT, google_login=GOOGLER)
+        LoadBalancedClient()
+        .call(make_version("github", "google"))
+        .call(new, github_login=OCTOCAT, google_login=GOOGLER)
     )
     assert client.asked == ["microsoft_login"]
     assert client.call(old, microsoft_login=BILL).text == "octocat and googler"
 
 
 def test_the_new_version_ignores_an_answer_that_it_does_not_need() -> None:
-    client = LoadBalancedClient().call(version("github", "google"))
-    assert client.call(version("github"), github_login=OCTOCAT, google_login=GOOGLER).text == "octocat"
+    client = LoadBalancedClient().call(make_version("github", "google"))
+    assert client.call(make_version("github"), github_login=OCTOCAT, google_login=GOOGLER).text == "octocat"
 
 
 def test_the_new_version_asks_only_its_additional_question() -> None:
-    client = LoadBalancedClient().call(version("github"))
-    assert client.call(version("github", "microsoft"), github_login=OCTOCAT).asked == ["microsoft_login"]
+    client = LoadBalancedClient().call(make_version("github"))
+    assert client.call(make_version("github", "microsoft"), github_login=OCTOCAT).asked == ["microsoft_login"]
 
 
 def test_a_new_version_without_questions_finishes_the_conversation() -> None:
-    client = LoadBalancedClient().call(version("github"))
-    assert client.call(version(), github_login=OCTOCAT).text == "nobody was asked"
+    client = LoadBalancedClient().call(make_version("github"))
+    assert client.call(make_version(), github_login=OCTOCAT).text == "nobody was asked"
 
 
 def test_the_new_version_repeats_a_question_only_if_its_text_changed() -> None:
-    old = version("github", "google", inline=True)
-    new = version("github", "google", inline=True, words="Who are you on {}?")
+    old = make_version("github", "google", inline=True)
+    new = make_version("github", "google", inline=True, words="Who are you on {}?")
     client = LoadBalancedClient().call(old).call(new, github_login=OCTOCAT)
     assert client.asked == ["github_login"]
     assert client.result["inputRequests"]["github_login"]["params"]["message"] == "Who are you on Github?"
@@ -105,14 +107,14 @@ def test_the_new_version_repeats_a_question_only_if_its_text_changed() -> None:
 def test_three_versions_in_a_row_ask_each_question_once() -> None:
     questions: list[str] = []
     client, people = LoadBalancedClient(), {"github_login": OCTOCAT, "google_login": GOOGLER, "microsoft_login": BILL}
-    for function in (version("github"), version("github", "google"), version("github", "microsoft")):
+    for function in (make_version("github"), make_version("github", "google"), make_version("github", "microsoft")):
         client.call(function, **{key: people[key] for key in client.asked})
         questions += client.asked
     assert questions == ["github_login", "google_login", "microsoft_login"]
-    assert client.call(version("github", "microsoft"), microsoft_login=BILL).text == "octocat and bill"
+    assert client.call(make_version("github", "microsoft"), microsoft_login=BILL).text == "octocat and bill"
 
 
 def test_two_questions_of_one_round_may_be_answered_in_two_rounds() -> None:
-    talk = Conversation(version("github", "google")).call()
+    talk = Conversation(make_version("github", "google")).call()
     assert talk.answer(google_login=GOOGLER).asked == ["github_login"]
     assert talk.answer(github_login=OCTOCAT).text == "octocat and googler"

@@ -20,7 +20,7 @@ from functions.update_work_item.app import update_work_item
 from mcp_functions import serve
 from mcp_functions.testing import Conversation, deployed
 from tests.seeds import functions
-from tests.seeds.functions import version
+from tests.seeds.functions import make_version
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -193,9 +193,9 @@ def test_conversations_in_parallel_do_not_mix() -> None:
 
 
 def test_a_function_does_nothing_for_a_client_that_does_not_answer() -> None:
-    functions.ACTED_FOR.clear()
+    functions.NAMES_OF_ACT.clear()
     Conversation(functions_of_seeds).call("act")
-    assert functions.ACTED_FOR == []
+    assert functions.NAMES_OF_ACT == []
 
 
 def test_a_question_without_an_answer_is_asked_again_and_again() -> None:
@@ -232,7 +232,7 @@ def test_a_malformed_answer_repeats_the_question(answer: dict[str, Any]) -> None
 
 
 def test_only_the_question_without_an_answer_is_asked_again() -> None:
-    talk = Conversation(version("github", "google")).call()
+    talk = Conversation(make_version("github", "google")).call()
     assert talk.accept(google_login={"name": "googler"}).asked == ["github_login"]
     assert talk.answer().asked == ["github_login"]
     assert talk.accept(github_login=LOGIN).text == "octocat and googler"
@@ -242,7 +242,7 @@ def test_only_the_question_without_an_answer_is_asked_again() -> None:
 
 
 def test_a_client_cannot_read_the_request_state() -> None:
-    talk = Conversation(version("github", "google")).call().accept(github_login={"name": "a-planted-name"})
+    talk = Conversation(make_version("github", "google")).call().accept(github_login={"name": "a-planted-name"})
     body = re.sub(r"^[^.]*\.", "", talk.state)
     raw = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
     assert talk.asked == ["google_login"]
@@ -359,7 +359,7 @@ def test_functions_with_the_same_audience_accept_each_others_states() -> None:
 @pytest.fixture
 def function_with_own_codec() -> LambdaFunction:
     """Serve a tool with an author's codec, which neither encrypts nor authenticates: the first state is "box.1"."""
-    return serve(update_work_item, codec=wire.Boxes())
+    return serve(update_work_item, codec=wire.PlainCodec())
 
 
 def test_under_an_authors_codec_a_state_for_other_arguments_is_refused(function_with_own_codec: LambdaFunction) -> None:

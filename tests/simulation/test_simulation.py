@@ -1,4 +1,4 @@
-"""The claim about KMS's cost, on a run that takes seconds; and the page that shows the long one."""
+"""The number of KMS calls in a short simulation, and the page with the figures of the long one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def results() -> plan.Results:
     return plan.gather((task, plan.run_one(task)) for task in plan.tasks(SHORT) if task.variation == USUAL)
 
 
-def test_a_fleet_of_any_size_stays_under_the_ceiling(results: plan.Results) -> None:
+def test_the_kms_calls_of_a_fleet_of_any_size_stay_below_the_limit(results: plan.Results) -> None:
     assert plan.over(results) == []
     for size in SHORT:
         steady = results[USUAL, OURS, size].steady
@@ -33,18 +33,18 @@ def test_a_fleet_of_any_size_stays_under_the_ceiling(results: plan.Results) -> N
         assert steady.rounds > 10_000 * (size > 1)
 
 
-def test_without_adoption_the_ceiling_does_not_hold_so_the_check_means_something(results: plan.Results) -> None:
+def test_without_shared_keys_the_kms_calls_exceed_the_limit(results: plan.Results) -> None:
     swapped = {(USUAL, OURS, size): results[USUAL, ALONE, size] for size in SHORT}
     assert [line.partition(":")[0] for line in plan.over(swapped)] == ["10 containers", "40 containers"]
 
 
-def test_keys_per_container_cost_more_with_every_container(results: plan.Results) -> None:
+def test_the_kms_calls_grow_with_every_container_if_each_has_its_own_key(results: plan.Results) -> None:
     costs = [results[USUAL, ALONE, size].steady.calls_per_million for size in SHORT]
     assert costs[1] > 5 * costs[0]
     assert costs[2] > 3 * costs[1]
 
 
-def test_a_call_per_token_is_two_calls_for_every_answered_round(results: plan.Results) -> None:
+def test_one_key_for_each_token_costs_two_kms_calls_for_each_answered_round(results: plan.Results) -> None:
     for size in SHORT:
         steady = results[USUAL, NAIVE, size].steady
         assert steady.waiting_share == 1
@@ -59,11 +59,11 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
 # ---- The page
 
 
-def test_the_page_says_what_was_simulated() -> None:
+def test_the_simulation_page_states_the_simulated_parameters() -> None:
     assert report.parameters() in PAGE
 
 
-def test_every_size_of_the_page_is_under_the_ceiling() -> None:
+def test_every_fleet_size_on_the_page_stays_below_the_limit() -> None:
     column = report.heads().index(OURS)
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines()]
     rows = [row for row in shown if len(row) == len(report.heads()) and row[0].isdecimal()]
@@ -71,7 +71,7 @@ def test_every_size_of_the_page_is_under_the_ceiling() -> None:
     assert all(int(row[column].replace(" ", "")) <= CEILING for row in rows)
 
 
-def test_the_page_shows_what_the_code_does_now() -> None:
+def test_the_page_has_the_figures_of_the_current_code() -> None:
     smallest = {1: plan.SIZES[1]}
     again = plan.gather((task, plan.run_one(task)) for task in plan.tasks(smallest))
     for line in report.markdown(again).splitlines():
@@ -79,18 +79,18 @@ def test_the_page_shows_what_the_code_does_now() -> None:
             assert line in PAGE, "the page is out of date: make simulate"
 
 
-def test_writing_the_page_again_changes_nothing_else() -> None:
+def test_writing_new_tables_keeps_all_other_text_of_the_page() -> None:
     tables = PAGE.partition(report.BEGIN)[2].partition(report.END)[0].strip("\n")
     assert report.written(PAGE, tables) == PAGE
     assert report.written(report.written(PAGE, "other"), tables) == PAGE
 
 
-def test_the_picture_that_the_page_shows_is_there() -> None:
+def test_the_chart_of_the_page_exists() -> None:
     (name,) = re.findall(r"!\[[^]]*]\(([^)]+)\)", PAGE)
     assert (report.DOCS / name).read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_picture_is_drawn(results: plan.Results, tmp_path: Path) -> None:
+def test_plot_writes_a_chart(results: plan.Results, tmp_path: Path) -> None:
     plot.draw(results, tmp_path / "drawn.png")
     assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
 

@@ -1,4 +1,4 @@
-"""Something that must not be."""
+"""A breach: an observation that breaks a rule of the soak test."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class _Checker:
             return
         try:
             wire.check(message | self._state(delivery), delivery.method)
-        except wire.REFUSALS:
+        except wire.CHECK_ERRORS:
             yield "an answer that the specification does not know"
         if not _is_honest(delivery):
             yield "an error that is not honest"

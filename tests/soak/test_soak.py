@@ -1,4 +1,4 @@
-"""The short form of `make soak`, with every fault on; and that the checker sees each thing it is there to see."""
+"""A short run of `make soak` with every fault, and the checker, which must find each kind of breach."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAGE = report.PAGE.read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def worn(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    modes.needed()
+    modes.skip_without_runtime()
     planned = plan.conversations(SEED, CONVERSATIONS)
     return run.run(planned, seed=SEED, directory=tmp_path_factory.mktemp("soak"), workers=WORKERS)
 
@@ -53,7 +53,7 @@ def test_every_conversation_ends_with_the_right_result_or_an_honest_error(worn: 
     assert sum(bool(final.result) for final in worn.finals.values()) > CONVERSATIONS * 0.9
 
 
-def test_every_fault_befell_somebody(worn: Seen) -> None:
+def test_the_run_has_every_kind_of_fault(worn: Seen) -> None:
     assert {delivery.what for delivery in worn.deliveries} == {*plan.FAULTS, "again"}
     died = {f"{line['folder']} {line['at']}" for line in worn.journal if line["kind"] == "dies"}
     assert died == set(plan.KILLS)
@@ -65,7 +65,7 @@ def test_every_fault_befell_somebody(worn: Seen) -> None:
     assert {delivery.person for delivery in worn.deliveries} == set(plan.PEOPLE)
 
 
-def test_clients_heard_of_it(worn: Seen) -> None:
+def test_clients_get_the_errors_of_the_faults(worn: Seen) -> None:
     heard = Counter((one.what == "stranger", one.status, bool(one.error)) for one in worn.deliveries)
     assert heard[False, 500, False]  # the endpoint's process died
     assert heard[False, 200, True]  # a function's
@@ -73,7 +73,7 @@ def test_clients_heard_of_it(worn: Seen) -> None:
     assert not heard[True, 200, False]
 
 
-def test_a_step_whose_record_was_lost_ran_again_under_its_own_key(worn: Seen) -> None:
+def test_a_step_with_a_lost_record_runs_again_under_the_same_key(worn: Seen) -> None:
     payments = [line for line in worn.journal if line.get("step") == "charge"]
     times = Counter(line["key"] for line in payments)
     assert max(times.values()) > 1  # a response was lost, or a request was sent twice
@@ -248,7 +248,7 @@ CHANGES: dict[str, tuple[Callable[[Seen], None], str]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_checker_sees(seen: Seen, change: str) -> None:
+def test_the_checker_finds_each_breach(seen: Seen, change: str) -> None:
     make, breach = CHANGES[change]
     make(seen)
     assert breach in whats(seen)
@@ -271,14 +271,14 @@ BROKEN: list[tuple[str, str, tuple[str, ...], set[str]]] = [
 ]
 
 
-def test_the_checker_sees_functions_that_are_broken_on_purpose(tmp_path: Path) -> None:
+def test_the_checker_finds_functions_that_are_broken_on_purpose(tmp_path: Path) -> None:
     """Run one conversation for each defect, without random faults.
 
     No process is killed, no KMS call fails, and all clocks agree. Every request of a conversation asks for the same
     defect, so any process shows it. Every act is repeated until a result or a refusal arrives; on a slow machine some
     happen twice. No defect hides another, because each has its own conversation.
     """
-    modes.needed()
+    modes.skip_without_runtime()
     planned = [
         plan.Planned(number, f"n{number:05}", "ann", name, 1000 + number, kill="", fatal=0, acts=acts, broken=broken)
         for number, (broken, name, acts, _) in enumerate(BROKEN)
@@ -315,12 +315,12 @@ def grown(seen: Seen, samples: list[Sample]) -> set[str]:
 
 
 @pytest.mark.parametrize("what", GROWING)
-def test_growth_is_seen(worn: Seen, what: str) -> None:
+def test_the_check_for_leaks_finds_growth(worn: Seen, what: str) -> None:
     make, breach = GROWING[what]
     assert grown(worn, [make(number) for number in range(200)]) == {breach}
 
 
-def test_what_stays_as_it_is_does_not_grow(worn: Seen) -> None:
+def test_the_check_for_leaks_accepts_constant_values(worn: Seen) -> None:
     assert grown(worn, [flat(number) for number in range(200)]) == set()
     assert grown(worn, [flat(number, zombies=frozenset({number})) for number in range(200)]) == set()  # soon gone
 
@@ -340,7 +340,7 @@ def test_the_same_seed_makes_the_same_plan_and_another_makes_another() -> None:
     assert len({talk.nonce for talk in made(1)[:500]}) == 500  # type: ignore[attr-defined]
 
 
-def test_within_the_bounds_any_two_clocks_are_near_enough() -> None:
+def test_the_planned_clock_skew_is_within_the_tolerance() -> None:
     behind, ahead = plan.WITHIN
     assert ahead - behind < plan.TOLERATED < plan.BEYOND - ahead
 
@@ -348,7 +348,7 @@ def test_within_the_bounds_any_two_clocks_are_near_enough() -> None:
 # ---- The page
 
 
-def test_a_breach_is_said_by_names_only_and_fails(
+def test_a_breach_is_reported_without_contents_and_fails_the_run(
     seen: Seen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _swap_with_ids(seen)
@@ -359,7 +359,7 @@ def test_a_breach_is_said_by_names_only_and_fails(
     assert "size" not in said
 
 
-def test_figures_and_picture_are_made_of_a_run(
+def test_the_report_writes_figures_and_a_chart_of_a_run(
     seen: Seen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     page = tmp_path / "soak.md"

@@ -1,4 +1,4 @@
-"""Requests on their way: what one is, what came of it, and the connections that carry it."""
+"""The requests of the soak test, their outcomes, and the connections that carry them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads larger than an item go to S3: tested over HTTP through boto3, and over the strict double."""
+"""Payloads larger than an item are stored in S3: tested over HTTP with boto3, and with a bucket in memory."""
 
 from __future__ import annotations
 
@@ -87,29 +87,29 @@ def over_http() -> Iterator[MemoryBucket]:
         yield kept
 
 
-@pytest.fixture(params=["over_http", "double"])
+@pytest.fixture(params=["over_http", "memory_bucket"])
 def backend(request: pytest.FixtureRequest) -> Backend:
-    if request.param == "double":
+    if request.param == "memory_bucket":
         return Backend(MemoryBucket())
     request.getfixturevalue("over_http")
     return Backend(S3(BUCKET))
 
 
 @pytest.fixture
-def double() -> MemoryBucket:
+def memory_bucket() -> MemoryBucket:
     return MemoryBucket()
 
 
 @pytest.fixture
-def doubled(double: MemoryBucket) -> Backend:
-    return Backend(double)
+def memory_backend(memory_bucket: MemoryBucket) -> Backend:
+    return Backend(memory_bucket)
 
 
 def blob_of(backend: Backend) -> str:
-    found = backend.open().get(KEY)
-    assert found
-    assert found.blob
-    return found.blob
+    item = backend.open().get(KEY)
+    assert item
+    assert item.blob
+    return item.blob
 
 
 # ---- Reading and writing objects
@@ -124,10 +124,10 @@ def test_another_container_reads_a_payload_larger_than_an_item(backend: Backend)
     assert len(item["sealed"]["S"]) < 2000
 
 
-def test_a_small_payload_stays_in_the_item(doubled: Backend, double: MemoryBucket) -> None:
-    kept = doubled.open().create(KEY, SMALL, expires=doubled.soon())
-    doubled.open().replace(kept, SMALL)
-    assert double.calls == []
+def test_a_small_payload_stays_in_the_item(memory_backend: Backend, memory_bucket: MemoryBucket) -> None:
+    kept = memory_backend.open().create(KEY, SMALL, expires=memory_backend.soon())
+    memory_backend.open().replace(kept, SMALL)
+    assert memory_bucket.calls == []
     assert kept.blob is None
 
 
@@ -181,43 +181,50 @@ def test_the_bucket_stores_megabytes_and_refuses_more_than_the_seal_allows(
     table = backend.open()
     kept = table.create(KEY, {"x": "x" * 3_100_000}, expires=backend.soon())
     assert backend.open().get(KEY) == kept
-    with pytest.raises(ItemTooLarge) as refused:
+    with pytest.raises(ItemTooLarge) as error:
         table.replace(kept, {"x": "x" * 3_200_000})
-    assert "more than an object can hold" in refused.value.reason
+    assert "more than an object can hold" in error.value.reason
     assert caplog.messages == []  # larger than any state that a client carries
     assert backend.open().get(KEY) == kept
 
 
-def test_without_a_bucket_a_large_payload_is_refused_and_the_reason_names_the_parameter(doubled: Backend) -> None:
-    with pytest.raises(ItemTooLarge) as refused:
-        doubled.open(blobs=False).create(KEY, LARGE, expires=doubled.soon())
-    assert "BlobBucket" in refused.value.reason
+def test_without_a_bucket_a_large_payload_is_refused_and_the_reason_names_the_parameter(
+    memory_backend: Backend,
+) -> None:
+    with pytest.raises(ItemTooLarge) as error:
+        memory_backend.open(blobs=False).create(KEY, LARGE, expires=memory_backend.soon())
+    assert "BlobBucket" in error.value.reason
 
 
-def test_a_worker_reads_its_own_write_without_a_request_to_s3(doubled: Backend, double: MemoryBucket) -> None:
-    table = doubled.open()
-    item = table.create(KEY, LARGE, expires=doubled.soon())
+def test_a_worker_reads_its_own_write_without_a_request_to_s3(
+    memory_backend: Backend, memory_bucket: MemoryBucket
+) -> None:
+    table = memory_backend.open()
+    item = table.create(KEY, LARGE, expires=memory_backend.soon())
     assert table.get(KEY) == item
-    assert [operation for operation, _key in double.calls] == ["put"]
-    other = doubled.open()
+    assert [operation for operation, _key in memory_bucket.calls] == ["put"]
+    other = memory_backend.open()
     assert other.get(KEY) == other.get(KEY) == item
-    assert [operation for operation, _key in double.calls] == ["put", "get"]
+    assert [operation for operation, _key in memory_bucket.calls] == ["put", "get"]
 
 
-def test_a_custom_codec_seals_objects_too(doubled: Backend) -> None:
+def test_a_custom_codec_seals_objects_too(memory_backend: Backend) -> None:
     glass = TransparentSeal()
-    item = doubled.open(codec=glass).create(KEY, LARGE, expires=doubled.soon())
-    assert doubled.open(codec=glass).get(KEY) == item
+    item = memory_backend.open(codec=glass).create(KEY, LARGE, expires=memory_backend.soon())
+    assert memory_backend.open(codec=glass).get(KEY) == item
 
 
 def test_a_custom_codec_gets_the_scopes_of_items_and_objects_from_the_specification(
-    doubled: Backend, double: MemoryBucket
+    memory_backend: Backend, memory_bucket: MemoryBucket
 ) -> None:
     glass = TransparentSeal()
-    doubled.open(codec=glass).create(KEY, LARGE, expires=doubled.soon())
+    memory_backend.open(codec=glass).create(KEY, LARGE, expires=memory_backend.soon())
     key = f"{SERVICE}/task/{KEY.principal}/{KEY.id}"
-    about = struct.pack(">H", len(key)) + key.encode() + struct.pack(">QQ", 1, doubled.soon())
-    sealed = {b"ks1/item": doubled.table.items[key]["sealed"]["S"], b"ks1/blob": next(iter(double.objects.values()))}
+    about = struct.pack(">H", len(key)) + key.encode() + struct.pack(">QQ", 1, memory_backend.soon())
+    sealed = {
+        b"ks1/item": memory_backend.table.items[key]["sealed"]["S"],
+        b"ks1/blob": next(iter(memory_bucket.objects.values())),
+    }
     for label, text in sealed.items():
         assert glass.unseal(text)[:32] == hashlib.sha256(label + b"\0" + about).digest()
 
@@ -225,12 +232,12 @@ def test_a_custom_codec_gets_the_scopes_of_items_and_objects_from_the_specificat
 # ---- Lost, late, missing and altered objects
 
 
-def test_the_store_waits_for_an_object_that_arrives_late(doubled: Backend, double: MemoryBucket) -> None:
-    item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
+def test_the_store_waits_for_an_object_that_arrives_late(memory_backend: Backend, memory_bucket: MemoryBucket) -> None:
+    item = memory_backend.open().create(KEY, LARGE, expires=memory_backend.soon())
     faults = iter(["late", "late"])
-    double.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
-    assert doubled.open().get(KEY) == item
-    assert doubled.slept == [0.0, 0.0, 0.2]
+    memory_bucket.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
+    assert memory_backend.open().get(KEY) == item
+    assert memory_backend.slept == [0.0, 0.0, 0.2]
 
 
 def test_an_item_whose_object_is_missing_is_unreadable_and_not_absent(
@@ -269,113 +276,117 @@ def test_an_item_whose_object_was_altered_is_unreadable(
     assert caplog.messages == ["an item's object has changed since it was written"]
 
 
-def test_an_older_object_of_the_same_item_is_not_accepted(doubled: Backend, double: MemoryBucket) -> None:
-    table = doubled.open()
-    item = table.create(KEY, {"n": 1, **LARGE}, expires=doubled.soon())
-    old = double.objects[item.blob or ""]
+def test_an_older_object_of_the_same_item_is_not_accepted(memory_backend: Backend, memory_bucket: MemoryBucket) -> None:
+    table = memory_backend.open()
+    item = table.create(KEY, {"n": 1, **LARGE}, expires=memory_backend.soon())
+    old = memory_bucket.objects[item.blob or ""]
     item = table.replace(item, {"n": 2, **LARGE})
-    double.objects[item.blob or ""] = old
+    memory_bucket.objects[item.blob or ""] = old
     with pytest.raises(UnreadableItem):
-        doubled.open().get(KEY)
+        memory_backend.open().get(KEY)
 
 
-def test_an_object_does_not_open_as_an_item_nor_an_item_as_an_object(doubled: Backend) -> None:
-    item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
-    (row,) = doubled.table.items.values()
-    row["sealed"] = {"S": doubled.bucket.get(item.blob or "").decode()}
+def test_an_object_does_not_open_as_an_item_nor_an_item_as_an_object(memory_backend: Backend) -> None:
+    item = memory_backend.open().create(KEY, LARGE, expires=memory_backend.soon())
+    (row,) = memory_backend.table.items.values()
+    row["sealed"] = {"S": memory_backend.bucket.get(item.blob or "").decode()}
     with pytest.raises(UnreadableItem):
-        doubled.open().get(KEY)
+        memory_backend.open().get(KEY)
 
 
 @pytest.mark.parametrize("fault", ["throttled", "lost"])
 def test_no_item_names_an_object_with_an_unconfirmed_write(
-    doubled: Backend,
-    double: MemoryBucket,
+    memory_backend: Backend,
+    memory_bucket: MemoryBucket,
     fault: Any,  # noqa: ANN401
 ) -> None:
-    double.weather = lambda operation: fault if operation == "put" else None
-    with pytest.raises(TemporarilyUnavailable) as refused:
-        doubled.open().create(KEY, LARGE, expires=doubled.soon())
-    assert refused.value.reason.startswith("blobs:")
-    assert doubled.table.items == {}
-    double.weather = lambda _operation: None
-    item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
-    assert doubled.open().get(KEY) == item
+    memory_bucket.weather = lambda operation: fault if operation == "put" else None
+    with pytest.raises(TemporarilyUnavailable) as error:
+        memory_backend.open().create(KEY, LARGE, expires=memory_backend.soon())
+    assert error.value.reason.startswith("blobs:")
+    assert memory_backend.table.items == {}
+    memory_bucket.weather = lambda _operation: None
+    item = memory_backend.open().create(KEY, LARGE, expires=memory_backend.soon())
+    assert memory_backend.open().get(KEY) == item
 
 
 def test_an_unavailable_bucket_is_an_outage_and_a_denied_one_is_misconfigured(
-    doubled: Backend, double: MemoryBucket
+    memory_backend: Backend, memory_bucket: MemoryBucket
 ) -> None:
-    doubled.open().create(KEY, LARGE, expires=doubled.soon())
-    double.weather = lambda _operation: "throttled"
+    memory_backend.open().create(KEY, LARGE, expires=memory_backend.soon())
+    memory_bucket.weather = lambda _operation: "throttled"
     with pytest.raises(TemporarilyUnavailable):
-        doubled.open().get(KEY)
-    double.weather = lambda _operation: "denied"
+        memory_backend.open().get(KEY)
+    memory_bucket.weather = lambda _operation: "denied"
     with pytest.raises(Misconfigured):
-        doubled.open().create(KEY._replace(id="x.1"), LARGE, expires=doubled.soon())
+        memory_backend.open().create(KEY._replace(id="x.1"), LARGE, expires=memory_backend.soon())
 
 
-def test_the_writer_that_loses_a_race_deletes_its_object(doubled: Backend, double: MemoryBucket) -> None:
-    first, second = doubled.open(), doubled.open()
-    item = first.create(KEY, SMALL, expires=doubled.soon())
+def test_the_writer_that_loses_a_race_deletes_its_object(memory_backend: Backend, memory_bucket: MemoryBucket) -> None:
+    first, second = memory_backend.open(), memory_backend.open()
+    item = first.create(KEY, SMALL, expires=memory_backend.soon())
     won = first.replace(item, LARGE)
     with pytest.raises(Conflict):
         second.replace(item, {"z": "z" * 300_000})
-    assert list(double.objects) == [won.blob]
+    assert list(memory_bucket.objects) == [won.blob]
 
 
-def test_an_item_replaced_before_its_object_was_read_is_read_again(doubled: Backend, double: MemoryBucket) -> None:
-    writer = doubled.open()
-    item = writer.create(KEY, LARGE, expires=doubled.soon())
+def test_an_item_replaced_before_its_object_was_read_is_read_again(
+    memory_backend: Backend, memory_bucket: MemoryBucket
+) -> None:
+    writer = memory_backend.open()
+    item = writer.create(KEY, LARGE, expires=memory_backend.soon())
 
     def overtaken(operation: str) -> None:
         if operation == "get":
-            double.weather = lambda _operation: None
+            memory_bucket.weather = lambda _operation: None
             writer.replace(item, {"new": "n" * 300_000})
 
-    double.weather = overtaken
-    found = doubled.open().get(KEY)
+    memory_bucket.weather = overtaken
+    found = memory_backend.open().get(KEY)
     assert found
     assert found.payload == {"new": "n" * 300_000}
-    assert not any(doubled.slept)
+    assert not any(memory_backend.slept)
 
 
-def test_a_write_with_an_unknown_outcome_keeps_both_objects(doubled: Backend, double: MemoryBucket) -> None:
-    item = doubled.open().create(KEY, LARGE, expires=doubled.soon())
+def test_a_write_with_an_unknown_outcome_keeps_both_objects(
+    memory_backend: Backend, memory_bucket: MemoryBucket
+) -> None:
+    item = memory_backend.open().create(KEY, LARGE, expires=memory_backend.soon())
     faults = iter(["lost", "unanswered"])  # of the table: the write, and the reading back
-    doubled.table.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
+    memory_backend.table.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
     with pytest.raises(TemporarilyUnavailable):
-        doubled.open().replace(item, {"n": "n" * 300_000})
-    assert len(double.objects) == 2
-    found = doubled.open().get(KEY)
+        memory_backend.open().replace(item, {"n": "n" * 300_000})
+    assert len(memory_bucket.objects) == 2
+    found = memory_backend.open().get(KEY)
     assert found
     assert found.payload == {"n": "n" * 300_000}
 
 
 def test_the_store_leaves_an_object_that_it_cannot_delete_to_the_lifecycle_rule(
-    doubled: Backend, double: MemoryBucket
+    memory_backend: Backend, memory_bucket: MemoryBucket
 ) -> None:
-    table = doubled.open()
-    item = table.create(KEY, LARGE, expires=doubled.soon())
-    double.weather = lambda operation: "throttled" if operation == "delete" else None
+    table = memory_backend.open()
+    item = table.create(KEY, LARGE, expires=memory_backend.soon())
+    memory_bucket.weather = lambda operation: "throttled" if operation == "delete" else None
     item = table.replace(item, SMALL)
-    assert doubled.open().get(KEY) == item
-    assert len(double.objects) == 1
+    assert memory_backend.open().get(KEY) == item
+    assert len(memory_bucket.objects) == 1
 
 
 def test_a_deployment_without_its_bucket_reports_a_misconfiguration(
-    doubled: Backend, caplog: pytest.LogCaptureFixture
+    memory_backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
-    doubled.open().create(KEY, LARGE, expires=doubled.soon())
+    memory_backend.open().create(KEY, LARGE, expires=memory_backend.soon())
     with pytest.raises(UnreadableItem):
-        doubled.open(blobs=False).get(KEY)
+        memory_backend.open(blobs=False).get(KEY)
     assert caplog.messages == ["an item has an object, and MCP_BLOBS is not set"]
 
 
-def test_a_payload_that_is_not_json_reaches_no_bucket(doubled: Backend, double: MemoryBucket) -> None:
+def test_a_payload_that_is_not_json_reaches_no_bucket(memory_backend: Backend, memory_bucket: MemoryBucket) -> None:
     with pytest.raises(DeveloperError):
-        doubled.open().create(KEY, {"x": object()}, expires=doubled.soon())
-    assert double.calls == []
+        memory_backend.open().create(KEY, {"x": object()}, expires=memory_backend.soon())
+    assert memory_bucket.calls == []
 
 
 # ---- Errors of S3
@@ -419,9 +430,9 @@ def test_an_s3_error_means_no_object_an_outage_or_a_misconfiguration(
     error: Exception, reading: type[Exception], writing: type[Exception]
 ) -> None:
     bucket = S3(BUCKET, lambda: Answering(error))
-    with pytest.raises(reading) as refused:
+    with pytest.raises(reading) as error_info:
         bucket.get("k")
-    assert "secret" not in str(refused.value) + str(getattr(refused.value, "reason", ""))
+    assert "secret" not in str(error_info.value) + str(getattr(error_info.value, "reason", ""))
     with pytest.raises(writing):
         bucket.put("k", b"")
 

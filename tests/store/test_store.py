@@ -1,4 +1,4 @@
-"""The table, over moto's DynamoDB and over the strict double: one writer wins, and nothing is lost."""
+"""The table, tested with moto's DynamoDB and with a table in memory: one writer wins, and no item is lost."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 DAY = 86_400
 KEY = Key("task", "update_work_item.0123456789", "principal-of-43-characters-as-base64url-has")
-SOMEBODY_ELSE = KEY._replace(principal="another-of-43-characters-as-base64url-hasit")
+OTHER_PRINCIPALS_KEY = KEY._replace(principal="another-of-43-characters-as-base64url-hasit")
 SERVICE = SCOPE.service
 
 
 @cache
-def moto() -> Moto:
+def moto_table() -> Moto:
     return Moto(local.table(TABLE))
 
 
@@ -77,25 +77,25 @@ class Backend:
         self.call("PutItem", {"TableName": TABLE, "Item": item})
 
 
-@pytest.fixture(params=["moto", "double"])
+@pytest.fixture(params=["moto", "memory_table"])
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
-    if request.param == "double":
+    if request.param == "memory_table":
         yield Backend(MemoryTable())
         return
-    asked = moto()
+    asked = moto_table()
     yield Backend(asked)
     asked("DeleteTable", {"TableName": TABLE})
     asked("CreateTable", local.table(TABLE))
 
 
 @pytest.fixture
-def double() -> MemoryTable:
+def memory_table() -> MemoryTable:
     return MemoryTable()
 
 
 @pytest.fixture
-def doubled(double: MemoryTable) -> Backend:
-    return Backend(double)
+def memory_backend(memory_table: MemoryTable) -> Backend:
+    return Backend(memory_table)
 
 
 # Reading and writing items
@@ -115,9 +115,9 @@ def test_an_item_is_created_once(backend: Backend) -> None:
     backend.open().create(KEY, {"by": "one"}, expires=backend.soon())
     with pytest.raises(Conflict):
         backend.open().create(KEY, {"by": "two"}, expires=backend.soon())
-    found = backend.open().get(KEY)
-    assert found
-    assert found.payload == {"by": "one"}
+    item = backend.open().get(KEY)
+    assert item
+    assert item.payload == {"by": "one"}
 
 
 def test_one_of_two_writers_of_the_same_version_wins(backend: Backend) -> None:
@@ -160,12 +160,12 @@ def test_only_the_version_that_was_read_is_deleted_and_a_second_deletion_does_no
 def test_another_principals_item_is_another_item(backend: Backend) -> None:
     table = backend.open()
     table.create(KEY, {"whose": "mine"}, expires=backend.soon())
-    assert table.get(SOMEBODY_ELSE) is None
+    assert table.get(OTHER_PRINCIPALS_KEY) is None
     assert table.get(KEY._replace(principal=None)) is None
-    table.create(SOMEBODY_ELSE, {"whose": "theirs"}, expires=backend.soon())
-    found = table.get(KEY)
-    assert found
-    assert found.payload == {"whose": "mine"}
+    table.create(OTHER_PRINCIPALS_KEY, {"whose": "theirs"}, expires=backend.soon())
+    item = table.get(KEY)
+    assert item
+    assert item.payload == {"whose": "mine"}
 
 
 def test_an_expired_item_is_absent_though_the_table_still_holds_it(backend: Backend) -> None:
@@ -181,9 +181,9 @@ def test_an_expired_item_is_absent_though_the_table_still_holds_it(backend: Back
 
 
 @pytest.mark.parametrize("seconds", [0, -1, DAY + 1])
-def test_an_item_that_expires_too_early_or_late_is_the_callers_error(doubled: Backend, seconds: int) -> None:
+def test_an_item_that_expires_too_early_or_late_is_the_callers_error(memory_backend: Backend, seconds: int) -> None:
     with pytest.raises(DeveloperError, match=f"an item of kind 'task' may live 86400 s at most, and not {seconds} s"):
-        doubled.open().create(KEY, {}, expires=doubled.soon(seconds))
+        memory_backend.open().create(KEY, {}, expires=memory_backend.soon(seconds))
 
 
 def test_one_of_many_simultaneous_creations_succeeds(backend: Backend) -> None:
@@ -201,9 +201,9 @@ def test_one_of_many_simultaneous_creations_succeeds(backend: Backend) -> None:
     with ThreadPoolExecutor(len(everybody)) as pool:
         won = list(pool.map(create, everybody))
     assert sum(won) == 1
-    found = backend.open().get(KEY)
-    assert found
-    assert found.payload == {"by": won.index(True)}
+    item = backend.open().get(KEY)
+    assert item
+    assert item.payload == {"by": won.index(True)}
 
 
 JSON = st.recursive(
@@ -218,16 +218,20 @@ def test_every_json_value_is_read_as_it_was_written(payload: dict[str, Any], lon
     backend = Backend(MemoryTable())
     kept = {**payload, "lone": lone}
     backend.open().create(KEY, kept, expires=backend.soon())
-    found = backend.open().get(KEY)
-    assert found
-    assert found.payload == kept
+    item = backend.open().get(KEY)
+    assert item
+    assert item.payload == kept
 
 
 @pytest.mark.parametrize("payload", [{"x": float("nan")}, {"x": b""}, {"x": object()}])
-def test_a_value_that_is_not_json_is_the_callers_error(doubled: Backend, double: MemoryTable, payload: Any) -> None:  # noqa: ANN401
+def test_a_value_that_is_not_json_is_the_callers_error(
+    memory_backend: Backend,
+    memory_table: MemoryTable,
+    payload: Any,  # noqa: ANN401 - JSON and other values
+) -> None:
     with pytest.raises(DeveloperError, match="an item of the table must be JSON"):
-        doubled.open().create(KEY, payload, expires=doubled.soon())
-    assert double.calls == []
+        memory_backend.open().create(KEY, payload, expires=memory_backend.soon())
+    assert memory_table.calls == []
 
 
 # Sizes
@@ -241,10 +245,10 @@ def test_an_item_of_dynamodbs_limit_is_stored_and_a_larger_one_is_refused_before
     kept = table.create(KEY, {"x": "x" * largest}, expires=backend.soon())
     assert MAX_BYTES - 2 <= tables.dynamodb.row_of(backend.stored()).size <= MAX_BYTES
     assert backend.open().get(KEY) == kept
-    with pytest.raises(ItemTooLarge) as refused:
+    with pytest.raises(ItemTooLarge) as error:
         table.replace(kept, {"x": "x" * (largest + 3)})
-    assert refused.value.reason.startswith(f"a payload of {largest + 11} bytes")
-    assert refused.value.status == 500
+    assert error.value.reason.startswith(f"a payload of {largest + 11} bytes")
+    assert error.value.status == 500
     with pytest.raises(ItemTooLarge):  # over what an envelope seals at all
         table.replace(kept, {"x": "x" * 4_000_000})
     assert backend.open().get(KEY) == kept
@@ -259,55 +263,59 @@ def first(fault: str, *, of: str) -> Callable[[str], Any]:
     return lambda operation: fault if operation == of and not next(seen) else None
 
 
-def test_a_stored_write_without_a_response_is_found_by_reading_back(doubled: Backend, double: MemoryTable) -> None:
-    table = doubled.open()
-    double.weather = first("lost", of="PutItem")
-    item = table.create(KEY, {"n": 1}, expires=doubled.soon())
-    assert doubled.open().get(KEY) == item
-    double.weather = first("lost", of="PutItem")
+def test_a_stored_write_without_a_response_is_found_by_reading_back(
+    memory_backend: Backend, memory_table: MemoryTable
+) -> None:
+    table = memory_backend.open()
+    memory_table.weather = first("lost", of="PutItem")
+    item = table.create(KEY, {"n": 1}, expires=memory_backend.soon())
+    assert memory_backend.open().get(KEY) == item
+    memory_table.weather = first("lost", of="PutItem")
     item = table.replace(item, {"n": 2})
-    assert doubled.open().get(KEY) == item
+    assert memory_backend.open().get(KEY) == item
     assert item.version == 2
 
 
 @pytest.mark.parametrize("fault", ["unanswered", "throttled"])
-def test_a_write_that_did_not_happen_asks_for_a_retry(doubled: Backend, double: MemoryTable, fault: str) -> None:
-    table = doubled.open()
-    double.weather = first(fault, of="PutItem")
-    with pytest.raises(TemporarilyUnavailable) as refused:
-        table.create(KEY, {"n": 1}, expires=doubled.soon())
-    assert refused.value.reason.startswith("table:")
-    assert double.items == {}
-    item = table.create(KEY, {"n": 1}, expires=doubled.soon())
-    double.weather = first(fault, of="PutItem")
+def test_a_write_that_did_not_happen_asks_for_a_retry(
+    memory_backend: Backend, memory_table: MemoryTable, fault: str
+) -> None:
+    table = memory_backend.open()
+    memory_table.weather = first(fault, of="PutItem")
+    with pytest.raises(TemporarilyUnavailable) as error:
+        table.create(KEY, {"n": 1}, expires=memory_backend.soon())
+    assert error.value.reason.startswith("table:")
+    assert memory_table.items == {}
+    item = table.create(KEY, {"n": 1}, expires=memory_backend.soon())
+    memory_table.weather = first(fault, of="PutItem")
     with pytest.raises(TemporarilyUnavailable):
         table.replace(item, {"n": 2})
     assert table.get(KEY) == item
 
 
-def test_a_write_with_an_unknown_outcome_asks_for_a_retry(doubled: Backend, double: MemoryTable) -> None:
+def test_a_write_with_an_unknown_outcome_asks_for_a_retry(memory_backend: Backend, memory_table: MemoryTable) -> None:
     faults: Iterator[Fault] = iter(["lost", "unanswered"])  # the write, and the reading back
-    double.weather = lambda _operation: next(faults, None)
-    with pytest.raises(TemporarilyUnavailable) as refused:
-        doubled.open().create(KEY, {"n": 1}, expires=doubled.soon())
-    assert refused.value.reason == "table:ReadTimeoutError"
-    found = doubled.open().get(KEY)
-    assert found
-    assert found.payload == {"n": 1}
+    memory_table.weather = lambda _operation: next(faults, None)
+    with pytest.raises(TemporarilyUnavailable) as error:
+        memory_backend.open().create(KEY, {"n": 1}, expires=memory_backend.soon())
+    assert error.value.reason == "table:ReadTimeoutError"
+    item = memory_backend.open().get(KEY)
+    assert item
+    assert item.payload == {"n": 1}
 
 
 def test_a_lost_write_that_another_replaced_is_a_conflict_or_unknown_but_never_a_success(
-    doubled: Backend, double: MemoryTable
+    memory_backend: Backend, memory_table: MemoryTable
 ) -> None:
-    table, rival = doubled.open(), doubled.open()
-    item = table.create(KEY, {"by": "nobody"}, expires=doubled.soon())
+    table, rival = memory_backend.open(), memory_backend.open()
+    item = table.create(KEY, {"by": "nobody"}, expires=memory_backend.soon())
 
     def overtaken(operation: str) -> None:
-        double.weather = lambda _operation: None
+        memory_table.weather = lambda _operation: None
         assert operation == "PutItem"
         rival.replace(item, {"by": "rival"})
 
-    double.weather = overtaken
+    memory_table.weather = overtaken
     with pytest.raises(Conflict):
         table.replace(item, {"by": TABLE})
     found = table.get(KEY)
@@ -340,28 +348,28 @@ def test_a_write_that_the_client_repeats_is_one_write(backend: Backend) -> None:
 
 
 def test_a_write_that_the_client_repeats_is_no_conflict_while_nobody_can_read_it_back(
-    doubled: Backend, double: MemoryTable
+    memory_backend: Backend, memory_table: MemoryTable
 ) -> None:
-    double.weather = lambda operation: "unanswered" if operation == "GetItem" else None
-    doubled.call = twice(double)
+    memory_table.weather = lambda operation: "unanswered" if operation == "GetItem" else None
+    memory_backend.call = twice(memory_table)
     with pytest.raises(TemporarilyUnavailable):
-        doubled.open().create(KEY, {"n": 1}, expires=doubled.soon())
+        memory_backend.open().create(KEY, {"n": 1}, expires=memory_backend.soon())
 
 
-def test_a_lost_deletion_is_repeated(doubled: Backend, double: MemoryTable) -> None:
-    table = doubled.open()
-    item = table.create(KEY, {}, expires=doubled.soon())
-    double.weather = first("lost", of="DeleteItem")
+def test_a_lost_deletion_is_repeated(memory_backend: Backend, memory_table: MemoryTable) -> None:
+    table = memory_backend.open()
+    item = table.create(KEY, {}, expires=memory_backend.soon())
+    memory_table.weather = first("lost", of="DeleteItem")
     with pytest.raises(TemporarilyUnavailable):
         table.delete(item)
     table.delete(item)
-    assert double.items == {}
+    assert memory_table.items == {}
 
 
-def test_a_read_is_strongly_consistent(doubled: Backend, double: MemoryTable) -> None:
-    table = doubled.open()
-    item = table.replace(table.create(KEY, {"n": 1}, expires=doubled.soon()), {"n": 2})
-    stale = double("GetItem", {"TableName": TABLE, "Key": {"key": doubled.stored()["key"]}})
+def test_a_read_is_strongly_consistent(memory_backend: Backend, memory_table: MemoryTable) -> None:
+    table = memory_backend.open()
+    item = table.replace(table.create(KEY, {"n": 1}, expires=memory_backend.soon()), {"n": 2})
+    stale = memory_table("GetItem", {"TableName": TABLE, "Key": {"key": memory_backend.stored()["key"]}})
     assert stale["Item"]["version"] == {"N": "1"}  # the double answers a read that is not consistent, too
     assert table.get(KEY) == item
 
@@ -399,16 +407,16 @@ def test_a_dynamodb_error_is_an_outage_or_a_misconfiguration_and_the_log_says_wh
         lambda: table.delete(item),
     ]
     for ask in asks:
-        with pytest.raises(error) as refused:
+        with pytest.raises(error) as error_info:
             ask()
-        assert refused.value.reason == f"table:{code}"
+        assert error_info.value.reason == f"table:{code}"
 
 
-def test_an_outage_of_kms_is_an_outage_of_the_table(doubled: Backend, double: MemoryTable) -> None:
-    doubled.kms.weather = lambda _operation: TimeoutError()
+def test_an_outage_of_kms_is_an_outage_of_the_table(memory_backend: Backend, memory_table: MemoryTable) -> None:
+    memory_backend.kms.weather = lambda _operation: TimeoutError()
     with pytest.raises(TemporarilyUnavailable):
-        doubled.open().create(KEY, {}, expires=doubled.soon())
-    assert double.items == {}
+        memory_backend.open().create(KEY, {}, expires=memory_backend.soon())
+    assert memory_table.items == {}
 
 
 # The seal
@@ -442,8 +450,10 @@ def unreadable(backend: Backend, key: Key = KEY, **options: Any) -> bool:  # noq
 def test_an_item_opens_only_where_it_was_written(backend: Backend) -> None:
     backend.open().create(KEY, {"whose": "mine"}, expires=backend.soon())
     stored = backend.stored()
-    backend.put({**stored, "key": {"S": stored["key"]["S"].replace(str(KEY.principal), str(SOMEBODY_ELSE.principal))}})
-    assert unreadable(backend, SOMEBODY_ELSE)
+    backend.put(
+        {**stored, "key": {"S": stored["key"]["S"].replace(str(KEY.principal), str(OTHER_PRINCIPALS_KEY.principal))}}
+    )
+    assert unreadable(backend, OTHER_PRINCIPALS_KEY)
     backend.put({**stored, "version": {"N": "2"}})
     assert unreadable(backend)
     backend.put({**stored, "expires": {"N": str(backend.soon(7200))}})
@@ -465,25 +475,25 @@ def test_an_item_that_does_not_open_is_unreadable_and_not_absent(
         backend.open(scope=risen).create(KEY, {}, expires=backend.soon())
 
 
-def test_a_state_does_not_open_as_an_item_nor_an_item_as_a_state(doubled: Backend) -> None:
-    keys = make_keys(doubled.kms, doubled.arn, clock=doubled.clock)
-    doubled.open(keys=keys).create(KEY, {}, expires=doubled.soon())
-    states, stored = Envelope(keys), doubled.stored()
+def test_a_state_does_not_open_as_an_item_nor_an_item_as_a_state(memory_backend: Backend) -> None:
+    keys = make_keys(memory_backend.kms, memory_backend.arn, clock=memory_backend.clock)
+    memory_backend.open(keys=keys).create(KEY, {}, expires=memory_backend.soon())
+    states, stored = Envelope(keys), memory_backend.stored()
     with pytest.raises(InvalidRequestState):
         states.unseal(stored["sealed"]["S"])
-    doubled.put({**stored, "sealed": {"S": states.seal(b"{}")}})
-    assert unreadable(doubled, keys=keys)
+    memory_backend.put({**stored, "sealed": {"S": states.seal(b"{}")}})
+    assert unreadable(memory_backend, keys=keys)
 
 
-def test_a_damaged_item_spends_no_unwrap_of_the_other_items(doubled: Backend) -> None:
-    doubled.open().create(KEY, {}, expires=doubled.soon())
-    doubled.open().create(SOMEBODY_ELSE, {}, expires=doubled.soon())
-    doubled.put({**doubled.stored(), "version": {"N": "9"}})
-    reader = doubled.open()
+def test_a_damaged_item_spends_no_unwrap_of_the_other_items(memory_backend: Backend) -> None:
+    memory_backend.open().create(KEY, {}, expires=memory_backend.soon())
+    memory_backend.open().create(OTHER_PRINCIPALS_KEY, {}, expires=memory_backend.soon())
+    memory_backend.put({**memory_backend.stored(), "version": {"N": "9"}})
+    reader = memory_backend.open()
     for _ in range(10):
         with pytest.raises((UnreadableItem, TemporarilyUnavailable)):
             reader.get(KEY)
-    assert reader.get(SOMEBODY_ELSE)
+    assert reader.get(OTHER_PRINCIPALS_KEY)
 
 
 class Reversing:
@@ -496,19 +506,19 @@ class Reversing:
         return base64.b64decode(token)[::-1]
 
 
-def test_a_custom_seal_is_bound_to_its_item_too(doubled: Backend) -> None:
+def test_a_custom_seal_is_bound_to_its_item_too(memory_backend: Backend) -> None:
     table = SealedTable(
-        DynamoDbTable(TABLE, lambda: doubled.call),
+        DynamoDbTable(TABLE, lambda: memory_backend.call),
         CodecAdapter(Reversing(), tables.LABEL),
         SERVICE,
         max_age=DAY,
-        now=doubled.clock,
+        now=memory_backend.clock,
     )
-    item = table.create(KEY, {"n": 1}, expires=doubled.soon())
+    item = table.create(KEY, {"n": 1}, expires=memory_backend.soon())
     assert table.get(KEY) == item
-    stored = doubled.stored()
+    stored = memory_backend.stored()
     for change in ({"version": {"N": "2"}}, {"sealed": {"S": "!"}}, {"sealed": {"S": ""}}):
-        doubled.put({**stored, **change})
+        memory_backend.put({**stored, **change})
         with pytest.raises(UnreadableItem):
             table.get(KEY)
 
@@ -529,22 +539,24 @@ def test_a_custom_seal_is_bound_to_its_item_too(doubled: Backend) -> None:
         ("Scan", {}, "ValidationException"),
     ],
 )
-def test_the_double_refuses_what_aws_refuses(operation: str, change: dict[str, Any], code: str) -> None:
+def test_the_test_table_refuses_what_dynamodb_refuses(operation: str, change: dict[str, Any], code: str) -> None:
     asked = {"TableName": TABLE, "Item": {"key": {"S": "k"}}, "Key": {"key": {"S": "k"}}}
     of = {"PutItem": {"TableName", "Item"}, "GetItem": {"TableName", "Key"}, "Scan": {"TableName"}}[operation]
     values = {"ExpressionAttributeValues": {":v": {"N": "1"}}} if "ConditionExpression" in change else {}
     request = {name: value for name, value in asked.items() if name in of} | change | values
-    with pytest.raises(DynamoDbError) as refused:
+    with pytest.raises(DynamoDbError) as error:
         MemoryTable()(operation, request)
-    assert refused.value.code.startswith(code)
+    assert error.value.code.startswith(code)
 
 
-def test_the_double_deletes_expired_items_only_when_a_test_says_so(doubled: Backend, double: MemoryTable) -> None:
-    doubled.open().create(KEY, {}, expires=doubled.soon(60))
-    double.expire(doubled.clock() + 60)
-    assert double.items
-    double.expire(doubled.clock() + 61)
-    assert double.items == {}
+def test_the_test_table_deletes_expired_items_only_on_request(
+    memory_backend: Backend, memory_table: MemoryTable
+) -> None:
+    memory_backend.open().create(KEY, {}, expires=memory_backend.soon(60))
+    memory_table.expire(memory_backend.clock() + 60)
+    assert memory_table.items
+    memory_table.expire(memory_backend.clock() + 61)
+    assert memory_table.items == {}
 
 
 def test_ids_may_hold_any_text(backend: Backend) -> None:
@@ -560,38 +572,38 @@ def test_ids_may_hold_any_text(backend: Backend) -> None:
 def test_a_function_reaches_the_table_of_its_deployment_and_of_no_other() -> None:
     memory = MemoryTable()
     with deployed(memory):
-        item = _wired().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
-        assert _wired().get(KEY) == item
+        item = _table_of_deployment().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
+        assert _table_of_deployment().get(KEY) == item
         with pytest.raises(Conflict):
-            _wired().create(KEY, {"n": 2}, expires=int(time.time()) + 60)
+            _table_of_deployment().create(KEY, {"n": 2}, expires=int(time.time()) + 60)
         memory.weather = first("lost", of="PutItem")
-        item = _wired().replace(item, {"n": 3})
-        assert _wired().get(KEY) == item
+        item = _table_of_deployment().replace(item, {"n": 3})
+        assert _table_of_deployment().get(KEY) == item
         assert memory.calls.count("PutItem") == 4  # botocore repeated the request and met its own write
-        _wired().delete(item)
+        _table_of_deployment().delete(item)
     with deployed():
-        assert _wired().get(KEY) is None
+        assert _table_of_deployment().get(KEY) is None
 
 
 def test_a_table_that_does_not_answer_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:9")
-    with pytest.raises(TemporarilyUnavailable) as refused:
-        _wired().get(KEY)
-    assert refused.value.reason == "table:EndpointConnectionError"
+    with pytest.raises(TemporarilyUnavailable) as error:
+        _table_of_deployment().get(KEY)
+    assert error.value.reason == "table:EndpointConnectionError"
 
 
-def test_moto_answers_as_the_double_does() -> None:
+def test_the_store_works_with_the_table_of_moto() -> None:
     with deployed(Moto(local.table(TABLE))):
-        item = _wired().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
-        assert _wired().get(KEY) == item
+        item = _table_of_deployment().create(KEY, {"n": 1}, expires=int(time.time()) + 60)
+        assert _table_of_deployment().get(KEY) == item
         with pytest.raises(Conflict):
-            _wired().create(KEY, {"n": 2}, expires=int(time.time()) + 60)
-        _wired().delete(_wired().replace(item, {}))
-        assert _wired().get(KEY) is None
+            _table_of_deployment().create(KEY, {"n": 2}, expires=int(time.time()) + 60)
+        _table_of_deployment().delete(_table_of_deployment().replace(item, {}))
+        assert _table_of_deployment().get(KEY) is None
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"authorization": ""}, "MissingAuthenticationTokenException"),
         ({"body": b"{"}, "SerializationException"),
@@ -599,14 +611,14 @@ def test_moto_answers_as_the_double_does() -> None:
         ({"x-amz-target": "DynamoDB_20120810.Scan"}, "ValidationException"),
     ],
 )
-def test_a_malformed_request_is_refused(change: dict[str, Any], said: str) -> None:
+def test_a_malformed_request_is_refused(change: dict[str, Any], message: str) -> None:
     headers = {"authorization": "AWS4-HMAC-SHA256", "x-amz-target": "DynamoDB_20120810.GetItem"} | change
     body = headers.pop("body", b"{}")
     request = HttpRequest("POST", "/", tuple(headers.items()), body, "HTTP/1.1", "127.0.0.1", 1)
     answer = local.DynamoDbApi(MemoryTable()).answer(request)
-    assert (answer.status, said in answer.body.decode()) == (400, True)
+    assert (answer.status, message in answer.body.decode()) == (400, True)
 
 
-def _wired() -> tables.SealedTable:
+def _table_of_deployment() -> tables.SealedTable:
     """Connect to a table as a new container does at its first event."""
     return SealFactory(settings.Settings(os.environ), "local/asking", now=time.time).table(DAY)

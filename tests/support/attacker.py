@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest
 
 # environment variables of the functions below; the toolkit does not read them
-AHEAD = "ATTACKER_SECONDS_AHEAD"  # by how many seconds the functions' clock is ahead
-ACTS = "ATTACKER_ACTS"  # the file into which the functions write what they did
+SECONDS_AHEAD_VARIABLE = "ATTACKER_SECONDS_AHEAD"  # by how many seconds the functions' clock is ahead
+ACTS_FILE_VARIABLE = "ATTACKER_ACTS"  # the file into which the functions write what they did
 CLIENT = "client"  # the id of the OAuth client
 TOKEN_SECONDS = 10 * 366 * 86_400  # longer than any change of the clock in the tests
 VARYING_HEADERS = {"date", "apigw-requestid", "x-amzn-requestid"}  # they differ from response to response
 
-HEAD = f"""
+APP_IMPORTS = f"""
 import os, time
 from pathlib import Path
 from typing import Literal
@@ -50,17 +50,17 @@ from pydantic import BaseModel
 from mcp_functions import Elicit, prompt, resource, serve, tool
 
 def now():
-    return time.time() + float(os.environ["{AHEAD}"])
+    return time.time() + float(os.environ["{SECONDS_AHEAD_VARIABLE}"])
 
 def act(what):
-    with Path(os.environ["{ACTS}"]).open("a") as acts:
+    with Path(os.environ["{ACTS_FILE_VARIABLE}"]).open("a") as acts:
         acts.write(what + "\\n")
 
 class Text(BaseModel):
     text: str
 """
 APPS = {
-    "travel/app.py": HEAD
+    "travel/app.py": APP_IMPORTS
     + '''
 @tool
 def book(city: str, *, elicit: Elicit) -> str:
@@ -85,7 +85,7 @@ def postcard(city: str, *, elicit: Elicit) -> str:
 
 handler = serve(book, cancel, postcard, now=now)
 ''',
-    "bank/app.py": HEAD
+    "bank/app.py": APP_IMPORTS
     + '''
 @tool
 def pay(city: str, *, elicit: Elicit) -> str:
@@ -96,7 +96,7 @@ def pay(city: str, *, elicit: Elicit) -> str:
 
 handler = serve(pay, now=now)
 ''',
-    "ticket/app.py": HEAD
+    "ticket/app.py": APP_IMPORTS
     + '''
 @resource("tickets://{number}")
 def ticket(number: int, *, elicit: Elicit) -> str:
@@ -106,7 +106,7 @@ def ticket(number: int, *, elicit: Elicit) -> str:
 
 handler = serve(ticket, now=now)
 ''',
-    "add/app.py": HEAD
+    "add/app.py": APP_IMPORTS
     + '''
 @tool
 def add(a: int, b: int) -> int:
@@ -260,11 +260,11 @@ class Site:
 
     def now(self) -> float:
         """Return the time of the functions' clock, in unix seconds."""
-        return time.time() + float(os.environ[AHEAD])
+        return time.time() + float(os.environ[SECONDS_AHEAD_VARIABLE])
 
     def later(self, seconds: float) -> None:
         """Advance the functions' clock."""
-        os.environ[AHEAD] = str(float(os.environ[AHEAD]) + seconds)
+        os.environ[SECONDS_AHEAD_VARIABLE] = str(float(os.environ[SECONDS_AHEAD_VARIABLE]) + seconds)
 
     def acted(self) -> list[str]:
         """Return what the functions did, one text for each action, as in "booked Lisbon"."""
@@ -275,7 +275,7 @@ class Site:
 def site(root: Path, auth: Literal["jwt", "none"] = "jwt") -> Iterator[Site]:
     """Run the site in a new directory. With `auth` "none", it has no issuer, and does not know its callers."""
     functions = write_functions(root / "functions", APPS)
-    own: dict[str, str | None] = {AHEAD: "0", ACTS: str(root / "acts")}
+    own: dict[str, str | None] = {SECONDS_AHEAD_VARIABLE: "0", ACTS_FILE_VARIABLE: str(root / "acts")}
     with ExitStack() as stack:
         kms = stack.enter_context(observed_kms())
         stack.enter_context(environment.applied(own))

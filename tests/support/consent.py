@@ -14,7 +14,7 @@ import httpx2
 SEE_OTHER = 303
 
 
-class Landed(NamedTuple):
+class SignInResult(NamedTuple):
     """The end of a sign-in in the browser.
 
     Attributes:
@@ -26,22 +26,22 @@ class Landed(NamedTuple):
     url: str
 
 
-def sign_in(url: str, name: str) -> Landed:
+def sign_in(url: str, name: str) -> SignInResult:
     """Follow a host's link to the front, consent, sign in, and come back to the host."""
     front = "{0.scheme}://{0.netloc}".format(urlsplit(url))
     with httpx2.Client() as browser:
         page = browser.get(url)
         assert page.status_code == 200, page.text
-        form = {"request": hidden(page.text), "decision": "allow"}
+        form = {"request": sealed_form_value(page.text), "decision": "allow"}
         allowed = browser.post(f"{front}/authorize", data=form, headers={"origin": front})
         assert allowed.status_code == SEE_OTHER, allowed.text
         provider = browser.get(f"{allowed.headers['location']}&{urlencode({'login_hint': name})}")
         back = browser.get(provider.headers["location"])
-        return Landed(page.text, back.headers["location"])
+        return SignInResult(page.text, back.headers["location"])
 
 
-def hidden(page: str) -> str:
+def sealed_form_value(page: str) -> str:
     """Return the sealed value in the form of the consent page."""
-    found = re.search(r'name="request" value="([^"]+)"', page)
-    assert found, page
-    return found[1]
+    match = re.search(r'name="request" value="([^"]+)"', page)
+    assert match, page
+    return match[1]

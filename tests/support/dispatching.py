@@ -59,7 +59,7 @@ class Client:
         *handlers: Handler[..., Any],
         audience: str = "local/test/local",
         auth_mode: Literal["none", "iam"] = "none",
-        codec: wire.Boxes | None = None,
+        codec: wire.PlainCodec | None = None,
         has_keys: bool = True,
         max_rounds: int = 16,
     ) -> None:
@@ -75,7 +75,7 @@ class Client:
         """
         self.now = 1_785_000_000.0
         self.messages: list[dict[str, Any]] = []
-        adapter = CodecAdapter(codec or wire.Boxes(), b"")
+        adapter = CodecAdapter(codec or wire.PlainCodec(), b"")
         settings = make_settings(auth_mode=auth_mode, server_name="test", server_version="1")
 
         def make_states(lifetime: int) -> RequestStates:

@@ -44,7 +44,7 @@ def _holds(term: str, line: Mapping[str, Any]) -> bool:
     return value is True if is_true else name not in line
 
 
-def paging() -> set[str]:
+def alarm_metrics() -> set[str]:
     """Return the metrics of all alarms: an alarm names its metric, or has an expression of Metrics Insights."""
     resources = template.read(ROOT / "template.yaml")["Resources"].values()
     alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
@@ -53,7 +53,7 @@ def paging() -> set[str]:
     return named | {metric for each in expressions for metric in re.findall(r"SUM\((\w+)\)", each)}
 
 
-def counted(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+def count_metrics(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Return what the filters of the functions' log count in these lines: metric -> sum, without empty sums."""
     all_lines = list(lines)
     sums: dict[str, float] = {}

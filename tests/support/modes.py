@@ -14,11 +14,11 @@ MODES = [IN_PROCESS, RUNTIME]
 def is_runtime(mode: str) -> bool:
     """Say which of `MODES` this is; skip the test where the runtime is not installed, but fail it in CI."""
     if mode == RUNTIME:
-        needed()
+        skip_without_runtime()
     return mode == RUNTIME
 
 
-def needed() -> None:
+def skip_without_runtime() -> None:
     """Skip the test where the runtime is not installed, but fail it in CI."""
     if importlib.util.find_spec("awslambdaric") is None:
         missing = "awslambdaric is not installed: pip install 'mcp-functions[runtime]'"

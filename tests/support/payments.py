@@ -83,7 +83,7 @@ class PaymentService:
     after_transfer: Callable[[], object] = do_nothing
     table: MemoryTable = field(default_factory=lambda: MemoryTable(TABLE))
     table_faults: list[Fault] = field(default_factory=list)
-    codec: wire.Boxes = field(default_factory=wire.Boxes)
+    codec: wire.PlainCodec = field(default_factory=wire.PlainCodec)
     _crashed: bool = False  # the present invocation cannot reach the table any more
 
     def __post_init__(self) -> None:

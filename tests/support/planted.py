@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.observability import Notes
 
-MARKS = ("planted-", "hunter2")  # texts that every secret has
+SECRET_MARKS = ("planted-", "hunter2")  # texts that every secret has
 SECRET = "planted-secret"  # noqa: S105 - in arguments and answers
 UNSPEAKABLE = "planted-unspeakable"  # in exceptions, principals, tokens and the contents of states
 CONTEXT_CHARS = 60  # characters that a report shows before a secret, and from it on
@@ -30,7 +30,7 @@ _leaks: list[str] = []
 
 
 @contextmanager
-def searching() -> Iterator[None]:
+def search_logs() -> Iterator[None]:
     """Search every log record, and the notes on every request, also where the log level suppresses their line."""
     handle = logging.Logger.handle
     write_line = lines.write_line
@@ -53,7 +53,7 @@ def searching() -> Iterator[None]:
 
 def search(where: str, text: str) -> None:
     """Record every secret in a text as a leak."""
-    for mark in MARKS:
+    for mark in SECRET_MARKS:
         _search_one(where, text, mark)
 
 
@@ -68,18 +68,18 @@ def _search_one(where: str, text: str, secret: str) -> None:
         _leaks.append(f"{where}: …{text[max(0, at - CONTEXT_CHARS) : at + CONTEXT_CHARS]}…")
 
 
-def found() -> list[str]:
+def take_leaks() -> list[str]:
     """Return the leaks so far, and clear them."""
     leaks = list(_leaks)
     _leaks.clear()
     return leaks
 
 
-def judge(report: pytest.TestReport) -> pytest.TestReport:
+def fail_leaking_test(report: pytest.TestReport) -> pytest.TestReport:
     """Search the output of a test too, and let the test fail if there was a leak."""
     for title, text in report.sections:
         search(title, text)
-    leaks = found()
+    leaks = take_leaks()
     if leaks and report.passed:
         report.outcome = "failed"
         report.longrepr = "a planted secret got out:\n  " + "\n  ".join(leaks)

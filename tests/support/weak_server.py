@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tests.support.weak_states import Refused, WeakStates
+from tests.support.weak_states import RefusedState, WeakStates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ class WeakServer:
                 return 202, response_headers, b""
             status = 200
             outcome = {"result": self._result(message, headers)}
-        except Refused as refused:
+        except RefusedState as refused:
             status = refused.status
             outcome = {"error": refused.error}
             if status == 403 and self.has("traces-and-paths"):
@@ -285,7 +285,7 @@ class WeakServer:
             self._refuse(400, code, "Capability", {"requiredCapabilities": {"elicitation": {}}})
 
     def _refuse(self, status: int, code: int, message: str, data: object = None) -> NoReturn:
-        raise Refused(status, code, message, data)
+        raise RefusedState(status, code, message, data)
 
 
 def _member_fits(value: object, member: dict[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 NONCE_BYTES = 12
 TAG_BYTES = 16
 # value of a call that its states are bound to -> the hole: a server that does not check it
-HOLES_OF_BINDING = {
+BINDING_VULNERABILITIES = {
     "method": "state-for-another-method",
     "name": "state-for-another-target",
     "arguments": "state-for-other-arguments",
@@ -27,7 +27,7 @@ HOLES_OF_BINDING = {
 }
 
 
-class Refused(Exception):
+class RefusedState(Exception):
     """A request is answered with an HTTP status and a JSON-RPC error."""
 
     def __init__(self, status: int, code: int, message: str, data: object = None) -> None:
@@ -78,7 +78,7 @@ class WeakStates:
         if state == "" and self.has("state-forged"):
             return {"asked": ["meal"], "answers": {"seat": "window"}}
         if not isinstance(state, str):
-            raise Refused(400, -32602, "Invalid state")
+            raise RefusedState(400, -32602, "Invalid state")
         if len(state) > 50_000 and self.has("state-oversized"):
             state = next((issued for issued in self.issued.values() if state.startswith(issued)), state)
         if self.has("state-damaged"):
@@ -90,18 +90,18 @@ class WeakStates:
                 return {"asked": [], "answers": {}}
             reason = f": {type(error).__name__}" if self.has("state-oracle") else ""
             reason += f": {state}" if self.has("reflected-secrets") else ""
-            raise Refused(400, -32002 if self.has("codes") else -32602, f"Invalid state{reason}") from error
+            raise RefusedState(400, -32002 if self.has("codes") else -32602, f"Invalid state{reason}") from error
         self._check_contents(contents, bound)
         if state in self.used:
-            raise Refused(400, -32602, "Invalid state")
+            raise RefusedState(400, -32602, "Invalid state")
         return contents
 
     def _check_contents(self, contents: dict[str, Any], bound: dict[str, Any]) -> None:
-        for name, hole in HOLES_OF_BINDING.items():
+        for name, hole in BINDING_VULNERABILITIES.items():
             if contents.get(name) != bound[name] and not self.has(hole):
-                raise Refused(400, -32602, "Invalid state")
+                raise RefusedState(400, -32602, "Invalid state")
         if contents["until"] < time.time() and not self.has("state-expired"):
-            raise Refused(400, -32602, "Invalid state")
+            raise RefusedState(400, -32602, "Invalid state")
 
     def _decrypt(self, state: str) -> dict[str, Any]:
         """Return the contents of a state.

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 VERSION = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
-REFUSALS = (AssertionError, KeyError, ValidationError, SchemaError)  # what `check` may raise
-FORMS: dict[str, Any] = {"elicitation": {}}  # the capabilities of a client that can show forms, and nothing else
+CHECK_ERRORS = (AssertionError, KeyError, ValidationError, SchemaError)  # what `check` may raise
+FORM_CAPABILITIES: dict[str, Any] = {
+    "elicitation": {}
+}  # the capabilities of a client that can show forms, and nothing else
 TASKS = "io.modelcontextprotocol/tasks"
-WITH_TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
+TASK_CAPABILITIES: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
 # method -> the parameter that the header Mcp-Name repeats
-OF_TASKS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", **OF_TASKS}
+TASK_METHODS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
+NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", **TASK_METHODS}
 
 ERRORS: dict[int, Any] = {
     -32700: types.ParseError,
@@ -43,7 +45,11 @@ ERRORS: dict[int, Any] = {
     -32021: types.MissingRequiredClientCapabilityError,
     -32022: types.UnsupportedProtocolVersionError,
 }
-WHOLE = {-32020, -32021, -32022}  # the types of these codes describe the whole message, the others its `error`
+CODES_WITH_MESSAGE_TYPES = {
+    -32020,
+    -32021,
+    -32022,
+}  # the types of these codes describe the whole message, the others its `error`
 
 
 def check(response_body: dict[str, Any], method: str) -> None:
@@ -132,7 +138,7 @@ def message(method: str, params: Mapping[str, Any] | None = None, **options: Any
     """
     meta = {
         PREFIX + "protocolVersion": options.get("version", VERSION),
-        PREFIX + "clientCapabilities": options.get("capabilities", FORMS),
+        PREFIX + "clientCapabilities": options.get("capabilities", FORM_CAPABILITIES),
         **options.get("meta", {}),
     }
     params = {**(params or {}), "_meta": meta}
@@ -148,7 +154,7 @@ def headers(sent: Mapping[str, Any]) -> dict[str, str]:
         "mcp-protocol-version": params.get("_meta", {}).get(PREFIX + "protocolVersion", VERSION),
         "mcp-method": sent["method"],
     }
-    name = params.get(NAMED.get(sent["method"], ""))
+    name = params.get(NAME_PARAMETERS.get(sent["method"], ""))
     if isinstance(name, str):
         pairs["mcp-name"] = header(name)
     return pairs
@@ -199,7 +205,7 @@ class Context:
         return self._remaining_ms
 
 
-class Boxes:
+class PlainCodec:
     """A seal without cryptography: it keeps the payload, and the token is only its number ("box.7")."""
 
     def __init__(self) -> None:
@@ -216,13 +222,13 @@ class Boxes:
 
 
 def _check_result(result: dict[str, Any], method: str) -> None:
-    if method in OF_TASKS or result.get("resultType") == "task":
+    if method in TASK_METHODS or result.get("resultType") == "task":
         _check_task_result(result, method)
         return
-    known = _as_known(methods.SERVER_RESULTS[method, VERSION], result)
+    known = _through_official_type(methods.SERVER_RESULTS[method, VERSION], result)
     present = dict(result)
     if present.get("structuredContent", "") is None:
-        del present["structuredContent"]  # `_as_known` leaves out members that are None
+        del present["structuredContent"]  # `_through_official_type` leaves out members that are None
     assert known == present, "it has members that the specification's types do not know"
     assert result["_meta"][PREFIX + "serverInfo"].keys() >= {"name", "version"}
     match result["resultType"]:
@@ -253,7 +259,7 @@ class Task(BaseModel, extra="forbid"):
 
 
 # status of a task -> the members of tasks/get beside those of `Task`
-DETAILS = {"input_required": {"inputRequests"}, "completed": {"result"}, "failed": {"error"}}
+MEMBERS_OF_STATUS = {"input_required": {"inputRequests"}, "completed": {"result"}, "failed": {"error"}}
 
 
 def _check_task_result(result: dict[str, Any], method: str) -> None:
@@ -270,7 +276,7 @@ def _check_task_result(result: dict[str, Any], method: str) -> None:
         return
     details = {key: members.pop(key) for key in ("inputRequests", "result", "error") if key in members}
     task = Task.model_validate_json(json.dumps(members), strict=True)
-    assert details.keys() == DETAILS.get(task.status, set())
+    assert details.keys() == MEMBERS_OF_STATUS.get(task.status, set())
     if task.status == "completed":
         _check_result(details["result"], "tools/call")
     if task.status == "failed":
@@ -280,7 +286,7 @@ def _check_task_result(result: dict[str, Any], method: str) -> None:
         _check_requests(details["inputRequests"])
 
 
-def _as_known(type_: Any, value: object) -> object:  # noqa: ANN401 - a type or a union of types
+def _through_official_type(type_: Any, value: object) -> object:  # noqa: ANN401 - a type or a union of types
     """Return the value as the official type writes it: without unknown members, and without those that are None."""
     adapter = _adapter(type_)
     known = adapter.validate_python(value, by_name=False)
@@ -302,10 +308,10 @@ def _check_input_required(result: dict[str, Any], method: str) -> None:
 
 def _check_requests(requests: dict[str, Any]) -> None:
     for request in requests.values():
-        _as_known(types.InputRequest, request)
+        _through_official_type(types.InputRequest, request)
         assert request.keys() <= {"method", "params"}
         for schema in request.get("params", {}).get("requestedSchema", {}).get("properties", {}).values():
-            known = _as_known(types.PrimitiveSchemaDefinition, schema)
+            known = _through_official_type(types.PrimitiveSchemaDefinition, schema)
             assert known == schema, "a form has a keyword that the restricted schema does not know"
 
 
@@ -317,7 +323,7 @@ def _check_error(body: dict[str, Any]) -> None:
     assert error.keys() <= {"code", "message", "data"}
     assert "\n" not in error["message"]
     shape = ERRORS[error["code"]]
-    shape.model_validate(body if error["code"] in WHOLE else error, by_name=False)
+    shape.model_validate(body if error["code"] in CODES_WITH_MESSAGE_TYPES else error, by_name=False)
 
 
 def _check_id(id_: object) -> None:

@@ -72,7 +72,7 @@ class Deployment:
         self.table = MemoryTable()
         self.rand = Repeatable()
         self.invocations: deque[tuple[str, str | None]] = deque()
-        self.state_seal = wire.Boxes()
+        self.state_seal = wire.PlainCodec()
         self.sleeps: list[float] = []
         defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         self.settings = make_settings(resource_url=RESOURCE, server_name="tested", **{**defaults, **options})
@@ -150,7 +150,7 @@ class Client:
         deployment: Deployment,
         name: str = "alice",
         *,
-        capabilities: Mapping[str, Any] = wire.WITH_TASKS,
+        capabilities: Mapping[str, Any] = wire.TASK_CAPABILITIES,
         scope: str = "",
     ) -> None:
         self.deployment = deployment

@@ -172,7 +172,7 @@ def send_through_front_door(lambdas: Lambdas, task_id: str) -> object:
     """Send tasks/get to a front door with two functions: `books` has tasks, `greet` has none."""
     offered = catalog.merge([catalog.build([publish], "books"), catalog.build([greet], "greet")])
     front_door = FrontDoor(offered, make_settings(auth_mode="none"), lambda: lambdas, None)
-    message = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.WITH_TASKS)
+    message = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.TASK_CAPABILITIES)
     event = wire.event(message)
     return front_door.answer(Request(message, event["headers"], None, "", time.time() + 20, event))  # type: ignore[arg-type]
 

@@ -49,7 +49,7 @@ def test_an_item_of_the_first_release_is_read_and_written_unchanged(changed: dic
     assert written == item
 
 
-def test_until_is_the_end_of_a_lease_or_the_time_of_a_retry() -> None:
+def test_the_member_until_is_the_end_of_a_lease_or_the_time_of_a_retry() -> None:
     assert from_json(ITEM).lease_until == 31_000
     assert from_json(ITEM).retry_at == 0
     invoked = from_json(ITEM | {"held": False, "summons": 1})

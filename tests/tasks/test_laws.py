@@ -141,7 +141,7 @@ class TaskMachine(RuleBasedStateMachine):
             expected.cancelled = True
 
     @precondition(lambda self: self.tasks)
-    @rule(data=st.data(), method=st.sampled_from(sorted(wire.OF_TASKS)))
+    @rule(data=st.data(), method=st.sampled_from(sorted(wire.TASK_METHODS)))
     def act_as_another_user(self, data: st.DataObject, method: str) -> None:
         expected = self._draw_task(data)
         other = self.clients[next(name for name in USERS if name != expected.client.name)]

@@ -20,7 +20,7 @@ SECRET = "secret of the author"  # noqa: S105 - what must stay in the function
 # ---- A call becomes a task
 
 
-def test_a_task_works_asks_is_answered_and_ends_with_what_the_call_would_have_returned(
+def test_a_task_asks_a_question_and_completes_with_the_result_of_the_call(
     deployment: Deployment, alice: Client
 ) -> None:
     task = alice.start_task("publish", title="Lisbon")
@@ -48,14 +48,16 @@ def test_the_call_returns_at_once_with_a_stored_task(deployment: Deployment, ali
 
 
 def test_a_client_without_the_extension_gets_the_result_itself(deployment: Deployment) -> None:
-    plain = Client(deployment, capabilities=wire.FORMS)
+    plain = Client(deployment, capabilities=wire.FORM_CAPABILITIES)
     first = plain.call("publish", title="Lisbon")
     assert (first["resultType"], list(first["inputRequests"])) == ("input_required", ["approve"])
     assert not deployment.invocations
 
 
 def test_a_tool_that_requires_a_task_refuses_a_client_without_the_extension(deployment: Deployment) -> None:
-    error = Client(deployment, capabilities=wire.FORMS).error("tools/call", {"name": "required", "arguments": {}})
+    error = Client(deployment, capabilities=wire.FORM_CAPABILITIES).error(
+        "tools/call", {"name": "required", "arguments": {}}
+    )
     assert error["code"] == -32021
     assert error["data"] == {"requiredCapabilities": {"extensions": {wire.TASKS: {}}}}
     assert STARTED_STEPS == []
@@ -144,7 +146,7 @@ def test_a_task_is_kept_for_its_tools_time_and_is_then_unknown(deployment: Deplo
     deployment.clock.advance(59)
     assert alice.get(created["taskId"])["status"] == "completed"
     deployment.clock.advance(1)
-    for method in wire.OF_TASKS:
+    for method in wire.TASK_METHODS:
         params = {"taskId": created["taskId"], "inputResponses": {}}
         assert alice.error(method, params) == {"code": -32602, "message": "Unknown task"}
 
@@ -153,7 +155,7 @@ def test_a_deployment_clips_how_long_a_task_is_kept() -> None:
     assert Client(Deployment(*JOBS, max_task_ttl=30)).call("publish", title="x")["ttlMs"] == 30_000
 
 
-@pytest.mark.parametrize("method", wire.OF_TASKS)
+@pytest.mark.parametrize("method", wire.TASK_METHODS)
 @pytest.mark.parametrize(
     "task_id", ["", "work", "work.", "work.0123456789abcdef012345", "other.0123456789abcdef012345", "../x", "work." * 9]
 )
@@ -163,7 +165,7 @@ def test_a_task_id_that_was_never_issued_is_unknown(alice: Client, method: str, 
     assert alice.response["statusCode"] == 200
 
 
-@pytest.mark.parametrize("method", wire.OF_TASKS)
+@pytest.mark.parametrize("method", wire.TASK_METHODS)
 def test_another_principals_task_is_unknown(deployment: Deployment, alice: Client, method: str) -> None:
     task = alice.start_task("publish", title="Lisbon")
     deployment.run_workers()
@@ -174,14 +176,16 @@ def test_another_principals_task_is_unknown(deployment: Deployment, alice: Clien
     assert deployment.table.items == before
 
 
-@pytest.mark.parametrize("method", wire.OF_TASKS)
+@pytest.mark.parametrize("method", wire.TASK_METHODS)
 def test_a_client_without_the_extension_is_refused_before_any_lookup(deployment: Deployment, method: str) -> None:
-    error = Client(deployment, capabilities=wire.FORMS).error(method, {"taskId": "work.x", "inputResponses": {}})
+    error = Client(deployment, capabilities=wire.FORM_CAPABILITIES).error(
+        method, {"taskId": "work.x", "inputResponses": {}}
+    )
     assert (error["code"], deployment.table.calls) == (-32021, [])
 
 
 @pytest.mark.parametrize("header", ["work.another", None])
-@pytest.mark.parametrize("method", wire.OF_TASKS)
+@pytest.mark.parametrize("method", wire.TASK_METHODS)
 def test_the_header_names_the_task_too(alice: Client, method: str, header: str | None) -> None:
     params = {"taskId": "work.0123456789abcdef012345", "inputResponses": {}}
     message = alice.send(method, params, headers={"mcp-name": header})
@@ -209,7 +213,7 @@ def test_malformed_answers_are_refused(deployment: Deployment, alice: Client, re
     assert alice.get(task)["status"] == "input_required"
 
 
-@pytest.mark.parametrize("method", wire.OF_TASKS)
+@pytest.mark.parametrize("method", wire.TASK_METHODS)
 def test_a_task_needs_the_scope_that_its_call_needed(deployment: Deployment, method: str) -> None:
     task = Client(deployment, scope="work:write").start_task("scoped")
     client = Client(deployment, scope="")
@@ -343,9 +347,7 @@ def test_only_a_protocol_error_makes_a_task_failed(deployment: Deployment, alice
     assert polled["statusMessage"] == message
 
 
-def test_a_task_whose_question_the_calling_client_cannot_show_ends_in_words(
-    deployment: Deployment, alice: Client
-) -> None:
+def test_a_task_whose_question_the_client_cannot_show_ends_with_a_text(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("sampled")
     deployment.run_workers()
     polled = alice.get(task)

@@ -60,7 +60,7 @@ def run_workers_until_killed(deployment: Deployment) -> None:
         deployment.run_workers()
 
 
-def test_a_worker_that_dies_is_noticed_by_its_lease_and_the_next_poll_calls_another(
+def test_the_next_poll_after_the_lease_of_a_dead_worker_calls_another_worker(
     deployment: Deployment, alice: Client
 ) -> None:
     task = alice.start_task("counted", count=4)
@@ -94,7 +94,7 @@ def test_a_step_that_runs_again_has_the_same_key(deployment: Deployment, alice: 
     assert alice.get(task)["status"] == "input_required"
 
 
-def test_only_one_of_two_workers_works(deployment: Deployment, alice: Client) -> None:
+def test_only_one_of_two_workers_runs_the_task(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("counted", count=2)
     deployment.invocations.append(deployment.invocations[0])
     on_step(1, lambda: deployment.run_worker(deployment.invocations.popleft()))
@@ -103,7 +103,7 @@ def test_only_one_of_two_workers_works(deployment: Deployment, alice: Client) ->
     assert alice.get(task)["status"] == "completed"
 
 
-def test_a_worker_that_slept_through_its_lease_acts_and_writes_no_more(deployment: Deployment, alice: Client) -> None:
+def test_a_worker_with_an_expired_lease_runs_no_step_and_writes_nothing(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("counted", count=4)
 
     def sleep_while_another_worker_works() -> None:
@@ -126,7 +126,7 @@ def test_a_worker_whose_expired_lease_no_other_took_continues(deployment: Deploy
     assert len(STARTED_STEPS) == 3
 
 
-def test_work_beyond_lambdas_timeout_continues_in_another_invocation_after_its_last_step(
+def test_work_longer_than_the_timeout_of_lambda_continues_in_another_invocation(
     deployment: Deployment, alice: Client
 ) -> None:
     task = alice.start_task("counted", count=9)
@@ -148,7 +148,7 @@ def test_a_lost_invocation_is_repeated_after_growing_pauses(deployment: Deployme
     assert seconds_of_invocations == [15]  # the next pause is longer than the minute
 
 
-def test_repeated_deaths_of_workers_at_one_place_end_the_task_and_say_so(
+def test_a_task_whose_workers_die_repeatedly_at_one_step_fails_with_the_reason(
     deployment: Deployment, alice: Client, notes: list[Notes]
 ) -> None:
     task = alice.start_task("counted", count=3)
@@ -166,13 +166,13 @@ def test_repeated_deaths_of_workers_at_one_place_end_the_task_and_say_so(
     assert "again and again" in polled["statusMessage"]
     lines = [(line.outcome, line.reason) for line in notes if line.method == "work"]
     assert lines[-1] == ("failed", "worker_gave_up")
-    assert filters.counted([{"handler": "counted", "outcome": "failed", "reason": lines[-1][1]}])["Crashed"] == 1
+    assert filters.count_metrics([{"handler": "counted", "outcome": "failed", "reason": lines[-1][1]}])["Crashed"] == 1
     # Five deaths without progress end a task. The first worker had recorded part 0, so its death does not count.
     assert STARTED_STEPS.count("part 1") == 6
     assert STARTED_STEPS.count("part 0") == 1
 
 
-def test_a_function_without_progress_is_given_up(deployment: Deployment, alice: Client) -> None:
+def test_a_task_without_progress_fails(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("low")
     assert deployment.run_workers() < 15
     assert alice.get(task)["status"] == "failed"

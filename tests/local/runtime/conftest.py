@@ -1,4 +1,4 @@
-"""Plain functions under the real runtime: what Lambda does around them is all that is tested here."""
+"""Small functions under the real Lambda runtime, so that the tests see what Lambda does around a function."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PID = "import os\ndef handler(event, context):\n    return os.getpid()\n"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _needed() -> None:
-    modes.needed()
+def _skip_without_runtime() -> None:
+    modes.skip_without_runtime()
 
 
 def write_project(
@@ -142,7 +142,7 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         harness.__exit__()
 
 
-def is_there(pid: int) -> bool:
+def process_exists(pid: int) -> bool:
     """Return whether a process is running."""
     try:
         os.kill(pid, 0)

@@ -82,14 +82,14 @@ def _tool(name: str) -> Any:  # noqa: ANN401 - a tool of any function
     return named
 
 
-OFFERED = catalog.merge([catalog.build([_tool(name)], name) for name in APPS if name != "mcp"])
+CATALOG = catalog.merge([catalog.build([_tool(name)], name) for name in APPS if name != "mcp"])
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     root, lines = tmp_path_factory.mktemp("project"), list[tuple[str, str]]()
     directory = write_project(root, APPS, PROPERTIES, BEFORE, "  Key: {Type: AWS::KMS::Key}\n")
-    catalogs.write(directory, OFFERED)
+    catalogs.write(directory, CATALOG)
     with Harness(
         directory, state_dir=root / "state", runtime=True, on_log=lambda folder, line: lines.append((folder, line))
     ) as running:
@@ -126,48 +126,48 @@ def _is_quiet(stack: Stack) -> bool:
     return _reports(lines) == sum(line.startswith("START ") for line in lines)
 
 
-def counted(stack: Stack, request: Callable[[Stack], object]) -> set[str]:
+def metrics_of(stack: Stack, request: Callable[[Stack], object]) -> set[str]:
     """Return the metrics that count a line of a request, but not those of cold starts."""
     before = len(stack.lines)
     request(stack)
-    return filters.counted(written(stack, before)).keys() - {"ColdStarts"}
+    return filters.count_metrics(log_lines(stack, before)).keys() - {"ColdStarts"}
 
 
-def written(stack: Stack, before: int = 0) -> list[dict[str, Any]]:
+def log_lines(stack: Stack, before: int = 0) -> list[dict[str, Any]]:
     """Return the lines in JSON; the runtime's double writes the platform's own lines as text."""
     return [json.loads(line) for _folder, line in stack.lines[before:] if line.startswith("{")]
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["lacks_a_module", "is_no_python"])
-def test_a_function_that_cannot_start_counts_as_broken(
+def test_a_function_that_cannot_start_is_counted_as_broken_crashed_and_failed(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
     assert send(stack, name)["error"]["code"] == -32603
-    assert counted(stack, lambda each: send(each, name)) == {"Broken", "Crashed", "Failed"}
-    runtime = [line for line in written(stack) if str(line.get("errorType", "")).startswith("Runtime.")]
+    assert metrics_of(stack, lambda each: send(each, name)) == {"Broken", "Crashed", "Failed"}
+    runtime = [line for line in log_lines(stack) if str(line.get("errorType", "")).startswith("Runtime.")]
     assert all("outcome" not in line for line in runtime), "no line of the toolkit can be one of these"
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["exits", "hangs"])
-def test_a_function_that_ends_or_times_out_counts_as_a_crash_of_that_function(
+def test_a_function_that_exits_or_times_out_is_counted_as_a_crash(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
-    assert counted(stack, lambda each: send(each, name)) == {"Crashed", "Failed"}
-    crashes = [line for line in written(stack) if str(line.get("reason", "")).startswith("function_")]
+    assert metrics_of(stack, lambda each: send(each, name)) == {"Crashed", "Failed"}
+    crashes = [line for line in log_lines(stack) if str(line.get("reason", "")).startswith("function_")]
     assert crashes[-1]["handler"] == name
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
-def test_an_exception_of_a_tool_counts_as_one_crash(stack: Stack, send: Callable[..., dict[str, Any]]) -> None:
+def test_an_exception_of_a_tool_is_counted_as_one_crash(stack: Stack, send: Callable[..., dict[str, Any]]) -> None:
     before = len(stack.lines)
     send(stack, "raises")
-    assert filters.counted(written(stack, before))["Crashed"] == 1
+    assert filters.count_metrics(log_lines(stack, before))["Crashed"] == 1
 
 
-def test_an_error_of_a_function_that_a_client_of_2025_gets_is_no_refusal(stack: Stack) -> None:
-    assert counted(stack, lambda each: call_earlier(each, "fails")) == {"Failed"}
+def test_an_error_of_a_function_is_not_counted_as_refused_for_a_client_of_2025(stack: Stack) -> None:
+    assert metrics_of(stack, lambda each: call_earlier(each, "fails")) == {"Failed"}
 
 
 def _without_a_state(stack: Stack) -> object:
@@ -207,10 +207,10 @@ REFUSED: dict[str, Callable[[Stack], object]] = {
 
 
 @pytest.mark.parametrize("request_", ANSWERED.values(), ids=ANSWERED)
-def test_a_request_that_is_answered_counts_as_nothing(stack: Stack, request_: Callable[[Stack], object]) -> None:
-    assert counted(stack, request_) == set()
+def test_a_successful_request_is_counted_by_no_error_metric(stack: Stack, request_: Callable[[Stack], object]) -> None:
+    assert metrics_of(stack, request_) == set()
 
 
 @pytest.mark.parametrize("request_", REFUSED.values(), ids=REFUSED)
-def test_a_request_that_is_refused_counts_as_refused_alone(stack: Stack, request_: Callable[[Stack], object]) -> None:
-    assert counted(stack, request_) == {"Refused"}
+def test_a_refused_request_is_counted_only_as_refused(stack: Stack, request_: Callable[[Stack], object]) -> None:
+    assert metrics_of(stack, request_) == {"Refused"}

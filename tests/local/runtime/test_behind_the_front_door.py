@@ -93,7 +93,7 @@ def works(*, step: Step) -> str:
     return str(step)
 
 
-OFFERED = catalog.merge(
+CATALOG = catalog.merge(
     [catalog.build([_tool(name)], name) for name in [*APPS, "missing"] if name not in {"mcp", "works"}]
     + [catalog.build([works], "works")]
 )
@@ -108,7 +108,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     )
     properties = PROPERTIES | {"works": "{Environment: {Variables: {MCP_KMS_KEYS: !GetAtt Key.Arn}}}"}
     directory = write_project(root, APPS, properties, before, "  Key: {Type: AWS::KMS::Key}\n")
-    catalogs.write(directory, OFFERED)
+    catalogs.write(directory, CATALOG)
     with Harness(
         directory, state_dir=root / "state", runtime=True, on_log=lambda folder, line: lines.append((folder, line))
     ) as running:
@@ -147,7 +147,7 @@ def post(url: str, sent: dict[str, Any], headers: dict[str, str]) -> tuple[int, 
         ),
     ],
 )
-def test_a_function_that_fails_is_an_error_of_the_request(
+def test_a_failing_function_is_an_error_of_its_request(
     stack: Stack, name: str, status: int, said: dict[str, Any]
 ) -> None:
     before = len(stack.harness.invocations)
@@ -158,9 +158,9 @@ def test_a_function_that_fails_is_an_error_of_the_request(
     assert asked == (["mcp"] if name == "missing" else [name, "mcp"])  # once
 
 
-def test_a_function_that_is_throttled_may_be_asked_again(stack: Stack, tmp_path: Path) -> None:
+def test_a_call_of_a_throttled_function_may_be_repeated(stack: Stack, tmp_path: Path) -> None:
     running = Answer(lambda: call(stack.harness.url, "is_one", where=str(tmp_path)))
-    pid = begun(tmp_path)
+    pid = start_call(tmp_path)
     status, message, headers = call(stack.harness.url, "is_one", where=str(tmp_path))
     assert (status, message["id"], message["error"]["data"]) == (503, "id of is_one", {"retryable": True})
     assert int(headers["retry-after"]) > 0
@@ -168,7 +168,7 @@ def test_a_function_that_is_throttled_may_be_asked_again(stack: Stack, tmp_path:
     assert running.get()[1]["error"] == ENDED
 
 
-def begun(where: Path) -> int:
+def start_call(where: Path) -> int:
     """Wait until the function runs that writes its process's id there."""
     wait_until((where / "pid").exists)
     return int((where / "pid").read_text(encoding="utf-8"))
@@ -179,7 +179,7 @@ def test_a_function_killed_during_a_call_is_the_same_error_for_2025_clients(stac
     sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {"content-type": "application/json", "mcp-protocol-version": "2025-11-25"}
     running = Answer(lambda: post(stack.harness.url, sent, headers))
-    os.kill(begun(tmp_path), signal.SIGKILL)
+    os.kill(start_call(tmp_path), signal.SIGKILL)
     assert running.get()[:2] == (200, {"jsonrpc": "2.0", "id": 1, "error": ENDED})
 
 
@@ -190,7 +190,7 @@ def test_only_a_functions_own_log_shows_its_output(stack: Stack) -> None:
     assert SECRET in "\n".join(stack.log("raises"))
 
 
-def forwarded(stack: Stack, name: str, age_ms: int) -> tuple[int, dict[str, Any]]:
+def events_of_function(stack: Stack, name: str, age_ms: int) -> tuple[int, dict[str, Any]]:
     """Invoke the front door with a request of some age, and return its moment and the result."""
     epoch = int(time.time() * 1000) - age_ms
     params = {"name": name, "arguments": {}}
@@ -198,21 +198,21 @@ def forwarded(stack: Stack, name: str, age_ms: int) -> tuple[int, dict[str, Any]
     return epoch, json.loads(stack.value("mcp", event)["body"])["result"]
 
 
-def test_the_moment_of_the_request_goes_through_the_front_door_unchanged(stack: Stack) -> None:
-    epoch, result = forwarded(stack, "echo", 5000)
-    told = json.loads(result["content"][0]["text"])
-    assert told["epoch"] == epoch
-    assert told["left"] > 25_000  # Lambda's own count is from the function's start: it alone would promise too much
+def test_the_front_door_passes_on_the_time_of_the_request_unchanged(stack: Stack) -> None:
+    epoch, result = events_of_function(stack, "echo", 5000)
+    document = json.loads(result["content"][0]["text"])
+    assert document["epoch"] == epoch
+    assert document["left"] > 25_000  # Lambda's own count is from the function's start: it alone would promise too much
 
 
-def test_the_deadline_counts_from_the_request_and_not_from_the_functions_start(stack: Stack) -> None:
+def test_the_deadline_is_computed_from_the_time_of_the_request(stack: Stack) -> None:
     # each part says that it takes 20 seconds; the function may run for 28, the gateway waits for 30
-    assert forwarded(stack, "works", 0)[1]["resultType"] == "complete"
-    _, shed = forwarded(stack, "works", 15_000)
+    assert events_of_function(stack, "works", 0)[1]["resultType"] == "complete"
+    _, shed = events_of_function(stack, "works", 15_000)
     assert (shed["resultType"], shed["inputRequests"]) == ("input_required", {})
 
 
-def test_many_clients_at_once_are_all_answered_by_a_few_processes(stack: Stack) -> None:
+def test_a_few_processes_serve_many_concurrent_clients(stack: Stack) -> None:
     before = len(stack.harness.invocations)
     answers = [Answer(lambda: [call(stack.harness.url, "echo")[0] for _ in range(2)]) for _ in range(CLIENTS)]
     assert [answer.get() for answer in answers] == [[200, 200]] * CLIENTS

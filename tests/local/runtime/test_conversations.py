@@ -1,4 +1,4 @@
-"""Conversations hold while processes come and go: killed between two rounds, killed in one, and the official client."""
+"""Conversations continue although processes of the runtime are killed between two rounds or in one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def harness(directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield running
 
 
-class Murderer(Person):
+class ProcessKiller(Person):
     """Kills every process that has answered so far, each time before answering."""
 
     def __init__(self, harness: Harness, *answers: ElicitResult) -> None:
@@ -92,9 +92,11 @@ class Murderer(Person):
 
 
 @pytest.mark.parametrize("where", ["", "/update_work_item"], ids=["the front door", "its own endpoint"])
-def test_a_conversation_survives_the_death_of_every_process_between_two_rounds(harness: Harness, where: str) -> None:
+def test_a_conversation_continues_after_every_process_was_killed_between_two_rounds(
+    harness: Harness, where: str
+) -> None:
     before = len(harness.invocations)
-    person = Murderer(harness, accept(resolution="Duplicate"), accept(duplicateOfId=4301))
+    person = ProcessKiller(harness, accept(resolution="Duplicate"), accept(duplicateOfId=4301))
     result = person.call_tool(harness.url + where, "update_work_item", RESOLVE)
     assert (text(result), result.is_error) == (DUPLICATE, False)
     asked = harness.invocations[before:]
@@ -117,7 +119,7 @@ def post(url: str, message: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         return answer.status, json.loads(answer.read())
 
 
-def test_a_round_whose_process_is_killed_is_an_error_and_may_be_sent_again(harness: Harness, tmp_path: Path) -> None:
+def test_a_round_with_a_killed_process_is_an_error_and_may_be_repeated(harness: Harness, tmp_path: Path) -> None:
     params: dict[str, Any] = {"name": "stays", "arguments": {"where": str(tmp_path)}}
     first = wire.message("tools/call", params, id=1)
     _, asked = post(harness.url, first)
@@ -136,7 +138,7 @@ def test_a_round_whose_process_is_killed_is_an_error_and_may_be_sent_again(harne
     assert (status, told["result"]["content"][0]["text"]) == (200, "Ada")
 
 
-def test_a_conversation_that_began_in_process_ends_in_the_runtime(directory: Path, tmp_path: Path) -> None:
+def test_a_conversation_that_began_without_the_runtime_completes_with_it(directory: Path, tmp_path: Path) -> None:
     params: dict[str, Any] = {"name": "stays", "arguments": {"where": str(tmp_path)}}
     (tmp_path / "go").touch()
     with Harness(directory, state_dir=tmp_path / "state") as running:
@@ -148,7 +150,7 @@ def test_a_conversation_that_began_in_process_ends_in_the_runtime(directory: Pat
     assert told["result"]["content"][0]["text"] == "Ada"
 
 
-def test_the_demo_holds_its_conversation_with_a_process_for_every_round() -> None:
+def test_the_demo_runs_each_round_in_a_new_process() -> None:
     command = [sys.executable, "-m", "mcp_functions.local", "demo", "--runtime"]
     ran = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)  # noqa: S603
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from mcp_functions.local.runtime import fleet
 from mcp_functions.local.runtime import sandbox as environment
 
-from .conftest import PID, is_there, wait_until
+from .conftest import PID, process_exists, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Deploy = Callable[..., Stack]
 
 # Two of these return when both are running, each its own number and its pid.
-MEETS = """
+MEETING_APP = """
 import os, pathlib, time
 def handler(event, context):
     here = pathlib.Path(event["where"])
@@ -34,7 +34,7 @@ def handler(event, context):
     return os.getpid()
 """
 # While it loads, it reports that, and whether another process loads at the same time.
-LOADS = """
+LOADING_APP = """
 import os, pathlib, time
 here = pathlib.Path(__file__).parents[2] / "loading"
 (here / str(os.getpid())).touch()
@@ -46,7 +46,7 @@ def handler(event, context):
     time.sleep(0.5)
 """
 # Says who it is, and stays.
-STAYS = """
+STAYING_APP = """
 import os, pathlib, time
 def handler(event, context):
     here = pathlib.Path(event)
@@ -56,7 +56,7 @@ def handler(event, context):
 """
 
 
-def test_an_idle_environment_is_used_again(deploy: Deploy) -> None:
+def test_the_harness_reuses_an_idle_environment(deploy: Deploy) -> None:
     stack = deploy({"tells": PID})
     assert stack.value("tells") == stack.value("tells")
     first, second = stack.harness.invocations
@@ -65,18 +65,18 @@ def test_an_idle_environment_is_used_again(deploy: Deploy) -> None:
     assert second.init_milliseconds is None
 
 
-def test_a_process_for_every_invocation_is_an_option(deploy: Deploy) -> None:
+def test_an_option_gives_each_invocation_a_new_process(deploy: Deploy) -> None:
     stack = deploy({"tells": PID}, reuse=False)
     pids = [stack.value("tells") for _ in range(3)]
     assert len(set(pids)) == 3
     assert [invocation.pid for invocation in stack.harness.invocations] == pids
     assert all(invocation.init_milliseconds for invocation in stack.harness.invocations)
     for pid in pids:
-        wait_until(lambda pid=pid: not is_there(pid))  # type: ignore[misc]
+        wait_until(lambda pid=pid: not process_exists(pid))  # type: ignore[misc]
 
 
-def test_concurrent_requests_run_at_once_each_in_a_process_of_its_own(deploy: Deploy, tmp_path: Path) -> None:
-    stack, where = deploy({"meets": MEETS}), tmp_path / "where"
+def test_each_of_several_concurrent_requests_runs_in_its_own_process(deploy: Deploy, tmp_path: Path) -> None:
+    stack, where = deploy({"meets": MEETING_APP}), tmp_path / "where"
     where.mkdir()
     answers = [stack.start("meets", {"where": str(where), "who": who, "many": 3}) for who in range(3)]
     pids = [answer.get()["Payload"] for answer in answers]
@@ -84,36 +84,36 @@ def test_concurrent_requests_run_at_once_each_in_a_process_of_its_own(deploy: De
     assert stack.value("meets", {"where": str(where), "who": 0, "many": 3}) in pids
 
 
-def test_processes_begin_by_turns_as_many_at_once_as_there_are_processors(
+def test_at_most_as_many_processes_start_at_once_as_there_are_processors(
     deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "loading").mkdir()
     monkeypatch.setattr(fleet, "CONCURRENT_STARTS", 1)
-    stack = deploy({"loads": LOADS, "other": LOADS}, reuse=False)
+    stack = deploy({"loads": LOADING_APP, "other": LOADING_APP}, reuse=False)
     calls = [stack.start(folder) for folder in ("loads", "other", "loads")]
     assert all("FunctionError" not in call.get() for call in calls)
     assert len({invocation.pid for invocation in stack.harness.invocations}) == 3
     assert not (tmp_path / "two at once").exists()
 
 
-def test_more_than_the_reserved_concurrency_is_throttled(deploy: Deploy, tmp_path: Path) -> None:
-    stack = deploy({"stays": STAYS}, {"stays": "{ReservedConcurrentExecutions: 1, Timeout: 20}"})
+def test_requests_above_the_reserved_concurrency_are_throttled(deploy: Deploy, tmp_path: Path) -> None:
+    stack = deploy({"stays": STAYING_APP}, {"stays": "{ReservedConcurrentExecutions: 1, Timeout: 20}"})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
-    with pytest.raises(ClientError) as refused:
+    with pytest.raises(ClientError) as error:
         stack.invoke("stays", str(tmp_path))
-    assert refused.value.response["Error"]["Code"] == "TooManyRequestsException"
-    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
+    assert error.value.response["Error"]["Code"] == "TooManyRequestsException"
+    assert error.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
     os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
     assert running.get()["FunctionError"] == "Unhandled"
     assert len(stack.harness.invocations) == 1  # a throttled call does not run
 
 
-def test_a_request_beyond_what_a_laptop_runs_of_a_function_waits_for_a_process(
+def test_a_request_above_the_local_limit_of_processes_waits_for_an_idle_process(
     deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet, "CONCURRENCY", 1)
-    stack = deploy({"stays": STAYS, "tells": PID})
+    stack = deploy({"stays": STAYING_APP, "tells": PID})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
     waiting = stack.start("stays", str(tmp_path))
@@ -129,12 +129,12 @@ def test_a_request_beyond_what_a_laptop_runs_of_a_function_waits_for_a_process(
     waiting.get()
 
 
-def test_a_request_for_which_no_process_gets_idle_is_throttled(
+def test_a_request_that_waits_too_long_for_an_idle_process_is_throttled(
     deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet, "CONCURRENCY", 1)
     monkeypatch.setattr(fleet, "WAIT_SECONDS", 0.1)
-    stack = deploy({"stays": STAYS})
+    stack = deploy({"stays": STAYING_APP})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
     with pytest.raises(ClientError, match="TooManyRequestsException"):
@@ -143,21 +143,19 @@ def test_a_request_for_which_no_process_gets_idle_is_throttled(
     running.get()
 
 
-def test_a_process_that_is_killed_while_it_works_is_a_crash_and_the_next_request_runs(
-    deploy: Deploy, tmp_path: Path
-) -> None:
-    stack = deploy({"stays": STAYS, "tells": PID})
+def test_the_next_request_runs_after_a_process_was_killed_during_a_request(deploy: Deploy, tmp_path: Path) -> None:
+    stack = deploy({"stays": STAYING_APP, "tells": PID})
     running = stack.start("stays", str(tmp_path))
     wait_until((tmp_path / "pid").exists)
     os.kill(int((tmp_path / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
     told = running.get()["Payload"]
     assert told["errorType"] == "Runtime.ExitError"
     assert told["errorMessage"].endswith("Error: Runtime exited with error: signal: killed")
-    assert is_there(stack.value("tells"))
+    assert process_exists(stack.value("tells"))
 
 
-def test_a_kill_of_the_only_process_does_nothing_while_two_run(deploy: Deploy, tmp_path: Path) -> None:
-    stack, (first, second) = deploy({"stays": STAYS}), (tmp_path / "first", tmp_path / "second")
+def test_kill_does_nothing_while_a_function_has_two_processes(deploy: Deploy, tmp_path: Path) -> None:
+    stack, (first, second) = deploy({"stays": STAYING_APP}), (tmp_path / "first", tmp_path / "second")
     assert not stack.harness.kill_only_process("stays")
     running = []
     for where in (first, second):
@@ -185,7 +183,7 @@ def test_a_function_that_raises_keeps_its_process(deploy: Deploy) -> None:
     assert len({stack.invoke("raises")["Payload"]["errorMessage"] for _ in range(2)}) == 1
 
 
-def test_a_process_that_ends_after_it_has_answered_is_replaced(deploy: Deploy) -> None:
+def test_a_process_that_exits_after_its_response_is_replaced(deploy: Deploy) -> None:
     ends = (
         "import os, threading\n"
         "def handler(event, context):\n"
@@ -194,11 +192,11 @@ def test_a_process_that_ends_after_it_has_answered_is_replaced(deploy: Deploy) -
     )
     stack = deploy({"ends": ends})
     first = stack.value("ends")
-    wait_until(lambda: not is_there(first))
+    wait_until(lambda: not process_exists(first))
     assert stack.value("ends") != first
 
 
-def test_an_init_that_is_too_slow_is_cut_and_run_again_in_the_time_of_the_invocation(
+def test_an_init_that_times_out_runs_again_during_the_invocation(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "INIT_SECONDS", 0.05)
@@ -211,7 +209,7 @@ def test_an_init_that_is_too_slow_is_cut_and_run_again_in_the_time_of_the_invoca
     assert re.fullmatch(r"INIT_REPORT Init Duration: [\d.]+ ms\tPhase: init\tStatus: timeout", first)
 
 
-def test_a_peak_between_two_looks_at_the_memory_is_too_much_as_well(
+def test_a_short_peak_of_memory_above_the_limit_is_out_of_memory(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet, "CHECK_SECONDS", 60)
@@ -220,7 +218,7 @@ def test_a_peak_between_two_looks_at_the_memory_is_too_much_as_well(
     assert stack.invoke("peaks")["Payload"]["errorType"] == "Runtime.OutOfMemory"
 
 
-def test_a_function_whose_file_changed_is_loaded_anew(deploy: Deploy) -> None:
+def test_a_function_with_a_changed_file_is_loaded_again(deploy: Deploy) -> None:
     stack = deploy({"changes": PID, "stays": PID})
     before, kept = stack.value("changes"), stack.value("stays")
     app = stack.directory / "changes" / "app.py"
@@ -230,10 +228,10 @@ def test_a_function_whose_file_changed_is_loaded_anew(deploy: Deploy) -> None:
     app.with_name("forms.py").write_text("X = 'newer'\n", encoding="utf-8")
     assert stack.value("changes") == "newer"
     assert stack.value("stays") == kept
-    wait_until(lambda: not is_there(before))
+    wait_until(lambda: not process_exists(before))
 
 
-def test_a_functions_folder_stays_as_it_is(deploy: Deploy) -> None:
+def test_loading_a_function_leaves_no_file_in_its_folder(deploy: Deploy) -> None:
     stack = deploy({"imports": "import forms\n" + PID})
     folder = stack.directory / "imports"
     (folder / "forms.py").write_text("", encoding="utf-8")
@@ -241,14 +239,14 @@ def test_a_functions_folder_stays_as_it_is(deploy: Deploy) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["app.py", "forms.py"]
 
 
-def test_an_asynchronous_event_runs_too(deploy: Deploy) -> None:
+def test_an_asynchronous_invocation_runs_the_function(deploy: Deploy) -> None:
     stack = deploy({"tells": PID})
     assert stack.invoke("tells", how="Event")["StatusCode"] == 202
     wait_until(lambda: len(stack.harness.invocations) == 1)
     assert stack.harness.invocations[0].error is None
 
 
-def test_every_request_is_reported_and_a_cold_start_only_once(deploy: Deploy) -> None:
+def test_every_request_has_a_report_line_and_only_the_first_has_a_cold_start(deploy: Deploy) -> None:
     stack = deploy({"says": "def handler(event, context):\n    print('hello', event)\n"}, {"says": "{MemorySize: 256}"})
     for number in range(2):
         stack.value("says", number)

@@ -79,7 +79,7 @@ def test_a_failure_has_lambdas_status_header_and_payload(
 
 
 @pytest.mark.parametrize("folder", ["exits", "hangs", "eats", "lacks_a_module"])
-def test_a_process_that_the_platform_ended_is_reported_as_that(stack: Stack, folder: str) -> None:
+def test_the_report_line_names_the_reason_why_the_platform_ended_a_process(stack: Stack, folder: str) -> None:
     before = len(stack.log(folder))
     error = stack.invoke(folder)["Payload"]["errorType"]
     *_, end, report = stack.log(folder)[before:]
@@ -88,11 +88,11 @@ def test_a_process_that_the_platform_ended_is_reported_as_that(stack: Stack, fol
     assert report.endswith(f"\t{status}")
 
 
-def test_as_much_as_lambda_carries_comes_through(stack: Stack) -> None:
+def test_a_response_of_the_largest_size_that_lambda_allows_is_sent(stack: Stack) -> None:
     assert len(stack.value("returns_as_much_as_it_may")) == 6 * 1024 * 1024 + 98
 
 
-def test_an_init_that_fails_is_run_once_more_as_a_part_of_the_invocation(stack: Stack) -> None:
+def test_a_failed_init_runs_once_more_during_the_invocation(stack: Stack) -> None:
     before = len(stack.log("exits_at_init"))
     stack.invoke("exits_at_init")
     told = [line.partition(" ")[0] for line in stack.log("exits_at_init")[before:]]

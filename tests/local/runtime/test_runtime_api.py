@@ -55,7 +55,7 @@ def ask(api: RuntimeApi, method: str, path: str, *headers: Header, body: bytes =
     ],
     ids=str,
 )
-def test_a_page_takes_no_event_answers_none_and_ends_no_environment(api: RuntimeApi, header: Header) -> None:
+def test_a_web_page_cannot_call_the_runtime_api(api: RuntimeApi, header: Header) -> None:
     header = header[0], header[1].format(port=api.address.rpartition(":")[2])
     api.give(Task("r-1", b"{}", "arn", "trace"))
     asked = [("GET", NEXT), ("POST", INIT_ERROR), ("POST", f"{BASE}/invocation/r-1/response")]
@@ -66,12 +66,12 @@ def test_a_page_takes_no_event_answers_none_and_ends_no_environment(api: Runtime
     assert ask(api, "GET", NEXT)[1] == b"{}"  # the event is still there
 
 
-def test_the_process_of_the_environment_is_answered(api: RuntimeApi) -> None:
+def test_the_runtime_api_accepts_the_process_of_the_environment(api: RuntimeApi) -> None:
     api.give(Task("r-1", b"{}", "arn", "trace"))
     assert ask(api, "GET", NEXT, ("sec-fetch-site", "none")) == (200, b"{}")
     assert ask(api, "POST", f"{BASE}/invocation/r-1/response", body=b"5")[0] == 202
     assert [api.events.get(), api.events.get()] == [Ready(), Response(b"5")]
 
 
-def test_lambdas_own_client_is_answered(deploy: Callable[..., Stack]) -> None:
+def test_the_runtime_api_accepts_the_runtime_client_of_lambda(deploy: Callable[..., Stack]) -> None:
     assert deploy({"tells": PID}).value("tells") > 0

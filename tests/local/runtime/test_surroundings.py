@@ -50,18 +50,21 @@ Globals:
 """
 
 
-def test_the_context_is_lambdas(deploy: Deploy) -> None:
+def test_the_context_object_has_the_members_of_lambda(deploy: Deploy) -> None:
     stack = deploy({"tells": CONTEXT}, {"tells": "{Timeout: 5, MemorySize: 192}"})
-    told = stack.value("tells")
-    assert told["function_name"] == "local_tells"
-    assert told["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local_tells"
-    assert told["log_group_name"] == "/aws/lambda/local_tells"
-    assert told["aws_request_id"] == stack.harness.invocations[-1].request_id
-    assert (told["function_version"], told["memory_limit_in_mb"]) == ("$LATEST", "192")
-    assert 0 < told["left"] <= 5000
+    values = stack.value("tells")
+    assert values["function_name"] == "local_tells"
+    assert values["invoked_function_arn"] == "arn:aws:lambda:us-east-1:123456789012:function:local_tells"
+    assert values["log_group_name"] == "/aws/lambda/local_tells"
+    assert values["aws_request_id"] == stack.harness.invocations[-1].request_id
+    assert (values["function_version"], values["memory_limit_in_mb"]) == (
+        "$LATEST",
+        "192",
+    )
+    assert 0 < values["left"] <= 5000
 
 
-def test_variables_are_the_templates_and_the_harness_decides_what_a_deployment_decides(deploy: Deploy) -> None:
+def test_a_function_gets_the_variables_of_the_template_and_the_settings_of_the_harness(deploy: Deploy) -> None:
     own = "{Environment: {Variables: {OF_ONE: !Sub '${AWS::StackName}/${AWS::Region}', OF_ALL: mine}}}"
     stack = deploy({"one": ENVIRON, "other": ENVIRON}, {"one": own}, GLOBALS)
     one, other = stack.value("one"), stack.value("other")
@@ -72,7 +75,7 @@ def test_variables_are_the_templates_and_the_harness_decides_what_a_deployment_d
     assert "MCP_STAGE" not in one  # the template does not set it, so it is not there, as on Lambda
 
 
-def test_a_function_has_a_key_if_the_template_gives_it_one(deploy: Deploy) -> None:
+def test_a_function_has_a_kms_key_only_if_the_template_gives_it_one(deploy: Deploy) -> None:
     key = "{Environment: {Variables: {MCP_KMS_KEYS: !GetAtt Key.Arn}}}"
     keyed = "  Key: {Type: AWS::KMS::Key}\n"
     stack = deploy({"asks": ENVIRON, "adds": ENVIRON}, {"asks": key}, resources=keyed)
@@ -80,16 +83,20 @@ def test_a_function_has_a_key_if_the_template_gives_it_one(deploy: Deploy) -> No
     assert "MCP_KMS_KEYS" not in stack.value("adds")
 
 
-def test_without_a_template_the_harness_decides_everything(deploy: Deploy, tmp_path: Path) -> None:
+def test_without_a_template_the_harness_sets_every_variable(deploy: Deploy, tmp_path: Path) -> None:
     stack = deploy({"tells": ENVIRON}, template=False)
     assert not (tmp_path / "template.yaml").exists()
-    told = stack.value("tells")
-    assert (told["MCP_STACK"], told["MCP_STAGE"], told["MCP_KMS_KEYS"]) == (
+    values = stack.value("tells")
+    assert (
+        values["MCP_STACK"],
+        values["MCP_STAGE"],
+        values["MCP_KMS_KEYS"],
+    ) == (
         "local",
         "local",
         os.environ["MCP_KMS_KEYS"],
     )
-    assert told["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] == "512"
+    assert values["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] == "512"
 
 
 def test_a_function_without_a_block_runs_with_a_warning(deploy: Deploy, tmp_path: Path) -> None:
@@ -103,29 +110,39 @@ def test_no_variable_of_the_shell_reaches_a_function(deploy: Deploy, monkeypatch
     monkeypatch.setenv("PRODUCTION_PASSWORD", "hunter2")
     monkeypatch.setenv("AWS_PROFILE", "production")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "real")
-    told = deploy({"tells": ENVIRON}).value("tells")
-    assert not {"PRODUCTION_PASSWORD", "AWS_PROFILE", "HOME", "USER"} & told.keys()
-    assert (told["AWS_SECRET_ACCESS_KEY"], told["AWS_SHARED_CREDENTIALS_FILE"]) == ("local", os.devnull)
-    assert told["AWS_ENDPOINT_URL_KMS"].startswith("http://127.0.0.1:")
+    values = deploy({"tells": ENVIRON}).value("tells")
+    assert not {"PRODUCTION_PASSWORD", "AWS_PROFILE", "HOME", "USER"} & values.keys()
+    assert (
+        values["AWS_SECRET_ACCESS_KEY"],
+        values["AWS_SHARED_CREDENTIALS_FILE"],
+    ) == ("local", os.devnull)
+    assert values["AWS_ENDPOINT_URL_KMS"].startswith("http://127.0.0.1:")
 
 
-def test_a_variable_that_the_template_sets_may_have_another_value_in_the_shell(
+def test_a_variable_of_the_shell_overrides_a_variable_of_the_template(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TABLE", "mine")
     monkeypatch.setenv("MCP_STACK", "another")
     own = "{Environment: {Variables: {TABLE: theirs, MCP_STACK: !Ref AWS::StackName}}}"
-    told = deploy({"tells": ENVIRON}, {"tells": own}).value("tells")
-    assert (told["TABLE"], told["MCP_STACK"]) == ("mine", "local")
+    values = deploy({"tells": ENVIRON}, {"tells": own}).value("tells")
+    assert (values["TABLE"], values["MCP_STACK"]) == ("mine", "local")
 
 
-def test_the_variables_of_lambda_are_there(deploy: Deploy) -> None:
-    told = deploy({"tells": ENVIRON}, {"tells": "{LoggingConfig: {LogFormat: JSON}}"}).value("tells")
-    assert told["AWS_EXECUTION_ENV"] == f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}"
-    assert (told["AWS_LAMBDA_FUNCTION_NAME"], told["_HANDLER"]) == ("local_tells", "app.handler")
-    assert (told["AWS_REGION"], told["TZ"], told["AWS_LAMBDA_LOG_FORMAT"]) == ("us-east-1", ":UTC", "JSON")
-    assert told["LAMBDA_TASK_ROOT"].endswith("/functions/tells")
-    assert told["_X_AMZN_TRACE_ID"].startswith("Root=1-")
+def test_a_function_gets_the_environment_variables_of_lambda(deploy: Deploy) -> None:
+    values = deploy({"tells": ENVIRON}, {"tells": "{LoggingConfig: {LogFormat: JSON}}"}).value("tells")
+    assert values["AWS_EXECUTION_ENV"] == f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}"
+    assert (values["AWS_LAMBDA_FUNCTION_NAME"], values["_HANDLER"]) == (
+        "local_tells",
+        "app.handler",
+    )
+    assert (
+        values["AWS_REGION"],
+        values["TZ"],
+        values["AWS_LAMBDA_LOG_FORMAT"],
+    ) == ("us-east-1", ":UTC", "JSON")
+    assert values["LAMBDA_TASK_ROOT"].endswith("/functions/tells")
+    assert values["_X_AMZN_TRACE_ID"].startswith("Root=1-")
 
 
 def test_two_environments_of_a_function_write_to_two_log_streams(deploy: Deploy) -> None:
@@ -148,7 +165,7 @@ def test_a_response_that_is_not_json_is_an_internal_server_error_over_http(
     assert (answer.status, json.loads(answer.read())) == (500, {"message": "Internal Server Error"})
 
 
-def test_functions_are_described_without_a_process(deploy: Deploy) -> None:
+def test_the_harness_lists_functions_without_starting_a_process(deploy: Deploy) -> None:
     stack = deploy({"tells": PID})
     assert [function.handlers for function in stack.harness.functions.values()] == [()]
     assert stack.harness.invocations == []
@@ -162,13 +179,13 @@ def test_functions_start_although_one_of_them_does_not_load(deploy: Deploy) -> N
 
 
 @pytest.mark.usefixtures("functions")
-def test_a_missing_runtime_is_one_line_with_its_fix(
+def test_a_missing_runtime_is_reported_in_one_line_with_its_fix(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "awslambdaric", None)
     assert main(["serve", "--runtime", "--port", "0"]) == 2
-    said = "mcp-functions: awslambdaric is not installed: pip install 'mcp-functions[runtime]'\n"
-    assert capsys.readouterr() == ("", said)
+    message = "mcp-functions: awslambdaric is not installed: pip install 'mcp-functions[runtime]'\n"
+    assert capsys.readouterr() == ("", message)
 
 
 @pytest.fixture

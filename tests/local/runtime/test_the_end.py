@@ -1,4 +1,4 @@
-"""Processes end with the harness, however it ends, and with them whatever they started."""
+"""All processes of the harness, and their child processes, end with the harness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcp_functions.local import Harness
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.watchdog import Watchdog
 
-from .conftest import PID, is_there, wait_until, write_project
+from .conftest import PID, process_exists, wait_until, write_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +41,7 @@ BOTH = pytest.mark.parametrize("stay", [False, True], ids=["idle", "at work"])
 SERVE = [sys.executable, "-W", "error", "-m", "mcp_functions.local", "serve", "--runtime", "--port", "0"]
 
 
-class Asked:
+class RequestRecord:
     """A request that is under way, and the processes that it started."""
 
     def __init__(self, url: str, where: Path, *, stay: bool) -> None:
@@ -64,10 +64,10 @@ class Asked:
 
     def is_over(self) -> None:
         self._thread.join()
-        are_gone(self.pids)
+        assert_processes_ended(self.pids)
 
 
-def are_gone(pids: Iterable[int]) -> None:
+def assert_processes_ended(pids: Iterable[int]) -> None:
     for pid in pids:
         wait_until(lambda pid=pid: _has_ended(pid))  # type: ignore[misc]
 
@@ -77,15 +77,15 @@ def _has_ended(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
     except OSError:
-        return not is_there(pid)
+        return not process_exists(pid)
 
 
 @BOTH
-def test_no_process_remains_when_the_harness_has_ended(tmp_path: Path, *, stay: bool) -> None:
+def test_no_process_remains_after_the_harness_ended(tmp_path: Path, *, stay: bool) -> None:
     before = set(threading.enumerate())
     directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
-        asked = Asked(running.url, tmp_path, stay=stay)
+        asked = RequestRecord(running.url, tmp_path, stay=stay)
     asked.is_over()
     assert set(threading.enumerate()) <= before
 
@@ -96,12 +96,12 @@ def test_no_process_remains_when_serve_is_stopped_or_killed(tmp_path: Path, how:
     write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with subprocess.Popen(SERVE, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as serving:  # noqa: S603
         assert serving.stdout
-        asked = Asked(serving.stdout.readline().split()[-1], tmp_path, stay=stay)
+        asked = RequestRecord(serving.stdout.readline().split()[-1], tmp_path, stay=stay)
         children = _children(serving.pid)
         serving.send_signal(how)
         _, said = serving.communicate(timeout=30)
     asked.is_over()
-    are_gone(children)
+    assert_processes_ended(children)
     assert asked.pids[0] in children
     if how != signal.SIGKILL:
         assert (serving.returncode, said) == (0, "")
@@ -118,10 +118,10 @@ def _parent(entry: Path) -> int | None:
         return None  # it ended meanwhile
 
 
-def test_a_functions_child_process_does_not_outlive_it(tmp_path: Path) -> None:
+def test_a_child_process_of_a_function_ends_with_it(tmp_path: Path) -> None:
     directory = write_project(tmp_path, {"starts": STARTS}, {"starts": "{Timeout: 60}"})
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
-        asked = Asked(running.url, tmp_path, stay=True)
+        asked = RequestRecord(running.url, tmp_path, stay=True)
         os.kill(asked.pids[0], signal.SIGKILL)
         asked.is_over()
 
@@ -140,7 +140,7 @@ def test_a_warden_kills_remaining_processes_after_its_harness_died() -> None:
     released.wait()
 
 
-def test_a_warden_that_was_killed_is_not_missed(tmp_path: Path) -> None:
+def test_the_harness_ends_its_processes_although_its_warden_was_killed(tmp_path: Path) -> None:
     directory = write_project(tmp_path, {"tells": PID})
     before = set(_children(os.getpid()))
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
@@ -151,10 +151,10 @@ def test_a_warden_that_was_killed_is_not_missed(tmp_path: Path) -> None:
         connection.request("POST", "/mcp/tells")
         pid = int(connection.getresponse().read())
         connection.close()
-    are_gone([pid])
+    assert_processes_ended([pid])
 
 
-def test_a_process_that_cannot_start_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_process_that_cannot_start_leaves_no_thread_and_no_open_file(tmp_path: Path) -> None:
     threads = set(threading.enumerate())
     descriptors = set(Path("/proc/self/fd").iterdir())
     with contextlib.closing(Watchdog()) as watchdog, pytest.raises(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""A small project with a question and a task, and a gate before its harness that spoils one thing."""
+"""A small project with a question and a task, and a proxy before its harness that changes requests or responses."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def headers_without(request: HttpRequest, name: str) -> tuple[tuple[str, str], .
     return tuple(pair for pair in request.headers if pair[0].lower() != name)
 
 
-def spoilt_state(request: HttpRequest) -> HttpRequest:
+def damage_state(request: HttpRequest) -> HttpRequest:
     """Change a character of the state that a client brings."""
     message = json.loads(request.body or b"{}")
     state = message.get("params", {}).get("requestState")

@@ -143,7 +143,7 @@ def put_alarm(aws: Callable[[str], Any], **more: object) -> None:
     )
 
 
-def test_a_stack_that_works_is_ok_in_every_check(deploy: Callable[..., None], verify: Verify) -> None:
+def test_verify_reports_ok_for_every_check_of_a_working_stack(deploy: Callable[..., None], verify: Verify) -> None:
     deploy()
     verified = verify("shop", "--tool", "count", "--arguments", '{"most": 3}')
     assert verified.code == 0, verified.lines
@@ -155,14 +155,14 @@ def test_a_stack_that_works_is_ok_in_every_check(deploy: Callable[..., None], ve
     assert verified.lines["alarms"][1] == "1 alarms, none of them raised"
 
 
-def test_functions_that_believe_another_mode_are_named(deploy: Callable[..., None], verify: Verify) -> None:
+def test_verify_reports_functions_with_another_auth_mode_than_the_api(
+    deploy: Callable[..., None], verify: Verify
+) -> None:
     deploy(decide=lambda request: request)
     assert verify("shop").failed() == {"stack": "the API enforces none, and functions believe iam"}
 
 
-def test_a_stack_with_a_sign_in_believes_the_mode_that_its_documents_show(
-    deploy: Callable[..., None], verify: Verify
-) -> None:
+def test_verify_accepts_a_stack_whose_metadata_shows_its_auth_mode(deploy: Callable[..., None], verify: Verify) -> None:
     def decide(request: HttpRequest) -> HttpResponse:
         origin = f"http://{request.header('host')}"
         document = {"resource": f"{origin}/mcp", "authorization_servers": [origin]}
@@ -174,7 +174,7 @@ def test_a_stack_with_a_sign_in_believes_the_mode_that_its_documents_show(
     assert verify("shop", "--token", "ann").lines["stack"][1] == "CREATE_COMPLETE, 1 functions believe mode oauth"
 
 
-def test_a_log_without_the_lines_of_requests_is_named(deploy: Callable[..., None], verify: Verify) -> None:
+def test_verify_reports_a_log_without_request_lines(deploy: Callable[..., None], verify: Verify) -> None:
     deploy(logs=False)
     failed = verify("shop", "--seconds", "0").failed()
     assert list(failed) == ["logs"]
@@ -201,7 +201,7 @@ def test_a_log_without_the_lines_of_requests_is_named(deploy: Callable[..., None
         ),
     ],
 )
-def test_what_an_operator_would_miss_is_named(
+def test_verify_reports_alarms_that_would_not_reach_an_operator(
     spoil: Callable[[Any], object],
     why: str,
     deploy: Callable[..., None],
@@ -215,7 +215,7 @@ def test_what_an_operator_would_miss_is_named(
     assert failed["alarms"].startswith(why)
 
 
-def test_a_log_group_that_is_gone_is_named(
+def test_verify_reports_a_missing_log_group(
     deploy: Callable[..., None], aws: Callable[[str], Any], verify: Verify
 ) -> None:
     deploy(logs=False)
@@ -224,7 +224,7 @@ def test_a_log_group_that_is_gone_is_named(
     assert failed["logs"] == f"there is no log group {GROUP}"
 
 
-def test_a_stack_without_alarms_says_which_parameter_makes_them(deploy: Callable[..., None], verify: Verify) -> None:
+def test_verify_names_the_parameter_that_creates_missing_alarms(deploy: Callable[..., None], verify: Verify) -> None:
     topic = {"Type": "AWS::SNS::Topic"}
     deploy(CrashedAlarm=topic)
     verified = verify("shop")
@@ -232,7 +232,7 @@ def test_a_stack_without_alarms_says_which_parameter_makes_them(deploy: Callable
 
 
 @pytest.mark.parametrize("name", ["warehouse", "shop"])
-def test_a_stack_that_cannot_be_verified_is_one_line(
+def test_a_stack_that_cannot_be_verified_is_reported_in_one_line(
     name: str, aws: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     template = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})

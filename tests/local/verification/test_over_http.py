@@ -1,4 +1,4 @@
-"""`mcp-functions verify URL` against the harness: a broken part is told in one clear line."""
+"""`mcp-functions verify URL` reports each wrong response of the harness in one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from mcp_functions.local import Harness, command
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 
-from .conftest import FOLDERS, SIGNER, demand_signature, spoilt_state
+from .conftest import FOLDERS, SIGNER, damage_state, demand_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ COUNT = ("--tool", "count", "--arguments", '{"most": 3}')
 GREET = ("--tool", "greet", "--answers", '{"who": {"who": "Ada"}, "how": {"how": "Servus"}}')
 
 
-def test_an_open_server_answers_and_nobody_is_refused(harness: Harness, verify: Verify) -> None:
+def test_verify_accepts_a_server_without_sign_in(harness: Harness, verify: Verify) -> None:
     verified = verify(harness.url)
     assert verified.code == 0
     assert verified.lines == {
@@ -105,7 +105,9 @@ def test_a_tool_that_only_reads_is_called_without_its_name(
         (("--origin", "https://pages.example"), "open routes", "a preflight of https://pages.example is answered"),
     ],
 )
-def test_what_fails_is_one_line(words: tuple[str, ...], check: str, why: str, harness: Harness, verify: Verify) -> None:
+def test_verify_reports_each_failed_check_in_one_line(
+    words: tuple[str, ...], check: str, why: str, harness: Harness, verify: Verify
+) -> None:
     verified = verify(harness.url, *words)
     assert verified.code == 1
     assert list(verified.failed()) == [check]
@@ -121,7 +123,7 @@ def test_what_fails_is_one_line(words: tuple[str, ...], check: str, why: str, ha
         ("http://localhost:1/mcp", ("--seconds", "-1"), "Invalid value for '--seconds'"),
     ],
 )
-def test_a_mistake_of_the_user_is_one_line_and_exit_code_2(
+def test_verify_reports_an_invalid_command_line_in_one_line_with_exit_code_2(
     target: str, words: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.run(["verify", target, *words]) == 2
@@ -130,18 +132,18 @@ def test_a_mistake_of_the_user_is_one_line_and_exit_code_2(
     assert why in err
 
 
-def test_no_server_is_one_failed_check(verify: Verify) -> None:
+def test_verify_reports_an_unreachable_server_as_one_failed_check(verify: Verify) -> None:
     verified = verify("http://127.0.0.1:1/mcp")
     assert (verified.code, list(verified.lines)) == (1, ["endpoint"])
     assert verified.failed()["endpoint"].endswith("no answer (ConnectionRefusedError)")
 
 
-def test_a_url_that_is_no_endpoint_is_one_failed_check(harness: Harness, verify: Verify) -> None:
+def test_verify_reports_a_url_without_an_endpoint_as_one_failed_check(harness: Harness, verify: Verify) -> None:
     verified = verify(harness.url.removesuffix("/mcp"))
     assert "is no MCP endpoint of 2026-07-28: HTTP 404" in verified.failed()["endpoint"]
 
 
-def test_without_the_catalog_its_checks_are_skipped(harness: Harness, verify: Verify, tmp_path: Path) -> None:
+def test_verify_skips_the_checks_of_a_missing_catalog(harness: Harness, verify: Verify, tmp_path: Path) -> None:
     lines = verify(harness.url, "--functions", str(tmp_path)).lines
     assert [lines[name][0] for name in ("lists", "functions", "conversation")] == ["skipped", "skipped", "ok"]
 
@@ -149,7 +151,7 @@ def test_without_the_catalog_its_checks_are_skipped(harness: Harness, verify: Ve
 # ---- Tokens and signatures
 
 
-def test_a_signature_opens_what_is_closed(
+def test_verify_reaches_closed_routes_with_a_signature(
     harness: Harness, verify: Verify, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = gate(harness.url, demand_signature)
@@ -166,7 +168,7 @@ def test_a_signature_opens_what_is_closed(
     assert refused.lines["lists"] == ("skipped", "the endpoint refuses your credentials")
 
 
-def test_without_aws_credentials_only_what_needs_none_is_checked(
+def test_verify_without_aws_credentials_runs_only_the_checks_that_need_none(
     harness: Harness, verify: Verify, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = gate(harness.url, demand_signature)
@@ -181,7 +183,7 @@ def test_without_aws_credentials_only_what_needs_none_is_checked(
 # ---- Broken deployments
 
 
-def test_a_closed_route_that_is_open_and_an_open_one_that_is_closed_are_named(
+def test_verify_reports_an_open_route_that_must_be_closed_and_the_reverse(
     harness: Harness, verify: Verify, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
@@ -201,14 +203,16 @@ def test_a_closed_route_that_is_open_and_an_open_one_that_is_closed_are_named(
     }
 
 
-def test_a_state_that_is_not_accepted_is_named(harness: Harness, verify: Verify, gate: Gate) -> None:
-    verified = verify(gate(harness.url, spoilt_state), *GREET)
+def test_verify_reports_a_refused_request_state(harness: Harness, verify: Verify, gate: Gate) -> None:
+    verified = verify(gate(harness.url, damage_state), *GREET)
     assert list(verified.failed()) == ["conversation"]
     why = "greet: the state of round 1 was not accepted: HTTP 400, error -32602"
     assert verified.failed()["conversation"].startswith(why)
 
 
-def test_a_list_that_disagrees_is_named(harness: Harness, verify: Verify, directory: Path, tmp_path: Path) -> None:
+def test_verify_reports_a_list_that_differs_from_the_catalog(
+    harness: Harness, verify: Verify, directory: Path, tmp_path: Path
+) -> None:
     changed = json.loads((directory / "mcp/catalog.json").read_text(encoding="utf-8"))
     changed["tools"] = [tool for tool in changed["tools"] if tool["name"] != "count"]
     changed["prompts"][0]["description"] = "Draft two letters."
@@ -219,7 +223,7 @@ def test_a_list_that_disagrees_is_named(harness: Harness, verify: Verify, direct
     assert failed["functions"] == "letter (~ prompts letter)"
 
 
-def test_a_function_that_does_not_start_is_named(harness: Harness, verify: Verify, gate: Gate) -> None:
+def test_verify_reports_a_function_that_does_not_start(harness: Harness, verify: Verify, gate: Gate) -> None:
     def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
         return json_response(500, {"message": "no"}) if request.target == "/mcp/count" else request
 
@@ -227,9 +231,7 @@ def test_a_function_that_does_not_start_is_named(harness: Harness, verify: Verif
     assert verified.failed() == {"functions": "count (tools/list: HTTP 500, no JSON-RPC response)"}
 
 
-def test_words_of_a_server_reach_the_terminal_as_one_printable_line(
-    harness: Harness, verify: Verify, gate: Gate
-) -> None:
+def test_verify_prints_text_of_a_server_as_one_printable_line(harness: Harness, verify: Verify, gate: Gate) -> None:
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "\x1b[2J\nok       stack: all is well"}}
 
     def decide(request: HttpRequest) -> HttpRequest | HttpResponse:

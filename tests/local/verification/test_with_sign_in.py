@@ -1,4 +1,4 @@
-"""`mcp-functions verify URL` in mode oauth: the documents of the server lead to the sign-in front, which is open."""
+"""`mcp-functions verify URL` with AuthMode oauth: the metadata of the server leads to the sign-in front."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def harness(directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield running
 
 
-def test_a_server_with_a_front_is_in_mode_oauth_and_its_sign_in_is_open(harness: Harness, verify: Verify) -> None:
+def test_verify_accepts_a_server_with_a_sign_in_front(harness: Harness, verify: Verify) -> None:
     assert harness.issuer
     token = harness.issuer.token(subject="ann")
     verified = verify(harness.url, "--auth", "oauth", "--token", token)
@@ -66,7 +66,7 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize("unusable", UNUSABLE, ids=[case[2] for case in UNUSABLE])
-def test_a_sign_in_that_no_client_can_use_is_named(
+def test_verify_reports_a_sign_in_front_that_no_client_can_use(
     unusable: tuple[str, HttpResponse, str], harness: Harness, verify: Verify, gate: Gate
 ) -> None:
     path, answer, why = unusable
@@ -75,7 +75,7 @@ def test_a_sign_in_that_no_client_can_use_is_named(
     assert verified.failed()["open routes"].startswith(why)
 
 
-def test_a_front_without_an_endpoint_is_named(harness: Harness, verify: Verify, gate: Gate) -> None:
+def test_verify_reports_a_sign_in_front_without_an_endpoint(harness: Harness, verify: Verify, gate: Gate) -> None:
     def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
         ours = _at_the_gate(harness.url, {})(request)
         if not (request.target == FRONT and isinstance(ours, HttpResponse)):

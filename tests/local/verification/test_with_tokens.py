@@ -1,4 +1,4 @@
-"""`mcp-functions verify URL` in mode jwt: a token of the harness's issuer opens what is closed."""
+"""`mcp-functions verify URL` with AuthMode jwt: a token of the local issuer gives access to closed routes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def token(harness: Harness) -> str:
     return harness.issuer.token(subject="ann")
 
 
-def test_a_token_opens_what_is_closed(
+def test_verify_reaches_closed_routes_with_a_token(
     harness: Harness, token: str, verify: Verify, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_FUNCTIONS_TOKEN", token)
@@ -52,7 +52,7 @@ def test_a_token_opens_what_is_closed(
     assert [verified.lines[name][0] for name in ("lists", "functions", "conversation", "task")] == ["ok"] * 4
 
 
-def test_without_a_token_only_what_needs_none_is_checked(harness: Harness, verify: Verify) -> None:
+def test_verify_without_a_token_runs_only_the_checks_that_need_none(harness: Harness, verify: Verify) -> None:
     verified = verify(harness.url)
     assert verified.code == 0
     assert [verified.lines[name][0] for name in ("closed routes", "open routes")] == ["ok", "ok"]
@@ -60,13 +60,13 @@ def test_without_a_token_only_what_needs_none_is_checked(harness: Harness, verif
     assert {verified.lines[name] for name in needing} == {("skipped", MISSING)}
 
 
-def test_a_token_that_is_refused_is_named_and_never_shown(harness: Harness, verify: Verify) -> None:
+def test_verify_reports_a_refused_token_without_showing_it(harness: Harness, verify: Verify) -> None:
     verified = verify(harness.url, "--token", "not-a-token")
     assert verified.failed() == {"endpoint": "your credentials are refused: HTTP 401, no JSON-RPC response"}
     assert "not-a-token" not in str(verified)
 
 
-def test_a_page_that_may_call_is_answered(harness: Harness, token: str, verify: Verify) -> None:
+def test_verify_accepts_the_preflight_of_an_allowed_origin(harness: Harness, token: str, verify: Verify) -> None:
     origin = harness.url.removesuffix("/mcp")
     verified = verify(harness.url, "--token", token, "--origin", origin)
     assert verified.lines["open routes"] == ("ok", f"OPTIONS /mcp, {ROOT}/mcp, {ROOT}, preflights of {origin}")
@@ -80,7 +80,7 @@ def test_a_page_that_may_call_is_answered(harness: Harness, token: str, verify: 
         (HttpResponse(200, (), b"<html>"), "names the resource None, and clients use"),
     ],
 )
-def test_metadata_that_no_client_can_use_is_named(
+def test_verify_reports_metadata_that_no_client_can_use(
     document: HttpResponse, why: str, harness: Harness, verify: Verify, gate: Gate
 ) -> None:
     def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
@@ -91,7 +91,7 @@ def test_metadata_that_no_client_can_use_is_named(
     assert verified.failed()["open routes"].startswith(f"{ROOT}/mcp {why}")
 
 
-def test_metadata_without_an_issuer_is_named(harness: Harness, verify: Verify, gate: Gate) -> None:
+def test_verify_reports_metadata_without_an_issuer(harness: Harness, verify: Verify, gate: Gate) -> None:
     def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
         ours = f"http://{request.header('host')}/mcp"
         return json_response(200, {"resource": ours}) if request.target.startswith(ROOT) else request
@@ -99,7 +99,9 @@ def test_metadata_without_an_issuer_is_named(harness: Harness, verify: Verify, g
     assert verify(gate(harness.url, decide)).failed() == {"open routes": f"{ROOT}/mcp names no issuer of tokens"}
 
 
-def test_a_closed_route_that_is_open_is_named(harness: Harness, token: str, verify: Verify, gate: Gate) -> None:
+def test_verify_reports_an_open_route_that_must_require_a_token(
+    harness: Harness, token: str, verify: Verify, gate: Gate
+) -> None:
     def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
         if request.target != "/mcp/greet":
             return request

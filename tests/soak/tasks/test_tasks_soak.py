@@ -18,11 +18,11 @@ TASKS, SEED = 8, 20261122
 
 @pytest.fixture(scope="module")
 def worn(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    modes.needed()
+    modes.skip_without_runtime()
     return run.run(TASKS, seed=SEED, directory=tmp_path_factory.mktemp("tasks"), clients=8, kills=0.02)
 
 
-def test_every_task_comes_to_one_right_end_though_its_workers_are_killed(worn: Seen) -> None:
+def test_every_task_has_one_correct_result_although_its_workers_are_killed(worn: Seen) -> None:
     assert checker.check(worn) == []
     ends = [one.ends[0]["status"] for one in worn.heard]
     assert ends.count("completed") > TASKS // 2
@@ -56,7 +56,7 @@ def break_(seen: Seen, broken: str) -> None:
         ("failed", "a failure that is not honest"),
     ],
 )
-def test_the_checker_sees(worn: Seen, broken: str, said: str) -> None:
+def test_the_checker_finds_each_breach(worn: Seen, broken: str, said: str) -> None:
     changed = deepcopy(worn)
     break_(changed, broken)
     assert any(breach.startswith(said) for breach in checker.check(changed))

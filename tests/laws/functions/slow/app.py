@@ -1,4 +1,4 @@
-"""Work in parts, none of which is done twice."""
+"""A tool that works in steps; each step is recorded and runs once."""
 
 from mcp_functions import Step, serve, tool
 from tests.laws.clock import Clock, TimedByClock
