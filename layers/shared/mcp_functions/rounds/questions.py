@@ -8,7 +8,7 @@ round, so it asks the same questions again:
 
 A question is known by its key and its fingerprint, a digest of the JSON that the client gets. The sealed state, which
 no client can change, has the fingerprints of the questions that a round asked. So a response counts only if the
-previous round asked this question. `Record.answers` keeps the response for all later rounds.
+previous round asked this question. `Record.answers` keeps it for all later rounds: {key: {fingerprint: response}}.
 """
 
 from __future__ import annotations
@@ -49,22 +49,24 @@ class WireQuestion(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a question: an answer, an exception, or nothing until the client answers."""
+    """What the author's function gets for a question: an answer, an exception, or nothing until the client answers."""
 
     answer: object = None
     error: Exception | None = None  # raised in place of the answer: the user declined, for example
     is_open: bool = False  # True if the client has to answer first
 
 
+OPEN = Outcome(is_open=True)
+
+
 class AskedQuestion:
-    """A question of this round, which the function may ask more than once."""
+    """A question that the function has asked in this round, perhaps more than once."""
 
     def __init__(self, fingerprint: str) -> None:
         """Take the fingerprint of the question, which the function has not asked yet."""
         self.fingerprint = fingerprint
-        self.open_request: JSONObject | None = None  # what the client has to answer; None if nothing
         self.times_asked = 0  # it stays 0 for a low-level function, which returns its questions
-        self.was_answered = False  # True if the client sent a response, also an invalid one
+        self.has_response = False  # True if the function got the client's response, or if that was invalid
 
 
 class Questions:
@@ -81,6 +83,7 @@ class Questions:
         self.actions: dict[str, str] = {}
         self._record = record
         self._asked: dict[str, AskedQuestion] = {}  # by key
+        self._open: dict[str, JSONObject] = {}  # the questions that the client has to answer, by key, oldest first
         self._record_responses(responses)
 
     def _record_responses(self, responses: Mapping[str, JSONObject]) -> None:
@@ -93,13 +96,12 @@ class Questions:
                 self.actions[key] = action if action in ACTIONS else "answer"
 
     def open_requests(self) -> dict[str, JSONObject]:
-        """Return the questions that the client has to answer, by key."""
-        asked = self._asked.items()
-        return {key: question.open_request for key, question in asked if question.open_request is not None}
+        """Return the questions that the client has to answer, by key, in the order in which they were opened."""
+        return dict(self._open)
 
     def open_fingerprints(self) -> dict[str, str]:
         """Return the fingerprints of the open questions, by key, for the sealed state."""
-        return {key: self._asked[key].fingerprint for key in self.open_requests()}
+        return {key: self._asked[key].fingerprint for key in self._open}
 
     def ask(self, question: WireQuestion) -> Outcome:
         """Return what the author's function gets for a question, or open the question for the client.
@@ -108,68 +110,55 @@ class Questions:
             DeveloperError: the question breaks a rule.
         """
         key = question.key
-        asked = self._count(key, question.request)
+        _check_text(key, question.request)
+        fingerprint = input_requests.fingerprint(question.request)
+        asked = self._asked.setdefault(key, AskedQuestion(fingerprint))
+        _check_repetition(key, fingerprint, asked)
+        asked.times_asked += 1
         if question.read_once and asked.times_asked > 1:
-            self._record.drop_answer(key, asked.fingerprint)  # the first call of this round has used the answer
-        recorded = self._record.answers.get(key, {})
-        if asked.fingerprint in recorded:
-            return self._read_response(question, asked)
-        # Responses to other texts stay in the record, because two deployed versions may take turns.
-        if len(recorded) > MAX_MESSAGE_CHANGES:
+            self._record.drop_answer(key, fingerprint)  # the function has used the answer at its first call
+        response = self._find_response(key, fingerprint)
+        if response is not None:
+            asked.has_response = True
+            return self._read(question, fingerprint, response)
+        self._open.setdefault(key, question.request)  # if it is open already, its message may have a reason
+        return OPEN
+
+    def _find_response(self, key: str, fingerprint: str) -> JSONObject | None:
+        """Return the recorded response to a question; None if the client has to answer first.
+
+        Responses to other texts under the key stay in the record, because two deployed versions may take turns.
+        """
+        responses = self._record.answers.get(key, {})
+        if fingerprint not in responses and len(responses) > MAX_MESSAGE_CHANGES:
             rule = (
                 "the question {key!r} says something else in every round, so no answer ever belongs to it: "
                 "make its message from the arguments and from recorded values (step, step.now()), not from a clock"
             )
             raise DeveloperError(rule, key=key)
-        return self._open(key, asked.open_request or question.request)
+        return responses.get(fingerprint)
 
-    def _count(self, key: str, request: JSONObject) -> AskedQuestion:
-        """Count a question, and return it. Refuse it if its key has another question, or if it is asked without end."""
-        _check_text(key, request)
-        fingerprint = input_requests.fingerprint(request)
-        asked = self._asked.setdefault(key, AskedQuestion(fingerprint))
-        if asked.fingerprint != fingerprint:
-            rule = "two different questions under the key {key!r}: give each question a key of its own"
-            raise DeveloperError(rule, key=key)
-        asked.times_asked += 1
-        if asked.times_asked > MAX_TIMES_ASKED:
-            rule = (
-                "the question {key!r} is asked over and over in one round, but an answer stays as it is: "
-                "give it a key of its own each time round a loop"
-            )
-            raise DeveloperError(rule, key=key)
-        return asked
-
-    def _read_response(self, question: WireQuestion, asked: AskedQuestion) -> Outcome:
-        """Read the response in the record. If it does not fit the question, drop it and ask again."""
+    def _read(self, question: WireQuestion, fingerprint: str, response: JSONObject) -> Outcome:
+        """Read a recorded response. If it does not fit the question, drop it, and open the question with the reason."""
         key = question.key
-        response = self._record.answers[key][asked.fingerprint]
-        asked.was_answered = True
         try:
             answer = question.read(copy_json(response))  # a copy: the author's code may change what it reads
         except InvalidAnswer as invalid:
-            self._record.drop_answer(key, asked.fingerprint)
+            self._record.drop_answer(key, fingerprint)
             if key in self.actions:
                 self.actions[key] = "invalid"
-            return self._open(key, input_requests.with_reason(question.request, str(invalid)))
+            self._open[key] = input_requests.with_reason(question.request, str(invalid))
+            return OPEN
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
             return Outcome(error=error)
-        self._record.answers[key][asked.fingerprint] = input_requests.requested_part(question.request, response)
+        self._record.answers[key][fingerprint] = input_requests.requested_part(question.request, response)
         return Outcome(answer)
-
-    def _open(self, key: str, request: JSONObject) -> Outcome:
-        """Open a question. The client gets the questions in the order in which they were opened."""
-        asked = self._asked[key]
-        if asked.open_request is None:
-            self._asked[key] = self._asked.pop(key)  # to the end
-        asked.open_request = request
-        return Outcome(is_open=True)
 
     def open_low_level(self, key: str, request: JSONObject) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
         _check_text(key, request)
         self._asked[key] = AskedQuestion(input_requests.fingerprint(request))
-        self._open(key, request)
+        self._open[key] = request
         self._record.answers.pop(key, None)
 
     def count_lost_answer(self) -> None:
@@ -192,16 +181,33 @@ class Questions:
 
     def _find_renamed_key(self) -> tuple[str, str] | None:
         """Return the old and the new key of a question that was answered under the old one; None if there is none."""
-        read = {asked.fingerprint for asked in self._asked.values() if asked.was_answered}
+        read = {asked.fingerprint for asked in self._asked.values() if asked.has_response}
         for old in self.actions:
             fingerprint = self.asked_before[old]
-            for new, asked in self._asked.items():
-                is_new = new not in self.asked_before and new not in self._record.answers
-                is_low_level = asked.times_asked == 0  # a low-level function may rename its keys
-                is_same = asked.fingerprint == fingerprint and fingerprint not in read
-                if asked.open_request and is_new and not is_low_level and is_same:
+            if fingerprint in read:
+                continue
+            for new in self._open:
+                if self._asked[new].fingerprint == fingerprint and self._is_new(new):
                     return old, new
         return None
+
+    def _is_new(self, key: str) -> bool:
+        """Tell whether no earlier round asked under a key. A low-level function may rename its keys, so it has none."""
+        is_low_level = self._asked[key].times_asked == 0
+        return not is_low_level and key not in self.asked_before and key not in self._record.answers
+
+
+def _check_repetition(key: str, fingerprint: str, asked: AskedQuestion) -> None:
+    """Refuse a key that has another question in this round, and a question that is asked without end."""
+    if asked.fingerprint != fingerprint:
+        rule = "two different questions under the key {key!r}: give each question a key of its own"
+        raise DeveloperError(rule, key=key)
+    if asked.times_asked >= MAX_TIMES_ASKED:
+        rule = (
+            "the question {key!r} is asked over and over in one round, but an answer stays as it is: "
+            "give it a key of its own each time round a loop"
+        )
+        raise DeveloperError(rule, key=key)
 
 
 def _check_text(key: object, request: JSONObject) -> None:
