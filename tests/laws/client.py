@@ -265,7 +265,7 @@ class OnlyRound(Round):
     def end_if_step_must_wait(self, max_seconds: float | None) -> None:
         pass
 
-    def end_without_question(self) -> None:  # type: ignore[override]  # this round has no time limit
+    def pause(self) -> None:  # type: ignore[override]  # this round has no time limit
         pass
 
     def require_state(self) -> None:

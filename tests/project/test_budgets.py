@@ -60,7 +60,7 @@ TOOL = EVERY | {
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injection",
     "rounds", "rounds.asking", "rounds.capabilities", "rounds.elicitation",
-    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round",
+    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "rounds.running_steps",
     "schemas.annotations", "schemas.class_types", "schemas.forms", "seal", "seal.binding",
     "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims",
     "seal.data_keys", "seal.envelope", "seal.key_cache", "seal.key_choice", "seal.keys", "seal.kms",

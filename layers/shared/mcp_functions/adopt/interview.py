@@ -111,5 +111,5 @@ class Interview:
         """
         text = rule.format(name=self._name, number=number or len(self._asked))
         log.warning("%s", text)
-        self._round.error = ToolError(text)
+        self._round.ended_by = ToolError(text)
         self._round.end()

@@ -141,7 +141,7 @@ class Conversations:
             deadline=request.gateway_deadline,
             now=self._now,
             camel_case=handler.camel_case,
-            max_sheds=handler.max_sheds,
+            max_pauses=handler.max_sheds,
             single_use=handler.single_use is not None,
             has_app=handler.may_show_form and is_asked_in_app(request.capabilities),
         )

@@ -55,7 +55,7 @@ def run_round(
         error = raised
     if round_:
         round_.close()
-        if round_.has_ended or round_.error:
+        if round_.ended_by:
             # The round ended before the function did. What the function returned or raised afterwards does not count.
             result, error = None, round_.error
     if error is None:

@@ -74,6 +74,5 @@ def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
     try:
         wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]
     except DeveloperError as error:
-        round_.keep_error(error)  # so that the round fails, even if the author's function catches the error
-        raise
+        round_.end(error)  # so that the call fails, even if the author's function catches the error
     return round_.ask(*wire_questions)

@@ -69,8 +69,7 @@ class InputRequiredResult(NamedTuple):
                 round_.questions.open_low_level(key, request.wire(key, camel_case=round_.request.camel_case))
             round_.record.state = None if self.request_state is None else _write_state(self.request_state)
         except DeveloperError as error:
-            round_.keep_error(error)
-            raise
+            round_.end(error)
         round_.end()
 
 

@@ -8,15 +8,16 @@ The call takes several requests. The author's function runs from its first line 
         return f"{flight}, {seat}"                        the result of the call, in round 2
 
 The record has the results of steps and the answers. It reaches the next round in a sealed (encrypted) state that the
-client carries; for a task, a table has it. The caller of the function uses a round in this order:
+client carries; for a task, a table has it. A round ends in one of these ways:
 
-    1. Round(request, record, asked)    reads the record, and adds the client's responses to it
-    2. ask, end_if_step_must_wait       the function asks and runs steps, maybe in several threads or asyncio tasks
-    3. close                            the function is done: it may not ask or run steps any more
-    4. requests, next_record            if the round ended: the questions for the client, and the next round's record
+    the function returns     the client gets its result
+    InputRequired            the client gets the open questions and a state, and sends the next request of the call
+    an error                 the client gets the error: the function broke a rule, or paused in too many rounds
 
-A round ends by the exception InputRequired, which leaves the author's function. The function may catch it, or an error
-of the round. So the round itself keeps that it has ended (`has_ended`), and its first error (`error`).
+The author's function may catch the last two, because they are exceptions. So the round keeps them in `ended_by`.
+
+A pause is an InputRequired without a question: the time of the request is up, and the client only sends the next one.
+Authors know a pause as `step.shed()`, and the option `max_sheds` limits pauses.
 """
 
 from __future__ import annotations
@@ -24,21 +25,24 @@ from __future__ import annotations
 import math
 import time
 from contextvars import ContextVar
-from threading import TIMEOUT_MAX, Condition
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from threading import Condition
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
 from mcp_functions.rounds.questions import Questions
 from mcp_functions.rounds.record import EMPTY, Record
+from mcp_functions.rounds.running_steps import RunningSteps
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from asyncio import Task
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.questions import WireQuestion
+    from mcp_functions.rounds.record import RecordedStep
+
+    EndReason: TypeAlias = DeveloperError | ToolError | type[InputRequired]  # what `raise` takes
 
 # From the end of the last step to the deadline: the time to seal the state and to answer. It also allows for a
 # difference between the clock of this machine and the clock of the gateway, which sets the deadline.
@@ -70,9 +74,7 @@ class RoundRequest(NamedTuple):
     deadline: float = math.inf  # when the client stops waiting, in unix seconds
     now: Callable[[], float] = time.time  # the clock, in unix seconds
     camel_case: bool = False  # True if forms use camelCase on the wire
-    # A "shed" is a round that ends without a question, because its time is up: the client repeats its request, and the
-    # next round continues. After this number of sheds in a row the call fails, because clients limit repetitions.
-    max_sheds: int = 2
+    max_pauses: int = 2  # how many rounds in a row may pause; after them the call fails, because clients limit requests
     # True if each round may run only once. A repeated request is recognized by its state, and the first request has
     # none. So the first round ends before its first step, and the client gets a state.
     single_use: bool = False
@@ -116,22 +118,15 @@ class Round:
         self.questions = Questions(self.record, asked, request.responses)
         self.lease = lease
         self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
+        self.running_steps = RunningSteps(self.lock)
+        self.ended_by: EndReason | None = None  # None until the round ends; then no step begins
+        self.is_closed = False  # True once the function is done: no step begins, and no question is asked
         self._has_state = bool(record or asked)
+        self._has_new_step = False  # True once a step of this round is in the record
         self._steps_must_end = request.deadline - MARGIN_SECONDS  # in unix seconds
-
-        # The steps of this round.
-        self.running_steps: set[str] = set()  # the keys of the steps that run now
-        self.step_tasks: set[Task[None]] = set()  # a task for each step for which an async handler waits
-        self.has_recorded_step = False
-
         # What the client gets before the result.
         self.notifications: list[dict[str, Any]] = []
         self.progress_message = ""  # the last message that the function reported; a task shows it
-
-        # How the round ended. Each of these stays as it is, even if the author's code catches the exception.
-        self.has_ended = False  # True once InputRequired was raised: no step begins, but other threads may still ask
-        self.handler_returned = False  # True once the function is done: no step begins, and no question is asked
-        self.error: DeveloperError | ToolError | None = None  # the first error, with which the call ends
 
     @property
     def requests(self) -> dict[str, JSONObject]:
@@ -145,21 +140,23 @@ class Round:
             return self.record.began
         return int(self.request.now() * 1000)
 
-    def keep_error(self, error: DeveloperError | ToolError) -> None:
-        """Keep the first error of the round, with which the call ends even if the author's code catches the error."""
+    @property
+    def error(self) -> DeveloperError | ToolError | None:
+        """The error with which the call fails; None if it does not fail."""
+        return self.ended_by if isinstance(self.ended_by, Exception) else None
+
+    def end(self, reason: EndReason = InputRequired) -> NoReturn:
+        """End the round by raising the reason, which the author's code may catch, but cannot undo.
+
+        An error replaces an InputRequired, because a call that fails has no next round. The first error stays.
+        """
         if self.error is None:
-            self.error = error
+            self.ended_by = reason
+        raise reason
 
     def fail(self, rule: str, **values: object) -> NoReturn:
-        """Keep and raise the DeveloperError of a rule. `values` replace each `{name}` in the rule's text."""
-        error = DeveloperError(rule, **values)
-        self.keep_error(error)
-        raise error
-
-    def raise_kept_error(self) -> None:
-        """Raise the error of this round again, because the author's code may have caught it."""
-        if self.error:
-            raise self.error
+        """End the round with the DeveloperError of a rule. `values` replace each `{name}` in the rule's text."""
+        self.end(DeveloperError(rule, **values))
 
     def ask(self, *questions: WireQuestion) -> list[Any]:
         """Return the answers to some questions. If an answer is missing, end the round with the open questions.
@@ -169,19 +166,19 @@ class Round:
             DeveloperError: a question breaks a rule.
             Exception: all questions have a response, and one of them is an exception for the function (`Declined`).
         """
-        self.raise_kept_error()
-        step = self.current_step()
+        if self.error:
+            raise self.error  # once more, because the author's code has caught it
+        step = self.running_step()
         if questions and step:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step.key)
         with self.lock:
-            if self.handler_returned:
+            if self.is_closed:
                 raise InputRequired
             try:
                 outcomes = [self.questions.ask(question) for question in questions]
             except DeveloperError as error:
-                self.keep_error(error)
-                raise
+                self.end(error)
         if any(outcome.is_open for outcome in outcomes):
             self.end()
         for outcome in outcomes:
@@ -189,24 +186,24 @@ class Round:
                 raise outcome.error
         return [outcome.answer for outcome in outcomes]
 
-    def end_without_question(self) -> NoReturn:
-        """End the round: the client repeats the request, and the next round continues after the recorded steps.
+    def pause(self) -> NoReturn:
+        """End the round without a question. The next request of the client continues after the recorded steps.
 
         Raises:
             InputRequired: the normal outcome.
             DeveloperError: this round recorded no step, so the next round would only repeat it.
-            ToolError: too many rounds in a row ended without a question. Clients limit such rounds.
+            ToolError: too many rounds in a row paused.
         """
-        self.raise_kept_error()
-        if not self.has_recorded_step:
+        if self.error:
+            raise self.error  # once more, because the author's code has caught it
+        if not self._has_new_step:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
-        if self.record.sheds >= self.request.max_sheds:
-            error = ToolError(
-                f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "
+        if self.record.pauses >= self.request.max_pauses:
+            text = (
+                f"This call takes longer than {self.request.max_pauses + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            self.keep_error(error)
-            raise error
+            self.end(ToolError(text))
         self.end()
 
     def require_state(self) -> None:
@@ -218,19 +215,14 @@ class Round:
         Raises:
             InputRequired: the request has no state.
         """
-        may_end = self.request.max_sheds > 0  # with 0, no round may end without a question
+        may_end = self.request.max_pauses > 0  # with 0, no round may end without a question
         if may_end and not self._has_state:
             self.end()
 
-    def end(self) -> NoReturn:
-        """End the round by raising InputRequired. The author's code may catch it, but cannot undo the end."""
-        self.has_ended = True
-        raise InputRequired
-
-    def current_step(self) -> RunningStep | None:
+    def running_step(self) -> RunningStep | None:
         """Return the step of this round in which the calling code runs; None outside of steps."""
         step = step_of_context.get()
-        if step and step.round is self and step.key in self.running_steps:
+        if step and step.round is self and step.key in self.running_steps.keys:
             return step
         return None
 
@@ -250,41 +242,49 @@ class Round:
             self.end()
         if self.request.single_use:
             self.require_state()
-        if not self.has_recorded_step:
+        if not self._has_new_step:
             return  # the first step of a round always runs, or no round would make progress
         if max_seconds is None:
             with self.lock:
                 max_seconds = max(step.milliseconds for step in self.record.steps.values()) / 1000
         if self.request.now() + max_seconds > self._steps_must_end:
-            self.end_without_question()
+            self.pause()
+
+    def record_step(self, key: str, step: RecordedStep) -> None:
+        """Record the result of a step. A task saves its record after each step.
+
+        Raises:
+            InputRequired: another worker has the task. This one must not run a step after one that was not saved.
+        """
+        with self.lock:
+            self.record.steps[key] = step
+            self._has_new_step = True
+        if self.lease and not self.lease.save_step(self):
+            self.end()
 
     async def wait_for_steps(self) -> None:
         """Wait for the steps that an async function has left running, so that the record has their results."""
-        import asyncio  # noqa: PLC0415 - its caller runs in it
-
-        if not self.has_ended:
-            self.handler_returned = True  # the call has its result, so asyncio tasks that still run start no steps
-        while self.step_tasks:
-            await asyncio.wait(self.step_tasks)
+        if self.ended_by is not InputRequired:
+            self.is_closed = True  # the call has its result, so asyncio tasks that still run start no steps
+        await self.running_steps.wait_for_tasks()
 
     def close(self) -> None:
         """Refuse further steps and questions, because the author's function is done.
 
-        A round that has ended waits for the steps in other threads, until the deadline. Otherwise the record would miss
-        their results, and they would run again in the next round.
+        A round that the client continues first waits for the steps in other threads, until the deadline.
         """
         with self.lock:
-            if self.has_ended:
+            if self.ended_by is InputRequired:
                 seconds = max(0.0, self._steps_must_end - self.request.now())  # infinite without a deadline
-                self.lock.wait_for(lambda: not self.running_steps, min(seconds, TIMEOUT_MAX))
-            self.handler_returned = True
+                self.running_steps.wait_until_ended(seconds)
+            self.is_closed = True
         try:
             self.questions.count_lost_answer()
         except DeveloperError as error:
-            self.keep_error(error)
+            self.ended_by = self.error or error
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
         with self.lock:
-            sheds = 0 if self.requests else self.record.sheds + 1
-            return self.record.to_json(sheds)
+            pauses = 0 if self.questions.open_requests() else self.record.pauses + 1
+            return self.record.to_json(pauses)

@@ -1,17 +1,9 @@
 """One call of a step: `flight = step("reserve", reserve, city)` in the author's function.
 
-A conversation takes several requests, and a round is one of them. The author's function runs from its first line in
+A call that asks takes several requests, and a round is one of them. The author's function runs from its first line in
 every round, but a step runs in one round only: its result is in the record, the JSON that each round leaves for the
-next. A call of a step does this:
-
-    begin     no other task or thread of this round may run the step; if the record has its result, go on with `read`
-    check     if too little time is left for the step, end the round; the next round runs it
-    run       call `reserve(city)`
-    record    write the result into the record, as JSON
-    end       other tasks and threads may call the step again
-    read      return the recorded JSON as the type in the return annotation of `reserve`
-
-The round that ran a step reads its result from the record, too. So every round gets the same value.
+next. So a call of a step looks for its result in the record. If there is none, it runs `reserve(city)`, and records the
+result. The round that ran a step reads its result from the record, too, so every round gets the same value.
 """
 
 from __future__ import annotations
@@ -38,13 +30,7 @@ MAX_BYTES = 8 * 1024  # the limit of one recorded result, because the client car
 
 
 class StepCall:
-    """One call of a step.
-
-    Attributes:
-        round: the round that calls the step.
-        step_key: the step's key, the same in all rounds.
-        arguments_digest: a digest of the arguments; a recorded result counts only for the same arguments.
-    """
+    """One call of a step."""
 
     def __init__(
         self, round_: Round, key: str, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -54,21 +40,20 @@ class StepCall:
         Raises:
             DeveloperError: the call is inside another step, the key is not text, or JSON cannot carry the arguments.
         """
-        self.round = round_
-        self.step_key = key
+        self._round = round_
+        self._key = key
         self._function = function
         self._call = partial(function, *args, **kwargs)
         self._returns = read_return_type(function)
-        outer = round_.current_step()
+        outer = round_.running_step()
         if outer:
             self._fail("step {key!r} runs inside step {outer!r}: a step is recorded as a whole", outer=outer.key)
         if not isinstance(key, str):
             self._fail("a step's key is text, and not of type {type}", type=type(key).__name__)
         try:
-            self.arguments_digest = digest_arguments(args, kwargs)
+            self._arguments_digest = digest_arguments(args, kwargs)
         except (TypeError, ValueError, RecursionError):
             self._fail("step {key!r}: JSON cannot carry the arguments of {function}")
-        self._running = RunningStep(round_, key, self.arguments_digest)
 
     def run(self, max_seconds: float | None) -> object:
         """Return the recorded result; run the function first if the record has none.
@@ -80,42 +65,47 @@ class StepCall:
             InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the call breaks a rule.
         """
-        with self as must_run:
-            if must_run:
-                self.round.end_if_step_must_wait(max_seconds)
+        if self._begin():
+            try:
+                self._round.end_if_step_must_wait(max_seconds)
                 self._run_and_record()
+            finally:
+                self._round.running_steps.remove(self._key)
         return self._recorded_result()
 
     async def wait(self, max_seconds: float | None) -> object:
         """Return the recorded result of an async function; await the function first if the record has none."""
-        with self as must_run:
-            if must_run:
-                self.round.end_if_step_must_wait(max_seconds)
-                await self._run_in_task()
+        if self._begin():
+            try:
+                self._round.end_if_step_must_wait(max_seconds)
+                await self._round.running_steps.await_in_task(self._await_and_record(), self._must_finish)
+            finally:
+                self._round.running_steps.remove(self._key)
         return self._recorded_result()
 
-    def __enter__(self) -> bool:
-        """Begin the step: add it to the running ones, and return True. If the record has its result, return False.
+    def _begin(self) -> bool:
+        """Add the step to the running ones, and return True; return False if the record has its result.
 
         Raises:
             InputRequired: the round has ended.
             DeveloperError: the step runs already, or its result belongs to other arguments.
         """
-        round_ = self.round
-        round_.raise_kept_error()
-        with round_.lock:
-            if round_.has_ended or round_.handler_returned:
+        round_ = self._round
+        with round_.lock:  # of two threads, only one may begin the step
+            if round_.ended_by:
+                raise round_.ended_by
+            if round_.is_closed:
                 raise InputRequired
-            if self.step_key in round_.running_steps:
+            if self._key in round_.running_steps.keys:
                 self._fail(
                     "step {key!r} is called again while its first call still runs, in another task or thread: "
                     "give each call a key of its own"
                 )
-            recorded = round_.record.steps.get(self.step_key)
+            recorded = round_.record.steps.get(self._key)
             if recorded is None:
-                round_.running_steps.add(self.step_key)
+                round_.running_steps.keys.add(self._key)
                 return True
-            if recorded.arguments_digest != self.arguments_digest:
+            if recorded.arguments_digest != self._arguments_digest:
                 self._fail(
                     "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if "
                     "a deployment calls it with something else, and make its arguments from what later rounds know as "
@@ -123,16 +113,14 @@ class StepCall:
                 )
             return False
 
-    def __exit__(self, *_error: object) -> None:
-        """End the step: remove it from the running ones. `Round.close` may wait for that."""
-        with self.round.lock:
-            self.round.running_steps.discard(self.step_key)
-            self.round.lock.notify_all()
+    def _must_finish(self) -> bool:
+        """Tell whether the next round needs the result of this step, because this round ended with a question."""
+        return self._round.ended_by is InputRequired
 
     def _run_and_record(self) -> None:
         """Call the function in this thread, and record its result."""
-        began = self.round.request.now()
-        token = step_of_context.set(self._running)
+        began = self._round.request.now()
+        token = step_of_context.set(RunningStep(self._round, self._key, self._arguments_digest))
         try:
             result = self._call()
         finally:
@@ -143,34 +131,23 @@ class StepCall:
             self._fail("step {key!r} calls an async function: await step.wait({key!r}, …)")
         self._record(result, began)
 
-    async def _run_in_task(self) -> None:
-        """Await the function in a separate task, which goes on if another task ends the round with a question.
-
-        The question cancels this call, like all tasks of the handler. The function still runs to its end. Its result is
-        recorded, because the next round would run it again otherwise.
-        """
-        import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
-
-        task = asyncio.ensure_future(self._await_and_record())
-        self.round.step_tasks.add(task)
-        task.add_done_callback(self.round.step_tasks.discard)
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if not self.round.has_ended:  # the author's code cancelled the call
-                task.cancel()
-            await task  # an exception of the function leaves here
-            raise
-
     async def _await_and_record(self) -> None:
-        """Await the function, and record its result."""
-        began = self.round.request.now()
-        step_of_context.set(self._running)  # no reset: each task has a copy of the context, which ends with the task
+        """Await the function in the task that calls this, and record its result."""
+        began = self._round.request.now()
+        # It needs no reset: each task has a copy of the context, which ends with the task.
+        step_of_context.set(RunningStep(self._round, self._key, self._arguments_digest))
         result = await self._call()
         self._record(result, began)
 
     def _record(self, result: object, began: float) -> None:
-        """Record the result as JSON. `began` is when the function was called, in unix seconds."""
+        """Record the result. `began` is when the function was called, in unix seconds."""
+        value = self._to_json(result)
+        seconds = max(0.0, self._round.request.now() - began)  # a wall clock may be set back
+        step = RecordedStep(self._arguments_digest, value, milliseconds=int(seconds * 1000))
+        self._round.record_step(self._key, step)
+
+    def _to_json(self, result: object) -> object:
+        """Return the result as JSON. Check that it is small enough, and that later rounds can read it."""
         try:
             text = dumps(to_record(result))
             value = json.loads(text)  # later rounds read this text, so this round must read the same value
@@ -186,17 +163,11 @@ class StepCall:
                 "give it a return annotation (a def, not a lambda) whose name is imported at run time"
             )
             self._fail(rule, type=type(result).__name__)
-        round_ = self.round
-        seconds = max(0.0, round_.request.now() - began)  # a wall clock may be set back
-        with round_.lock:
-            round_.record.steps[self.step_key] = RecordedStep(self.arguments_digest, value, int(seconds * 1000))
-            round_.has_recorded_step = True
-        if round_.lease and not round_.lease.save_step(round_):
-            round_.end()  # another worker has the task; this one must not run a step after one that was not saved
+        return value
 
     def _recorded_result(self) -> object:
         """Return a copy of the recorded result, as the type in the function's return annotation."""
-        value = copy_json(self.round.record.steps[self.step_key].result)
+        value = copy_json(self._round.record.steps[self._key].result)
         try:
             return self._returns.read(value) if self._returns else value
         except ValueError as error:
@@ -207,6 +178,6 @@ class StepCall:
             self._fail(rule, problem=error)
 
     def _fail(self, rule: str, **values: object) -> NoReturn:
-        """Raise the DeveloperError of a rule, with this step's key and function for `{key}` and `{function}` in it."""
+        """End the call with the DeveloperError of a rule; `{key}` and `{function}` in it are those of this step."""
         name = str(getattr(self._function, "__name__", type(self._function).__name__))
-        self.round.fail(rule, key=self.step_key, function=name, **values)
+        self._round.fail(rule, key=self._key, function=name, **values)

@@ -96,7 +96,7 @@ class Step(Capability):
         Raises:
             DeveloperError: no step is running.
         """
-        step = self._round.current_step()
+        step = self._round.running_step()
         if step is None:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
         # The digest is base64url, without a zero byte. So two pairs of key and digest never give the same text.
@@ -124,7 +124,7 @@ class Step(Capability):
             DeveloperError: this round recorded no step, so the next round would only repeat it.
             ToolError: too many rounds in a row ended without a question.
         """
-        self._round.end_without_question()
+        self._round.pause()
 
     def _derive(self, purpose: str, key: str, *, length: int) -> bytes:
         """Return bytes for a key: the same in all rounds of this conversation, and others in any other one."""

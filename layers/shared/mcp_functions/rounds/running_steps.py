@@ -1,0 +1,64 @@
+"""The steps of one round that run now: in the thread of the handler, in other threads, or in asyncio tasks.
+
+Two calls of one step must not run at the same time. And a round that the client continues must not end before these
+steps, because their results would be missing in the record, and the next round would run them again.
+"""
+
+from __future__ import annotations
+
+from threading import TIMEOUT_MAX
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio import Task
+    from collections.abc import Callable, Coroutine
+    from threading import Condition
+
+
+class RunningSteps:
+    """The keys of the steps that run, and the asyncio tasks of those for which an async handler waits."""
+
+    def __init__(self, lock: Condition) -> None:
+        """Take the lock of the round, which guards the keys. It is notified when a step ends."""
+        self.keys: set[str] = set()
+        self._lock = lock
+        self._tasks: set[Task[None]] = set()
+
+    def remove(self, key: str) -> None:
+        """Remove a step that has ended, for which `wait_until_ended` may wait."""
+        with self._lock:
+            self.keys.discard(key)
+            self._lock.notify_all()
+
+    def wait_until_ended(self, seconds: float) -> None:
+        """Wait for the steps in other threads, for some seconds at most. The caller has the lock."""
+        self._lock.wait_for(lambda: not self.keys, min(seconds, TIMEOUT_MAX))
+
+    async def await_in_task(self, work: Coroutine[None, None, None], must_finish: Callable[[], bool]) -> None:
+        """Await the work of a step in a task of its own, which can go on if the caller is cancelled.
+
+        Args:
+            work: runs the function of the step, and records its result.
+            must_finish: tells, when the caller is cancelled, whether the work goes on. It does if another task has
+                ended the round with a question, because the next round needs the result. It does not if the author's
+                code cancels the step.
+        """
+        import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
+
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            await asyncio.shield(task)  # if this wait is cancelled, the task still goes on
+        except asyncio.CancelledError:
+            if not must_finish():
+                task.cancel()
+            await task  # raises the exception of the work, if it has one
+            raise
+
+    async def wait_for_tasks(self) -> None:
+        """Wait for the work that still goes on in tasks."""
+        import asyncio  # noqa: PLC0415 - its caller runs in it
+
+        while self._tasks:
+            await asyncio.wait(self._tasks)
