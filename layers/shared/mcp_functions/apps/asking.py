@@ -12,63 +12,58 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import channels, unasked
-from mcp_functions.protocol.constants import META_CLIENT_REVISION
+from mcp_functions.apps import channels, companion_calls, unasked
 from mcp_functions.protocol.errors import ToolError
+from mcp_functions.rounds.input_requests import missing_capabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.apps.asking_handler import AskingHandler
+    from mcp_functions.apps.channels import Channel
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.rounds.round import Round
+    from mcp_functions.seal.binding import Binding
 
 META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
 
 
-def choose_channel(
+def ask(  # noqa: PLR0913 - the parts of a call, and of its deployment
     handler: AskingHandler,
     request: Request,
-    last_channel: channels.Channel | None,
-    questions: Mapping[str, JSONObject],
-    missing: Mapping[str, Any],
-) -> channels.Channel:
-    """Choose the channel for the questions of a round.
+    round_: Round,
+    *,
+    last_channel: Channel | None,
+    audience: str,
+    seal: Callable[[Binding, Mapping[str, Any], Channel], str],
+    now: float,
+) -> dict[str, Any]:
+    """Return the complete result that asks the questions of a round; there are none if the round paused.
 
     Args:
         handler: the handler that asks.
         request: the request of the round.
-        last_channel: the channel of the last round, in which the call goes on; None if this is the first round.
-        questions: the questions, by key; empty if the round ended only because its time was up.
-        missing: the capabilities that the client would need, as ClientCapabilities.
+        round_: the round, which has ended.
+        last_channel: the channel of the last round, in which the call goes on; None if no round used a channel.
+        audience: the server that opens the state: "<service>/<stage>".
+        seal: seals a record as a state, for the requests of a binding in a channel.
+        now: the time in unix seconds.
 
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.
         MissingRequiredClientCapability: the handler cannot do without what the client lacks.
     """
-    chosen = channels.choose(handler, questions, request.capabilities, last_channel)
-    if chosen is None or unasked.is_required(handler, missing):
-        is_of_2025 = META_CLIENT_REVISION in request.params["_meta"]
-        raise ToolError(unasked.explain(handler, questions, missing, is_of_2025=is_of_2025))
-    return chosen
-
-
-def write_result(
-    channel: channels.Channel,
-    handler: AskingHandler,
-    questions: Mapping[str, JSONObject],
-    state: str,
-    now: float,
-) -> dict[str, Any]:
-    """Write the complete result that asks the questions of a round.
-
-    Args:
-        channel: the channel for the questions.
-        handler: the handler that asks.
-        questions: the questions, by key; empty if the round ended only because its time was up.
-        state: the sealed state of the next round.
-        now: the time in unix seconds.
-    """
+    questions = round_.requests
+    channel = channels.choose(handler, questions, request.capabilities, last_channel)
+    missing = missing_capabilities(questions.values(), request.capabilities)
+    if channel is None or unasked.is_required(handler, missing):
+        raise ToolError(unasked.explain_call(handler, request, questions))
+    binding = companion_calls.bind_state(channel, audience, handler.name, request.principal)
+    record = round_.next_record()
+    # A call of the companion does not repeat the arguments of the tool, so the state has them.
+    record[companion_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
+    state = seal(binding, record, channel)
     if channel is channels.APP:
         return _for_app(handler, questions, state, now)
     return _for_model(handler, questions, state)

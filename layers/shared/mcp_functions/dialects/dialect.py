@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.protocol.constants import CALL_METHODS, META_CLIENT_REVISION
+from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result
 
@@ -54,7 +54,7 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
 
     A client of 2025 declares it only once, at the start of its session, and gets no dialect.
     """
-    if META_CLIENT_REVISION in request.params["_meta"]:
+    if request.is_of_2025:
         return None
     experimental = request.capabilities.get("experimental")
     if not isinstance(experimental, dict):

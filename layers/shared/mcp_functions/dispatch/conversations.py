@@ -11,9 +11,8 @@ The requests of one call are a conversation, and each request is one round of it
     run the function      from its first line, in every round; a question that has an answer by now returns it
     write the response    the function's result, or its questions with a new sealed state
 
-A client without elicitation cannot ask its user. It gets the questions in a complete result. A form of its host, or its
-model, then calls a second tool with the answers: the companion `book-form` or `book-answer`. Each of these two ways is
-a channel (`apps.channels`).
+A client without elicitation cannot ask its user. Its questions go another way (`apps`): the result is complete and has
+them, and a second tool takes the answers, the companion `book-form` or `book-answer`. Each way is a channel.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import runner
-from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import Crash, DeveloperError, Misconfigured, StateTooLarge, ToolError
 from mcp_functions.protocol.messages import Result, is_asked_in_app, shows_forms
 from mcp_functions.rounds.input_requests import missing_capabilities
@@ -90,26 +88,27 @@ class Conversations:
         self._tasks = tasks
 
     def run_round(self, request: Request, handler: Handler[..., Any]) -> Result:
-        """Run one round of a handler, for a request that calls the handler itself."""
+        """Answer a request that calls the handler itself: the first one of a call, or one with a state and answers."""
         # A handler that never asks gets no honest state. It opens states too, so every handler refuses a forged one.
         needs_states = handler.needs_state or "requestState" in request.params
         states = self._states_of(handler) if needs_states else None
         start = start_round(self._audience, request, states)
-        return self._run(self._prepare(request, handler, start))
+        return self._answer(self._begin(request, handler, start))
 
     def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
-        """Run one round of a tool, for a request that calls its companion of this name.
-
-        A reopened chat shows old forms. So a form first sends a check: is its question still open? Then nothing runs.
-        """
-        from mcp_functions.apps import asking, companion_calls  # noqa: PLC0415 - only for clients without elicitation
+        """Answer a request that calls the companion of this name, with a state and answers, for a tool."""
+        from mcp_functions.apps import companion_calls  # noqa: PLC0415 - only for clients without elicitation
 
         channel = companion_calls.find_channel(name, request.capabilities)
         states = self._states_of(handler, channel)
         continued = companion_calls.open_call(channel, handler.name, request, self._audience, states)
-        call = self._prepare(continued.request, handler, continued.start, channel)
-        if not continued.is_check:
-            return self._run(call)
+        call = self._begin(continued.request, handler, continued.start, channel)
+        return self._confirm_open(call) if continued.is_check else self._answer(call)
+
+    def _confirm_open(self, call: _Call) -> Result:
+        """Answer a form of a reopened chat, which asks if its question is still open. Otherwise an error says so."""
+        from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
+
         claim = self._make_claim(call)
         if claim:
             claim.check_unused()
@@ -123,10 +122,10 @@ class Conversations:
             return self._seals.states(handler.answer_within, channel.label)
         return self._seals.states(handler.answer_within)
 
-    def _prepare(
+    def _begin(
         self, request: Request, handler: Handler[..., Any], start: RoundStart, channel: Channel | None = None
     ) -> _Call:
-        """Combine the request with what its state says about the earlier rounds."""
+        """Begin a round with what its request brings, and with what its state says about the earlier rounds."""
         notes = observability.current()
         notes.round = start.number
         notes.flow = start.flow or None
@@ -150,48 +149,46 @@ class Conversations:
         round_ = Round(round_request, record, asked)
         return _Call(request=request, handler=handler, start=start, round=round_, channel=channel)
 
-    def _run(self, call: _Call) -> Result:
-        """Run the round. If the author's function raises an unexpected exception, the result says that it failed."""
+    def _answer(self, call: _Call) -> Result:
+        """Run the round and return its result, or the recorded result of a round that must not run twice."""
         if call.round.questions.actions:
             observability.current().answered_by = call.answered_by
         claim = self._make_claim(call)
         try:
-            result = self._run_once(call, claim) if claim else self._run_function(call)
+            result = self._run_claimed(call, claim) if claim else self._run_handler(call)
         except Crash as crash:  # nothing was recorded for this round, so the same request may run again
             result = runner.crash_result(call.handler, crash)
         return Result(result, tuple(call.round.notifications))
 
     def _make_claim(self, call: _Call) -> RoundClaim | None:
         """Return the claim of a round that must run only once; None if the round may run again."""
-        claims = call.start.claims
-        if self._seals is None or claims is None:
+        state = call.start.claims
+        if self._seals is None or state is None:
             return None  # without a state, nothing recognizes a repeated request
-        # A reopened chat shows an old form again. So the answers of a form count once, if the function has a table.
-        must_run_once = call.handler.single_use or (call.channel and call.handler.needs_table)
+        must_run_once = call.handler.single_use is not None
+        if call.channel and call.handler.needs_table:
+            must_run_once = True  # a reopened chat shows an old form again, whose answers must not count twice
         if not must_run_once:
             return None
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where needed
 
         table = self._seals.table(single_use.item_seconds(call.handler.answer_within))
-        return single_use.RoundClaim(call.request, call.handler, claims, table)
+        return single_use.RoundClaim(call.request, call.handler, state, table)
 
-    def _run_once(self, call: _Call, claim: RoundClaim) -> dict[str, Any]:
+    def _run_claimed(self, call: _Call, claim: RoundClaim) -> dict[str, Any]:
         """Run a round that must not run twice. If it ran before, return the result that the table has."""
-        result = claim.run(partial(self._run_function, call), self._now())
+        result = claim.run(partial(self._run_handler, call), self._now())
         if result is None:
             return runner.error_result(call.handler, "This was done before, and its answer was not kept.")
         # The client may have restarted since the result was recorded, and may lack what its questions need.
         questions = result.get("inputRequests", {})
-        missing = missing_capabilities(questions.values(), call.request.capabilities)
-        if not missing:
-            return result
-        from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
+        if missing_capabilities(questions.values(), call.request.capabilities):
+            from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
 
-        is_of_2025 = META_CLIENT_REVISION in call.request.params["_meta"]
-        text = unasked.explain(call.handler, questions, missing, is_of_2025=is_of_2025)
-        return runner.error_result(call.handler, text)
+            return runner.error_result(call.handler, unasked.explain_call(call.handler, call.request, questions))
+        return result
 
-    def _run_function(self, call: _Call) -> dict[str, Any]:
+    def _run_handler(self, call: _Call) -> dict[str, Any]:
         """Run the author's function. Return its result, or a result with its questions."""
         handler = call.handler
         call_as_task = None
@@ -222,35 +219,22 @@ class Conversations:
         Raises:
             ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
         """
-        questions = call.round.requests  # empty if the round ended only because its time was up
-        missing = missing_capabilities(questions.values(), call.request.capabilities)
-        is_asked_by_client = call.channel is None and not missing and _client_continues(call.request, questions)
-        if not is_asked_by_client:
-            return self._ask_by_channel(call, questions, missing)
+        questions = call.round.requests  # empty if the round paused, because its time was up
+        if call.channel or not _client_continues(call.request, questions):
+            from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
+
+            return asking.ask(
+                call.handler,
+                call.request,
+                call.round,
+                last_channel=call.channel,
+                audience=self._audience,
+                seal=partial(self._seal, call),
+                now=self._now(),
+            )
         token = self._seal(call, call.start.binding, call.round.next_record())
         # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
-
-    def _ask_by_channel(
-        self, call: _Call, questions: Mapping[str, JSONObject], missing: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Return a complete result with the questions, for a client that cannot use an `input_required` result.
-
-        Raises:
-            ToolError: the user cannot be asked this way either; the text is for the model.
-            MissingRequiredClientCapability: the handler requires what the client lacks.
-        """
-        from mcp_functions.apps import asking, companion_calls  # noqa: PLC0415 - only for clients without elicitation
-
-        handler = call.handler
-        request = call.request
-        channel = asking.choose_channel(handler, request, call.channel, questions, missing)
-        binding = companion_calls.bind_state(channel, self._audience, handler.name, request.principal)
-        record = call.round.next_record()
-        # A call of the companion does not repeat the arguments of the tool, so the state has them.
-        record[companion_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
-        token = self._seal(call, binding, record, channel)
-        return asking.write_result(channel, handler, questions, token, self._now())
 
     def _seal(self, call: _Call, binding: Binding, record: Mapping[str, Any], channel: Channel | None = None) -> str:
         """Seal the record of this round as the state for the next one, which belongs to the request of the binding.
@@ -258,7 +242,6 @@ class Conversations:
         Raises:
             ToolError: the conversation cannot continue; the text is for the model.
             Crash: the author's function keeps a value that is not JSON.
-            Misconfigured: the function has no keys.
         """
         states = self._states_of(call.handler, channel)
         if states is None:
@@ -277,15 +260,12 @@ class Conversations:
 
 
 def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> bool:
-    """Tell whether the client sends the next request after an `input_required` result.
-
-    A client that can ask the questions sends their answers. If there is no question, the client only has to repeat its
-    request with the new state. Some clients that show no forms do not know that.
-    """
-    meta = request.params["_meta"]
-    is_of_2025 = META_CLIENT_REVISION in meta  # then `legacy` repeats the request in the client's place
-    if questions or is_of_2025 or shows_forms(request.capabilities):
+    """Tell whether the client sends the next request after an `input_required` result, with all answers."""
+    if questions:
+        return not missing_capabilities(questions.values(), request.capabilities)
+    # The client only has to repeat its request with the new state. `legacy` does that for a client of 2025.
+    if request.is_of_2025 or shows_forms(request.capabilities):
         return True
     from mcp_functions.apps import hosts  # noqa: PLC0415 - only for clients without elicitation
 
-    return hosts.continues_calls(meta, request.capabilities)
+    return hosts.continues_calls(request.params["_meta"], request.capabilities)

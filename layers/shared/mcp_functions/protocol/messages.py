@@ -14,6 +14,7 @@ from mcp_functions.protocol.constants import (
     EXTENSION_APPS,
     EXTENSION_TASKS,
     META_CLIENT_CAPABILITIES,
+    META_CLIENT_REVISION,
     META_PROTOCOL_VERSION,
     META_SERVER_INFO,
     SUPPORTED_VERSIONS,
@@ -83,6 +84,11 @@ class Request(NamedTuple):
         """The capabilities on this request: "servers MUST NOT infer capabilities from prior requests" (basic)."""
         declared = self.params["_meta"][META_CLIENT_CAPABILITIES]
         return declared if isinstance(declared, dict) else {}
+
+    @property
+    def is_of_2025(self) -> bool:
+        """Whether a client of 2025 sent it, and `legacy` translated it."""
+        return META_CLIENT_REVISION in self.params["_meta"]
 
     @property
     def takes_tasks(self) -> bool:

@@ -5,9 +5,8 @@
     3. WireQuestion("seat", {"method": …}, read)    the JSON for the client, and a function that reads its response
     4. round_.ask(wire_question)                    returns the answer if the client has sent it, or ends the round
 
-A call that asks takes several requests, and a round is one of them. If an answer is missing, the exception
-InputRequired ends the author's function. The next round runs the function from its first line, so it asks the same
-question again, and finds the answer by the question's key.
+If an answer is missing, the exception InputRequired ends the author's function. The next round, which is the client's
+next request, runs it from its first line. So it asks the same question again, and finds the answer by its key.
 """
 
 from __future__ import annotations

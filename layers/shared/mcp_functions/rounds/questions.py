@@ -1,7 +1,6 @@
 """The questions that an author's function asks in one round: each gets its answer, or goes to the client.
 
-A call that asks takes several requests, and a round is one of them. The function runs from its first line in every
-round, so it asks the same questions again:
+The function runs from its first line in every round (a request of its call), so it asks the same questions again:
 
     round 1    elicit("seat", "Which seat?", Seat)    no answer yet: the round ends, and the client gets the question
     round 2    elicit("seat", "Which seat?", Seat)    the request brought the answer, and the function gets it
@@ -49,7 +48,7 @@ class WireQuestion(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the author's function gets for a question: an answer, an exception, or nothing until the client answers."""
+    """What the author's function gets for a question."""
 
     answer: object = None
     error: Exception | None = None  # raised in place of the answer: the user declined, for example

@@ -187,13 +187,7 @@ class Round:
         return [outcome.answer for outcome in outcomes]
 
     def pause(self) -> NoReturn:
-        """End the round without a question. The next request of the client continues after the recorded steps.
-
-        Raises:
-            InputRequired: the normal outcome.
-            DeveloperError: this round recorded no step, so the next round would only repeat it.
-            ToolError: too many rounds in a row paused.
-        """
+        """End the round without a question (`step.shed`): the next round continues after the recorded steps."""
         if self.error:
             raise self.error  # once more, because the author's code has caught it
         if not self._has_new_step:
@@ -207,13 +201,9 @@ class Round:
         self.end()
 
     def require_state(self) -> None:
-        """End the round if its request has no state, so that the client gets one, and repeats the request with it.
+        """End the round if its request has no state, so that the client repeats the request with a state.
 
-        The state has the conversation's id, which recognizes a repeated request. Without a state, each repetition would
-        begin another conversation.
-
-        Raises:
-            InputRequired: the request has no state.
+        The state has the conversation's id. Without a state, each repetition would begin another conversation.
         """
         may_end = self.request.max_pauses > 0  # with 0, no round may end without a question
         if may_end and not self._has_state:
@@ -229,14 +219,10 @@ class Round:
     def end_if_step_must_wait(self, max_seconds: float | None) -> None:
         """End the round if the next step cannot run in it.
 
-        The step waits if its task was cancelled, if the round first needs a state (`single_use`), or if too little time
-        is left.
+        The step waits if its task was cancelled, if the round first needs a state, or if too little time is left.
 
         Args:
             max_seconds: the longest duration of the step. None: as long as the longest step of the conversation so far.
-
-        Raises:
-            InputRequired: the round ends before the step, and the next round runs it.
         """
         if self.lease and not self.lease.renew_before_step(self):
             self.end()

@@ -1,7 +1,7 @@
 """The steps of one round that run now: in the thread of the handler, in other threads, or in asyncio tasks.
 
-Two calls of one step must not run at the same time. And a round that the client continues must not end before these
-steps, because their results would be missing in the record, and the next round would run them again.
+Two calls of one step must not run at the same time. And a round that the client continues waits for these steps: the
+next round would run a step again if its result was not recorded.
 """
 
 from __future__ import annotations
@@ -39,9 +39,8 @@ class RunningSteps:
 
         Args:
             work: runs the function of the step, and records its result.
-            must_finish: tells, when the caller is cancelled, whether the work goes on. It does if another task has
-                ended the round with a question, because the next round needs the result. It does not if the author's
-                code cancels the step.
+            must_finish: tells, when the caller is cancelled, whether the work goes on. It must if a question has ended
+                the round, because the next round needs the result. If not, the author's code has cancelled the step.
         """
         import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
 

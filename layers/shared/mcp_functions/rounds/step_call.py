@@ -1,9 +1,8 @@
 """One call of a step: `flight = step("reserve", reserve, city)` in the author's function.
 
-A call that asks takes several requests, and a round is one of them. The author's function runs from its first line in
-every round, but a step runs in one round only: its result is in the record, the JSON that each round leaves for the
-next. So a call of a step looks for its result in the record. If there is none, it runs `reserve(city)`, and records the
-result. The round that ran a step reads its result from the record, too, so every round gets the same value.
+The author's function runs from its first line in every round, which is one request of a call. But a step runs in one
+round only, because each round leaves a record of results for the next. If the record has no result yet, the step runs
+`reserve(city)` and records what it returns. Then it reads the record, so that every round gets the same value.
 """
 
 from __future__ import annotations
@@ -62,8 +61,7 @@ class StepCall:
             max_seconds: the longest duration of the function, as the author set it with `step.within`; or None.
 
         Raises:
-            InputRequired: the round ends before the step, and the next round runs it.
-            DeveloperError: the call breaks a rule.
+            InputRequired, DeveloperError: as `Step.__call__` says.
         """
         if self._begin():
             try:
@@ -75,21 +73,18 @@ class StepCall:
 
     async def wait(self, max_seconds: float | None) -> object:
         """Return the recorded result of an async function; await the function first if the record has none."""
+        round_ = self._round
         if self._begin():
             try:
-                self._round.end_if_step_must_wait(max_seconds)
-                await self._round.running_steps.await_in_task(self._await_and_record(), self._must_finish)
+                round_.end_if_step_must_wait(max_seconds)
+                work = self._await_and_record()
+                await round_.running_steps.await_in_task(work, must_finish=lambda: round_.ended_by is InputRequired)
             finally:
-                self._round.running_steps.remove(self._key)
+                round_.running_steps.remove(self._key)
         return self._recorded_result()
 
     def _begin(self) -> bool:
-        """Add the step to the running ones, and return True; return False if the record has its result.
-
-        Raises:
-            InputRequired: the round has ended.
-            DeveloperError: the step runs already, or its result belongs to other arguments.
-        """
+        """Add the step to the running ones, and return True; return False if the record has its result."""
         round_ = self._round
         with round_.lock:  # of two threads, only one may begin the step
             if round_.ended_by:
@@ -112,10 +107,6 @@ class StepCall:
                     "well"
                 )
             return False
-
-    def _must_finish(self) -> bool:
-        """Tell whether the next round needs the result of this step, because this round ended with a question."""
-        return self._round.ended_by is InputRequired
 
     def _run_and_record(self) -> None:
         """Call the function in this thread, and record its result."""

@@ -1,17 +1,15 @@
 """Steps: work that runs once in a conversation, although the author's function runs again in each of its requests.
 
-A call that asks takes several requests; each is a round of one conversation. The function runs from its first line in
-every round, until it returns or reaches a question without an answer:
+Each request is a round: the function runs until it returns, or reaches a question without an answer.
 
                                       round 1                    round 2
     step("reserve", reserve, city)    runs, and is recorded      returns the recorded result
     elicit("ok", "Book it?", bool)    ends the round             returns the answer
     step("pay", pay, price)                                      runs, and is recorded
 
-A step that raises an exception is not recorded, and the next round runs it again. A step also runs again if the client
-lost a response, and repeats its request. For a service that must not act twice, each step has an idempotency key, which
-is the same in both runs. It is derived from the id of the conversation, which the client gets with the first response,
-in a sealed state, and sends back in each later request.
+A step runs again if it raised an exception, or if the client lost the response and repeats its request. For a service
+that must not act twice, each step has an idempotency key, which is the same in both runs. It is derived from the id of
+the conversation. The client gets this id with the first response, in a sealed state, and sends it back.
 """
 
 from __future__ import annotations
@@ -80,9 +78,8 @@ class Step(Capability):
     def keyed(self) -> KeyedStep:
         """A step whose function gets its idempotency key: `step.keyed("pay", pay, price)` calls `pay(price, key="…")`.
 
-        A repeated first request has no state, so it would begin another conversation, with another key. So a keyed step
-        does not run in the first round: the round ends without a question, and the client repeats its request with the
-        state that it got.
+        A repeated first request has no state, so its conversation and its key would be new. So a keyed step does not
+        run in the first round: the round pauses, and the client repeats its request with the state that it got.
         """
         return KeyedStep(self._round, self)
 
@@ -90,8 +87,7 @@ class Step(Capability):
     def key(self) -> str:
         """The idempotency key of the running step, 32 hexadecimal digits, for a service that must not act twice.
 
-        The key is the same when a client repeats a request after a lost response. Only a repeated first request, which
-        has no state, gets another key. `step.keyed` prevents that.
+        A repeated request has the same key, except for a repeated first request, which has no state (`step.keyed`).
 
         Raises:
             DeveloperError: no step is running.
@@ -135,7 +131,7 @@ class Step(Capability):
 
 
 class KeyedStep:
-    """A step whose function gets `key=`. It does not run in a conversation's first round, which has no state."""
+    """A step whose function gets its idempotency key as `key=`."""
 
     def __init__(self, round_: Round, step: Step) -> None:
         """Keep the round, and the step that runs the function."""
