@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.record import RecordedStep
 
-    EndReason: TypeAlias = DeveloperError | ToolError | type[InputRequired]  # what `raise` takes
+    EndReason: TypeAlias = DeveloperError | ToolError | type[InputRequired]  # an error, or the class itself
 
 # From the end of the last step to the deadline: the time to seal the state and to answer. It also allows for a
 # difference between the clock of this machine and the clock of the gateway, which sets the deadline.
