@@ -99,9 +99,14 @@ def test_the_checks_accept_a_sign_in_front_that_grants_all_required_scopes(
 @pytest.fixture
 def commented_template() -> str:
     """Return the template with comments of its author: one on a line of its own, two at the end of other lines."""
-    return TEMPLATE.replace("\n  Mcp:\n", "\n  # mine\n  Mcp: # too\n").replace(
-        "    Timeout: 29\n", "    Timeout: 29 # mine\n"
-    )
+    text = TEMPLATE
+    for line, commented_line in (
+        ("  Mcp:\n", "  # mine\n  Mcp: # too\n"),
+        ("      Timeout: 29\n", "      Timeout: 29 # mine\n"),
+    ):
+        assert f"\n{line}" in text
+        text = text.replace(f"\n{line}", f"\n{commented_line}")
+    return text
 
 
 def test_only_the_lines_of_the_mode_disappear(commented_template: str) -> None:

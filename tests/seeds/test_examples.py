@@ -42,7 +42,9 @@ SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 @pytest.fixture(params=["one container", "a new container for each request"])
 def serve_tool(request: pytest.FixtureRequest) -> ServeTool:
     """Return a function that serves a tool: from one container, or from a new container at each call."""
-    return functools.cache(serve) if request.param == "one container" else serve
+    if request.param == "one container":
+        return functools.cache(serve)  # the second call returns the function of the first
+    return serve
 
 
 def send(function: LambdaFunction, request: dict[str, Any]) -> tuple[dict[str, Any], str | None]:

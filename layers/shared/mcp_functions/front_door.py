@@ -144,10 +144,8 @@ class FrontDoor:
         """
         method = request.method
         params = request.params
-        if lookup.asks_for_form(self._catalog, method, params):  # the page of the toolkit's own form, for all tools
-            return lookup.form_result(self._settings.server_info)
         if method in CALL_METHODS:
-            return self._forward_call(request)
+            return self._answer_call(request)
         if method == "completion/complete":
             target = lookup.find_reference(self._catalog, params)
             self._note_handler(target)
@@ -158,8 +156,12 @@ class FrontDoor:
             return self.forward(lookup.task_function(self._catalog, method, params), request)
         return self._lists.answer(method, params)  # refuses a method that no function has
 
-    def _forward_call(self, request: Request) -> ForwardedResponse:
+    def _answer_call(self, request: Request) -> Result | ForwardedResponse:
         """Forward a call, unless one of its headers differs from its arguments."""
+        if lookup.asks_for_form(self._catalog, request.method, request.params):
+            return lookup.form_result(
+                self._settings.server_info
+            )  # the page in which apps ask is the same for all tools
         target = lookup.find(self._catalog, request.method, request.params)
         self._note_handler(target)
         # A companion takes the user's answers for a tool. No header repeats its arguments.

@@ -191,20 +191,23 @@ class EndpointFactory:
         # The `Conversations` are made when a request first needs them.
         make_conversations = partial(self._make_conversations, tasks)
         dispatcher = Dispatcher(self._options.handlers, settings, make_conversations, tasks)
+        run_task = None
+        if store and tasks:
+            run_task = self._make_worker(tasks, store).work
+        handle_legacy = None
+        if settings.earlier_revisions:  # the server for clients of 2025 is made when such a client first calls
+            handle_legacy = lazy_function(partial(self._make_legacy_server, dispatcher))
         endpoint = Endpoint(
             settings,
             handle_request=dispatcher.answer,
             documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
             header_parameters=lookup.cors_headers(dispatcher.catalog, settings),
             is_stopped=self._folder in settings.stopped_functions,
+            run_task=run_task,
+            handle_legacy=handle_legacy,
         )
-        if store and tasks:
-            endpoint = endpoint._replace(run_task=self._make_worker(tasks, store).work)
-        if settings.earlier_revisions:  # the server for clients of 2025 is made when such a client first calls
-            handle_legacy = lazy_function(partial(self._make_legacy_server, dispatcher))
-            endpoint = endpoint._replace(handle_legacy=handle_legacy)
         if settings.dialects:
-            endpoint = self._add_dialects(endpoint)
+            return self._add_dialects(endpoint)
         return endpoint
 
     @cached_property

@@ -55,7 +55,9 @@ LISTS_BY_KIND: dict[str, ListName] = {
     "resource_template": "resourceTemplates",
 }
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
-NAME_SETS: Final = ("scopes", "tasks", "asks", "formless", "relays", "apps")
+NAME_SETS: Final = (  # the members that are sets of names; `Catalog` describes each
+    "scopes", "tasks", "asks", "formless", "relays", "apps",
+)  # fmt: skip
 # In "functions", this key is for names that are in no list. An adopted server may serve some.
 UNLISTED_KEY = "*"
 # A client that cannot show a question sends the answer to a second tool, the companion: `book-form` or `book-answer`.
