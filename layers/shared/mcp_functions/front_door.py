@@ -159,9 +159,8 @@ class FrontDoor:
     def _answer_call(self, request: Request) -> Result | ForwardedResponse:
         """Forward a call, unless one of its headers differs from its arguments."""
         if lookup.asks_for_form(self._catalog, request.method, request.params):
-            return lookup.form_result(
-                self._settings.server_info
-            )  # the page in which apps ask is the same for all tools
+            # The page in which apps show questions is the same for all tools.
+            return lookup.form_result(self._settings.server_info)
         target = lookup.find(self._catalog, request.method, request.params)
         self._note_handler(target)
         # A companion takes the user's answers for a tool. No header repeats its arguments.

@@ -186,14 +186,15 @@ class EndpointFactory:
         """Make the endpoint, which checks each HTTP request before the dispatcher gets it."""
         settings = self._settings
         identity.warn_if_open(settings)  # writes a warning if anybody may call
-        store = self._make_task_store() if self._options.has_tasks else None
-        tasks = self._make_tasks(store) if store else None
+        tasks = None
+        run_task = None
+        if self._options.has_tasks:
+            store = self._make_task_store()
+            tasks = self._make_tasks(store)
+            run_task = self._make_worker(tasks, store).work
         # The `Conversations` are made when a request first needs them.
         make_conversations = partial(self._make_conversations, tasks)
         dispatcher = Dispatcher(self._options.handlers, settings, make_conversations, tasks)
-        run_task = None
-        if store and tasks:
-            run_task = self._make_worker(tasks, store).work
         handle_legacy = None
         if settings.earlier_revisions:  # the server for clients of 2025 is made when such a client first calls
             handle_legacy = lazy_function(partial(self._make_legacy_server, dispatcher))

@@ -58,7 +58,7 @@ def ask(  # noqa: PLR0913 - the parts of a call, and of its deployment
     channel = channels.choose(handler, questions, request.capabilities, last_channel)
     missing = missing_capabilities(questions.values(), request.capabilities)
     if channel is None or unasked.is_required(handler, missing):
-        raise ToolError(unasked.explain_call(handler, request, questions))
+        raise ToolError(unasked.explain(handler, questions, missing, is_of_2025=request.is_of_2025))
     binding = companion_calls.bind_state(channel, audience, handler.name, request.principal)
     record = round_.next_record()
     # A call of the companion does not repeat the arguments of the tool, so the state has them.

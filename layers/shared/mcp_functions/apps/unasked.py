@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import MissingRequiredClientCapability
 from mcp_functions.protocol.messages import value_at
-from mcp_functions.rounds.input_requests import missing_capabilities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.apps.asking_handler import AskingHandler
-    from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import JSONObject
 
 
@@ -42,12 +40,6 @@ def explain(
     else:
         reason = "the work takes longer than one request, and this client does not continue it"
     return unfinished_text(reason, map(describe_request, questions.values()))
-
-
-def explain_call(handler: AskingHandler, request: Request, questions: Mapping[str, JSONObject]) -> str:
-    """Return the text, or raise the error, of `explain` for the client of a request."""
-    missing = missing_capabilities(questions.values(), request.capabilities)
-    return explain(handler, questions, missing, is_of_2025=request.is_of_2025)
 
 
 def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:

@@ -182,11 +182,13 @@ class Conversations:
             return runner.error_result(call.handler, "This was done before, and its answer was not kept.")
         # The client may have restarted since the result was recorded, and may lack what its questions need.
         questions = result.get("inputRequests", {})
-        if missing_capabilities(questions.values(), call.request.capabilities):
-            from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
+        missing = missing_capabilities(questions.values(), call.request.capabilities)
+        if not missing:
+            return result
+        from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
 
-            return runner.error_result(call.handler, unasked.explain_call(call.handler, call.request, questions))
-        return result
+        text = unasked.explain(call.handler, questions, missing, is_of_2025=call.request.is_of_2025)
+        return runner.error_result(call.handler, text)
 
     def _run_handler(self, call: _Call) -> dict[str, Any]:
         """Run the author's function. Return its result, or a result with its questions."""

@@ -54,8 +54,9 @@ class Dispatcher:
             tasks: the tasks of the Lambda; None if no call may become one.
         """
         # By their list and their key: ("tools", "book"), or ("resources", "file:///terms").
-        self._handlers: dict[tuple[str, str], Handler[..., Any]]
-        self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
+        self._handlers: dict[tuple[str, str], Handler[..., Any]] = {
+            (catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers
+        }
         self.catalog = catalog.build(handlers)
         self._settings = settings
         self._tasks = tasks

@@ -87,8 +87,9 @@ def _describe(handler: Handler[..., Any], folder: str) -> Catalog:
     entry = handler.describe()
     if entry:  # the handler of an adopted server for UNLISTED_KEY has none
         catalog[list_name].append(entry)
+    name_sets = handler.name_sets()
     for name_set in NAME_SETS:
-        if name_set in handler.name_sets():
+        if name_set in name_sets:
             catalog[name_set] = [handler.name]
     return catalog
 
