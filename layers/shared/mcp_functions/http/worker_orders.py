@@ -2,8 +2,8 @@
 
     {"mcpTask": {"id": "report.7f3a…", "owner": null}}     the event of a worker
 
-Only a role that may call Lambda's Invoke API can send such an event. API Gateway writes no member of this name, so no
-client can.
+Only a role that may call Lambda's Invoke API can send this event. API Gateway writes no member of this name, so clients
+cannot send it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def carry_out(
     log: RequestLog,
     get_endpoint: Callable[[LambdaContext], Endpoint],
 ) -> None:
-    """Continue a task. Nobody gets a response, so the log line is all that shows an error.
+    """Continue a task. A worker has no response, so only the log line shows an error.
 
     Raises:
         WorkFailed: the task could not be continued. When the client asks for the result, another worker starts.
