@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import serve
 from mcp_functions.handlers.runner import run_round
 from mcp_functions.protocol.errors import McpError
-from mcp_functions.rounds.round import Round, RoundRequest
+from mcp_functions.rounds.round import History, Round, RoundOptions, RoundRequest
 from tests.laws.people import Person, choose_some, malformed_answer, message_of, open_pages
 from tests.laws.services import SERVICES
 from tests.support import wire
@@ -237,11 +237,14 @@ class Client:
         return wire.read(response, self.case.method)
 
 
+FLOW = "without faults"  # the id of a conversation that nothing disturbs
+
+
 class OnlyRound(Round):
     """A round that answers its questions at once, so that the function needs no second round."""
 
-    def __init__(self, person: Person, known_questions: dict[str, Any], request: RoundRequest) -> None:
-        super().__init__(request)
+    def __init__(self, person: Person, known_questions: dict[str, Any], options: RoundOptions) -> None:
+        super().__init__(RoundRequest(capabilities=EVERYTHING), History(FLOW), options)
         self.person = person
         self.known_questions = known_questions
 
@@ -262,10 +265,7 @@ class OnlyRound(Round):
         except Exception as outcome:  # noqa: BLE001 - as the engine does
             return outcome
 
-    def end_if_step_must_wait(self, max_seconds: float | None) -> None:
-        pass
-
-    def pause(self) -> None:  # type: ignore[override]  # this round has no time limit
+    def shed(self) -> None:  # type: ignore[override]  # this round has no time limit
         pass
 
     def require_state(self) -> None:
@@ -279,8 +279,8 @@ def run_without_faults(case: Case, version: int, person: Person) -> tuple[dict[s
     """
     handler = case.versions[version]
     known_questions: dict[str, Any] = {}
-    request = RoundRequest(flow="without faults", camel_case=handler.camel_case, capabilities=EVERYTHING)
-    round_: Round = OnlyRound(person, known_questions, request)
+    options = RoundOptions(camel_case=handler.camel_case)
+    round_: Round = OnlyRound(person, known_questions, options)
     while True:
         SERVICES.begin_round()
         try:
@@ -291,7 +291,10 @@ def run_without_faults(case: Case, version: int, person: Person) -> tuple[dict[s
             return {"result": result}, known_questions
         known_questions.update(round_.requests)
         answers = {key: person.answer(key, dict(question)) for key, question in round_.requests.items()}
-        round_ = Round(request._replace(responses=answers), round_.next_record(), round_.questions.open_fingerprints())
+        request = RoundRequest(responses=answers, capabilities=EVERYTHING)
+        round_ = Round(
+            request, History(FLOW, record=round_.next_record(), asked=round_.questions.open_fingerprints()), options
+        )
 
 
 def result_of(body: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from mcp_functions import (
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.low_level import MAX_CHECKED_CHARS
-from mcp_functions.rounds.round import Round, RoundRequest
+from mcp_functions.rounds.round import History, Round, RoundRequest
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_a_question_asked_again_needs_a_new_answer() -> None:
 
 def test_changing_a_response_leaves_the_request_unchanged() -> None:
     sent = {"asked": {"roots": ["a"]}, "unasked": {"roots": ["b"]}}
-    round_ = Round(RoundRequest(responses=sent), asked={"asked": fingerprint(ListRootsRequest().wire())})
+    round_ = Round(RoundRequest(responses=sent), History(asked={"asked": fingerprint(ListRootsRequest().wire())}))
     responses = InputResponses(round_)
     responses["asked"]["roots"].clear()
     responses.unproven["unasked"]["roots"].clear()
@@ -269,7 +269,7 @@ def write_state(state: BaseModel) -> dict[str, Any]:
 )
 def test_any_model_that_fits_json_is_read_as_it_was_written(state: BaseModel) -> None:
     record = write_state(state)
-    assert RequestState(Round(record=record), type(state)).value == state
+    assert RequestState(Round(history=History(record=record)), type(state)).value == state
 
 
 class Migrating(BaseModel):
@@ -286,7 +286,7 @@ class Migrating(BaseModel):
 def test_a_validator_that_changes_the_state_changes_no_record() -> None:
     record = write_state(Migrating.model_construct(notes=[{"words": "kept"}]))
     for _ in range(2):
-        state = RequestState(Round(record=record), Migrating).value
+        state = RequestState(Round(history=History(record=record)), Migrating).value
         assert state.notes.pop() == {"text": "kept"}
     assert record["state"] == '{"notes":[{"words":"kept"}]}'
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.questions import WireQuestion
-from mcp_functions.rounds.round import Round, RoundRequest
+from mcp_functions.rounds.round import History, Round, RoundRequest
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def next_round(previous: Round, responses: Mapping[str, Any] | None = None) -> R
     """Begin the round after `previous`, with the responses of the client."""
     state = json.dumps([previous.next_record(), previous.questions.open_fingerprints()])
     record, asked = json.loads(state)
-    return Round(RoundRequest(responses=responses or {}), record, asked)
+    return Round(RoundRequest(responses=responses or {}), History(record=record, asked=asked))
 
 
 # Laws of whole conversations, which Hypothesis makes.
@@ -216,7 +216,7 @@ def test_an_answer_stays_even_if_a_state_has_its_question_as_open() -> None:
     first = ask_in_vain(Round(), "a", "b")
     second = ask_in_vain(next_round(first, {"a": accepted("Ann")}), "a", "b")
     request = RoundRequest(responses={"a": accepted("Eve")})
-    third = Round(request, second.next_record(), first.questions.open_fingerprints())
+    third = Round(request, History(record=second.next_record(), asked=first.questions.open_fingerprints()))
     assert ask(third, "a", "a") == "Ann"
 
 
@@ -269,7 +269,7 @@ def renames_key(
         answer: the client's answer.
     """
     request = RoundRequest(responses={"old": accepted(answer)})
-    round_ = Round(request, {"answers": recorded, "lost_answers": 1}, asked)
+    round_ = Round(request, History(record={"answers": recorded, "lost_answers": 1}, asked=asked))
     for key, message in questions:
         with contextlib.suppress(InputRequired):
             ask(round_, key, message)

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from mcp_functions import Elicit, Step, serve, tool
-from mcp_functions.rounds.round import Round, RoundRequest
+from mcp_functions.rounds.round import History, Round
 from mcp_functions.rounds.step_call import MAX_BYTES
 from tests.support.conversations import talk_to
 
@@ -307,7 +307,7 @@ def change_everything(value: object) -> None:
 @given(json_values, st.lists(st.booleans(), min_size=2, max_size=6))
 def test_every_reading_is_the_same_in_every_round(value: Any, round_ends: list[bool]) -> None:  # noqa: ANN401 - JSON
     """After each reading everything is changed, and the round ends where `round_ends` is true."""
-    round_ = Round(RoundRequest(flow="f"))
+    round_ = Round(history=History("f"))
     readings = set()
     for ends in round_ends:
         result = Step(round_)("it", lambda: value)
@@ -315,7 +315,7 @@ def test_every_reading_is_the_same_in_every_round(value: Any, round_ends: list[b
         change_everything(result)
         change_everything(value)
         if ends:
-            round_ = Round(RoundRequest(flow="f"), record=json.loads(json.dumps(round_.next_record())))
+            round_ = Round(history=History("f", record=json.loads(json.dumps(round_.next_record()))))
     assert len(readings) == 1
 
 

@@ -68,7 +68,7 @@ class Channel(SilentChannel):
 
     def __init__(self, round_: Round, interview: Interview) -> None:
         """Use the round, and the interview that answers its questions."""
-        super().__init__(f"{round_.request.flow or 'call'}-{round_.request.number}")
+        super().__init__(f"{round_.history.flow or 'call'}-{round_.history.number}")
         self._interview = interview
         self._log = Log(round_)
         self._progress = Progress(round_)

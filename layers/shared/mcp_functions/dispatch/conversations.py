@@ -26,7 +26,7 @@ from mcp_functions.handlers import runner
 from mcp_functions.protocol.errors import Crash, DeveloperError, Misconfigured, StateTooLarge, ToolError
 from mcp_functions.protocol.messages import Result, is_asked_in_app, shows_forms
 from mcp_functions.rounds.input_requests import missing_capabilities
-from mcp_functions.rounds.round import Round, RoundRequest
+from mcp_functions.rounds.round import History, Round, RoundOptions, RoundRequest
 from mcp_functions.seal.request_state import start_round
 from mcp_functions.tuples import NamedTuple
 
@@ -135,18 +135,19 @@ class Conversations:
             meta=request.params["_meta"],
             principal=request.principal,
             scopes=request.scopes,
-            flow=start.flow,
-            number=start.number,
             deadline=request.gateway_deadline,
             now=self._now,
+        )
+        history = History(start.flow, start.number)
+        if start.claims:
+            history = History(start.flow, start.number, start.claims.record, start.claims.asked)
+        options = RoundOptions(
             camel_case=handler.camel_case,
-            max_pauses=handler.max_sheds,
+            max_sheds=handler.max_sheds,
             single_use=handler.single_use is not None,
             has_app=handler.may_show_form and is_asked_in_app(request.capabilities),
         )
-        record = start.claims.record if start.claims else {}
-        asked = start.claims.asked if start.claims else {}
-        round_ = Round(round_request, record, asked)
+        round_ = Round(round_request, history, options)
         return _Call(request=request, handler=handler, start=start, round=round_, channel=channel)
 
     def _answer(self, call: _Call) -> Result:
@@ -221,7 +222,7 @@ class Conversations:
         Raises:
             ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
         """
-        questions = call.round.requests  # empty if the round paused, because its time was up
+        questions = call.round.requests  # empty if the round shed work, because its time was up
         if call.channel or not _client_continues(call.request, questions):
             from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
 

@@ -52,7 +52,7 @@ class Call(NamedTuple):
 def describe_call(kind: str, name: str, arguments: Mapping[str, Any], round_: Round) -> Call:
     """Return the round of a call as the hook sees it."""
     copied = copy_json(arguments)
-    return Call(kind=kind, name=name, arguments=copied, caller=Caller(round_), round=round_.request.number)
+    return Call(kind=kind, name=name, arguments=copied, caller=Caller(round_), round=round_.history.number)
 
 
 def run_inside(around: Hook, call: Call, run: Callable[[], object]) -> object:

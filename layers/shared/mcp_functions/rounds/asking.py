@@ -69,7 +69,7 @@ def ask(round_: Round, question: AnyQuestion[Answer_co]) -> Answer_co:
 
 def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
     """Return the answers to an author's questions, or end the round with those that have no answer (`Round.ask`)."""
-    camel_case = round_.request.camel_case
+    camel_case = round_.options.camel_case
     try:
         wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]
     except DeveloperError as error:

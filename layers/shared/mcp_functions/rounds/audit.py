@@ -45,8 +45,8 @@ def audit_record(round_: Round, handler: str, *, sent: bool, answered_by: str = 
     """Return the audit record of a round; `sent` is False if an error takes the place of its questions."""
     requests = round_.requests if sent else {}
     return AuditRecord(
-        flow=round_.request.flow,
-        round=round_.request.number,
+        flow=round_.history.flow,
+        round=round_.history.number,
         handler=handler,
         principal=principal_digest(round_.request.principal),
         asked={key: message_of(request) for key, request in requests.items()},

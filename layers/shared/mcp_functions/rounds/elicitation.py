@@ -118,12 +118,12 @@ class Elicit(Capability):
     @property
     def possible(self) -> bool:
         """Whether this user can be asked: by the client, or in a form of its host. If not, a question ends the call."""
-        return self._round.request.has_app or is_declared(self._round.request.capabilities, FORMS)
+        return self._round.options.has_app or is_declared(self._round.request.capabilities, FORMS)
 
     @property
     def url_possible(self) -> bool:
         """Whether this user can be asked to open pages."""
-        return self._round.request.has_app or is_declared(self._round.request.capabilities, URLS)
+        return self._round.options.has_app or is_declared(self._round.request.capabilities, URLS)
 
 
 class Question(AnyQuestion[Answer]):

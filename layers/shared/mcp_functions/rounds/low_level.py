@@ -66,7 +66,7 @@ class InputRequiredResult(NamedTuple):
             round_.fail("an InputRequiredResult needs input_requests or a request_state")
         try:
             for key, request in self.input_requests.items():
-                round_.questions.open_low_level(key, request.wire(key, camel_case=round_.request.camel_case))
+                round_.questions.open_low_level(key, request.wire(key, camel_case=round_.options.camel_case))
             round_.record.state = None if self.request_state is None else _write_state(self.request_state)
         except DeveloperError as error:
             round_.end(error)
@@ -112,7 +112,7 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
         answer = self.get(key, {})
         if answer.get("action") != "accept":
             return None
-        form_type = forms.read_form(form, key, camel_case=self._round.request.camel_case)
+        form_type = forms.read_form(form, key, camel_case=self._round.options.camel_case)
         try:
             return cast("Answer", form_type.accept(answer.get("content")))
         except InvalidAnswer:

@@ -4,7 +4,7 @@ A call that asks takes several requests, and a round is one of them. The record 
 
     answers         the client's responses, by the question's key and by its fingerprint (a digest of its text)
     steps           the recorded steps, by key: see `RecordedStep`
-    sheds           how many rounds in a row paused: they ended without a question, because their time was up
+    sheds           how many rounds in a row ended without a question, because their time was up
     began           when the conversation began, in unix milliseconds; absent until a step needs it
     lost_answers    how many rounds in a row asked an answered question again, under another key
     state           JSON that a low-level function keeps
@@ -45,7 +45,7 @@ class Record:
         """Copy the JSON of the previous round, which stays as it is."""
         self.answers = {key: dict(answers) for key, answers in document.get("answers", EMPTY).items()}
         self.steps = {key: RecordedStep(*step) for key, step in document.get("steps", EMPTY).items()}
-        self.pauses: int = document.get("sheds", 0)
+        self.sheds: int = document.get("sheds", 0)
         self.began: int | None = document.get("began")
         self.lost_answers: int = document.get("lost_answers", 0)
         self.state: str | None = document.get("state")
@@ -57,12 +57,12 @@ class Record:
         if not answers:
             self.answers.pop(key, None)
 
-    def to_json(self, pauses: int) -> dict[str, Any]:
-        """Return the record for the next round, as JSON. `pauses` counts this round, too."""
+    def to_json(self, sheds: int) -> dict[str, Any]:
+        """Return the record for the next round, as JSON. `sheds` counts this round, too."""
         document = {
             "answers": {key: dict(answers) for key, answers in self.answers.items()} or None,
             "steps": {key: list(step) for key, step in self.steps.items()} or None,
-            "sheds": pauses or None,
+            "sheds": sheds or None,
             "began": self.began,
             "lost_answers": self.lost_answers or None,
             "state": self.state,

@@ -12,12 +12,10 @@ client carries; for a task, a table has it. A round ends in one of these ways:
 
     the function returns     the client gets its result
     InputRequired            the client gets the open questions and a state, and sends the next request of the call
-    an error                 the client gets the error: the function broke a rule, or paused in too many rounds
+    an error                 the client gets the error: the function broke a rule, or needs too many rounds
 
-The author's function may catch the last two, because they are exceptions. So the round keeps them in `ended_by`.
-
-A pause is an InputRequired without a question: the time of the request is up, and the client only sends the next one.
-Authors know a pause as `step.shed()`, and the option `max_sheds` limits pauses.
+A round sheds its further work if its time is up: it raises InputRequired without a question, and the client only sends
+the next request. The author's function may catch these exceptions, so the round keeps the last two ways in `ended_by`.
 """
 
 from __future__ import annotations
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.questions import WireQuestion
-    from mcp_functions.rounds.record import RecordedStep
 
     EndReason: TypeAlias = DeveloperError | ToolError | type[InputRequired]  # an error, or the class itself
 
@@ -62,27 +59,40 @@ step_of_context: ContextVar[RunningStep | None] = ContextVar("step_of_context", 
 
 
 class RoundRequest(NamedTuple):
-    """The input of a round: the client's request, its caller, the time, and the options of the handler."""
+    """The client's request, its caller, and the time."""
 
     responses: Mapping[str, JSONObject] = EMPTY  # `inputResponses` as the client sent them
     capabilities: Mapping[str, Any] = EMPTY  # the ClientCapabilities that the request declares
     meta: Mapping[str, Any] = EMPTY  # `_meta`: the progress token and the log level
     principal: Principal | None = None  # the caller; None without authentication
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's token
-    flow: str = ""  # the conversation's id, the same in all its rounds; "" if nothing can seal a state
-    number: int = 1  # the number of the round in its conversation
     deadline: float = math.inf  # when the client stops waiting, in unix seconds
     now: Callable[[], float] = time.time  # the clock, in unix seconds
+
+
+class History(NamedTuple):
+    """The conversation before this round, from the sealed state or from the table of a task."""
+
+    flow: str = ""  # the conversation's id, the same in all its rounds; "" if nothing can seal a state
+    number: int = 1  # the number of this round
+    record: Mapping[str, Any] = EMPTY  # the record of the previous round, as JSON
+    asked: Mapping[str, str] = EMPTY  # the questions of the previous round: a digest of each (fingerprint), by key
+
+
+class RoundOptions(NamedTuple):
+    """How the handler and its client play rounds."""
+
     camel_case: bool = False  # True if forms use camelCase on the wire
-    max_pauses: int = 2  # how many rounds in a row may pause; after them the call fails, because clients limit requests
+    max_sheds: int = 2  # how many rounds in a row may shed work; then the call fails, because clients limit requests
     # True if each round may run only once. A repeated request is recognized by its state, and the first request has
     # none. So the first round ends before its first step, and the client gets a state.
     single_use: bool = False
-    # True if the client itself shows no forms, but its host shows MCP Apps: then an app asks the questions.
-    has_app: bool = False
+    has_app: bool = False  # True if the client shows no forms, but MCP Apps: then an app asks the questions
 
 
 DEFAULT_REQUEST = RoundRequest()
+FIRST_ROUND = History()
+DEFAULT_OPTIONS = RoundOptions()
 
 
 class TaskLease(Protocol):
@@ -96,34 +106,34 @@ class TaskLease(Protocol):
 
 
 class Round:
-    """One round of a call: its request, its record, its questions, and how it ended."""
+    """One round of a call: its record, its questions, and how it ended."""
 
     def __init__(
         self,
         request: RoundRequest = DEFAULT_REQUEST,
-        record: Mapping[str, Any] = EMPTY,
-        asked: Mapping[str, str] = EMPTY,
+        history: History = FIRST_ROUND,
+        options: RoundOptions = DEFAULT_OPTIONS,
         lease: TaskLease | None = None,
     ) -> None:
         """Read the record that the previous round left, and add the responses of the request.
 
         Args:
             request: the request of this round.
-            record: the record of the previous round, as JSON.
-            asked: the questions of the previous round, from the sealed state: a digest of each (fingerprint), by key.
+            history: the rounds before this one.
+            options: the options of the handler, and of its client.
             lease: the lease of the worker that runs a task; None if the round does not belong to a task.
         """
         self.request = request
-        self.record = Record(record)
-        self.questions = Questions(self.record, asked, request.responses)
+        self.history = history
+        self.options = options
         self.lease = lease
+        self.record = Record(history.record)
+        self.questions = Questions(self.record, history.asked, request.responses)
         self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
         self.running_steps = RunningSteps(self.lock)
+        self.steps_must_end = request.deadline - MARGIN_SECONDS  # in unix seconds
         self.ended_by: EndReason | None = None  # None until the round ends; then no step begins
         self.is_closed = False  # True once the function is done: no step begins, and no question is asked
-        self._has_state = bool(record or asked)
-        self._has_new_step = False  # True once a step of this round is in the record
-        self._steps_must_end = request.deadline - MARGIN_SECONDS  # in unix seconds
         # What the client gets before the result.
         self.notifications: list[dict[str, Any]] = []
         self.progress_message = ""  # the last message that the function reported; a task shows it
@@ -145,6 +155,11 @@ class Round:
         """The error with which the call fails; None if it does not fail."""
         return self.ended_by if isinstance(self.ended_by, Exception) else None
 
+    @property
+    def has_new_step(self) -> bool:
+        """Whether this round has recorded a step."""
+        return len(self.record.steps) > len(self.history.record.get("steps", EMPTY))
+
     def end(self, reason: EndReason = InputRequired) -> NoReturn:
         """End the round by raising the reason, which the author's code may catch, but cannot undo.
 
@@ -155,7 +170,12 @@ class Round:
         raise reason
 
     def fail(self, rule: str, **values: object) -> NoReturn:
-        """End the round with the DeveloperError of a rule. `values` replace each `{name}` in the rule's text."""
+        """End the round with a DeveloperError.
+
+        Args:
+            rule: the text, with a `{name}` for each value. It is no f-string, because the log gets it without values.
+            values: what replaces the names, for an author who runs the function locally.
+        """
         self.end(DeveloperError(rule, **values))
 
     def ask(self, *questions: WireQuestion) -> list[Any]:
@@ -186,15 +206,15 @@ class Round:
                 raise outcome.error
         return [outcome.answer for outcome in outcomes]
 
-    def pause(self) -> NoReturn:
-        """End the round without a question (`step.shed`): the next round continues after the recorded steps."""
+    def shed(self) -> NoReturn:
+        """End the round without a question: the next round continues after the recorded steps."""
         if self.error:
             raise self.error  # once more, because the author's code has caught it
-        if not self._has_new_step:
+        if not self.has_new_step:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
-        if self.record.pauses >= self.request.max_pauses:
+        if self.record.sheds >= self.options.max_sheds:
             text = (
-                f"This call takes longer than {self.request.max_pauses + 1} rounds without a question. "
+                f"This call takes longer than {self.options.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
             self.end(ToolError(text))
@@ -205,8 +225,9 @@ class Round:
 
         The state has the conversation's id. Without a state, each repetition would begin another conversation.
         """
-        may_end = self.request.max_pauses > 0  # with 0, no round may end without a question
-        if may_end and not self._has_state:
+        has_state = self.history.record or self.history.asked
+        may_end = self.options.max_sheds > 0  # with 0, no round may end without a question
+        if may_end and not has_state:
             self.end()
 
     def running_step(self) -> RunningStep | None:
@@ -215,38 +236,6 @@ class Round:
         if step and step.round is self and step.key in self.running_steps.keys:
             return step
         return None
-
-    def end_if_step_must_wait(self, max_seconds: float | None) -> None:
-        """End the round if the next step cannot run in it.
-
-        The step waits if its task was cancelled, if the round first needs a state, or if too little time is left.
-
-        Args:
-            max_seconds: the longest duration of the step. None: as long as the longest step of the conversation so far.
-        """
-        if self.lease and not self.lease.renew_before_step(self):
-            self.end()
-        if self.request.single_use:
-            self.require_state()
-        if not self._has_new_step:
-            return  # the first step of a round always runs, or no round would make progress
-        if max_seconds is None:
-            with self.lock:
-                max_seconds = max(step.milliseconds for step in self.record.steps.values()) / 1000
-        if self.request.now() + max_seconds > self._steps_must_end:
-            self.pause()
-
-    def record_step(self, key: str, step: RecordedStep) -> None:
-        """Record the result of a step. A task saves its record after each step.
-
-        Raises:
-            InputRequired: another worker has the task. This one must not run a step after one that was not saved.
-        """
-        with self.lock:
-            self.record.steps[key] = step
-            self._has_new_step = True
-        if self.lease and not self.lease.save_step(self):
-            self.end()
 
     async def wait_for_steps(self) -> None:
         """Wait for the steps that an async function has left running, so that the record has their results."""
@@ -261,7 +250,7 @@ class Round:
         """
         with self.lock:
             if self.ended_by is InputRequired:
-                seconds = max(0.0, self._steps_must_end - self.request.now())  # infinite without a deadline
+                seconds = max(0.0, self.steps_must_end - self.request.now())  # infinite without a deadline
                 self.running_steps.wait_until_ended(seconds)
             self.is_closed = True
         try:
@@ -272,5 +261,5 @@ class Round:
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
         with self.lock:
-            pauses = 0 if self.questions.open_requests() else self.record.pauses + 1
-            return self.record.to_json(pauses)
+            sheds = 0 if self.questions.open_requests() else self.record.sheds + 1
+            return self.record.to_json(sheds)

@@ -17,8 +17,7 @@ from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.rounds.round import RunningStep, step_of_context
-from mcp_functions.rounds.step_arguments import digest_arguments
-from mcp_functions.rounds.step_results import is_json, read_return_type, to_record
+from mcp_functions.rounds.step_values import digest_arguments, is_json, read_return_type, to_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +64,7 @@ class StepCall:
         """
         if self._begin():
             try:
-                self._round.end_if_step_must_wait(max_seconds)
+                self._end_round_if_step_must_wait(max_seconds)
                 self._run_and_record()
             finally:
                 self._round.running_steps.remove(self._key)
@@ -76,7 +75,7 @@ class StepCall:
         round_ = self._round
         if self._begin():
             try:
-                round_.end_if_step_must_wait(max_seconds)
+                self._end_round_if_step_must_wait(max_seconds)
                 work = self._await_and_record()
                 await round_.running_steps.await_in_task(work, must_finish=lambda: round_.ended_by is InputRequired)
             finally:
@@ -108,6 +107,25 @@ class StepCall:
                 )
             return False
 
+    def _end_round_if_step_must_wait(self, max_seconds: float | None) -> None:
+        """End the round if the step must not run in it: the next round runs it.
+
+        Args:
+            max_seconds: the longest duration of the step. None: as long as the longest step of the conversation so far.
+        """
+        round_ = self._round
+        if round_.lease and not round_.lease.renew_before_step(round_):
+            round_.end()  # the task was cancelled, or another worker has it
+        if round_.options.single_use:
+            round_.require_state()
+        if not round_.has_new_step:
+            return  # the first step of a round always runs, or no round would make progress
+        if max_seconds is None:
+            with round_.lock:
+                max_seconds = max(step.milliseconds for step in round_.record.steps.values()) / 1000
+        if round_.request.now() + max_seconds > round_.steps_must_end:
+            round_.shed()
+
     def _run_and_record(self) -> None:
         """Call the function in this thread, and record its result."""
         began = self._round.request.now()
@@ -131,11 +149,15 @@ class StepCall:
         self._record(result, began)
 
     def _record(self, result: object, began: float) -> None:
-        """Record the result. `began` is when the function was called, in unix seconds."""
+        """Record the result; a task saves it. `began` is when the function was called, in unix seconds."""
         value = self._to_json(result)
         seconds = max(0.0, self._round.request.now() - began)  # a wall clock may be set back
         step = RecordedStep(self._arguments_digest, value, milliseconds=int(seconds * 1000))
-        self._round.record_step(self._key, step)
+        round_ = self._round
+        with round_.lock:
+            round_.record.steps[self._key] = step
+        if round_.lease and not round_.lease.save_step(round_):
+            round_.end()  # another worker has the task: this one must not run a step after one that was not saved
 
     def _to_json(self, result: object) -> object:
         """Return the result as JSON. Check that it is small enough, and that later rounds can read it."""
@@ -169,6 +191,6 @@ class StepCall:
             self._fail(rule, problem=error)
 
     def _fail(self, rule: str, **values: object) -> NoReturn:
-        """End the call with the DeveloperError of a rule; `{key}` and `{function}` in it are those of this step."""
+        """End the round with a DeveloperError (`Round.fail`). The rule may name the `{key}` and the `{function}`."""
         name = str(getattr(self._function, "__name__", type(self._function).__name__))
         self._round.fail(rule, key=self._key, function=name, **values)

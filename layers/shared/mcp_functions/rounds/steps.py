@@ -79,7 +79,7 @@ class Step(Capability):
         """A step whose function gets its idempotency key: `step.keyed("pay", pay, price)` calls `pay(price, key="…")`.
 
         A repeated first request has no state, so its conversation and its key would be new. So a keyed step does not
-        run in the first round: the round pauses, and the client repeats its request with the state that it got.
+        run in the first round: the round ends before it, and the client repeats its request with the state that it got.
         """
         return KeyedStep(self._round, self)
 
@@ -120,11 +120,11 @@ class Step(Capability):
             DeveloperError: this round recorded no step, so the next round would only repeat it.
             ToolError: too many rounds in a row ended without a question.
         """
-        self._round.pause()
+        self._round.shed()
 
     def _derive(self, purpose: str, key: str, *, length: int) -> bytes:
         """Return bytes for a key: the same in all rounds of this conversation, and others in any other one."""
-        flow = self._round.request.flow
+        flow = self._round.history.flow
         if not flow:
             self._round.fail("only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set")
         return hashlib.sha256(f"mcp-functions\0{purpose}\0{flow}\0{key}".encode()).digest()[:length]

@@ -77,7 +77,7 @@ class Tasks:
         # the request."
         if support is None or not request.takes_tasks:
             return tool.call(params, round_)
-        needs_app = tool.asks and round_.request.has_app  # this client shows questions only in an MCP app
+        needs_app = tool.asks and round_.options.has_app  # this client shows questions only in an MCP app
         if needs_app and support == "allowed":  # an app can continue a call, and not a task
             return tool.call(params, round_)
         # A parameter of the handler may be a question to the client. The task begins when each of these has its answer;
@@ -109,7 +109,7 @@ class Tasks:
             principal=tuple(request.principal) if request.principal else None,
             scopes=tuple(sorted(request.scopes)),
             declared=request.capabilities,
-            flow=round_.request.flow or os.urandom(16).hex(),  # a round without a seal has no id
+            flow=round_.history.flow or os.urandom(16).hex(),  # a round without a seal has no id
             created=now,
             ttl=min(tool_ttl, self._settings.max_task_ttl * 1000, request.task_ttl or tool_ttl),
             updated=now,

@@ -36,7 +36,7 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions.protocol.results import tool_error
 from mcp_functions.rounds.audit import audit_record
 from mcp_functions.rounds.input_requests import missing_capabilities
-from mcp_functions.rounds.round import Round, RoundRequest
+from mcp_functions.rounds.round import History, Round, RoundOptions, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import Lease, LeaseLost
@@ -133,13 +133,12 @@ class Worker:
             capabilities=task.declared,
             principal=principal,
             scopes=frozenset(task.scopes),
-            flow=task.flow,
-            number=task.rounds + 1,
             deadline=deadline,
             now=self._now,
-            camel_case=self._tools[task.tool].camel_case,
         )
-        return Round(request, task.record, task.asked, lease)
+        history = History(task.flow, task.rounds + 1, task.record, task.asked)
+        options = RoundOptions(camel_case=self._tools[task.tool].camel_case)
+        return Round(request, history, options, lease)
 
     def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Outcome | None) -> Task:
         """Save how a round ended, and return the task. An outcome that the table cannot keep becomes an error.
