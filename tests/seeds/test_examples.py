@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,13 +30,13 @@ from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from mcp_functions.http.gateway import LambdaFunction
 
     ServeTool = Callable[[Any], LambdaFunction]
 
 ALL_CAPABILITIES: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
+EXAMPLES = Path(__file__).with_name("examples")
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
@@ -63,250 +64,31 @@ def send(function: LambdaFunction, request: dict[str, Any]) -> tuple[dict[str, A
     return response, response["result"].pop("requestState", None)
 
 
-def test_the_weather_example_of_sep_2322_runs_in_one_or_more_containers(serve_tool: ServeTool) -> None:
-    response, state = send(
-        serve_tool(get_weather),
-        {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "tools/call",
-            "params": {"name": "get_weather", "arguments": {"location": "New York"}},
-        },
-    )
-    assert response == {
-        "jsonrpc": "2.0",
-        "id": 2,
-        "result": {
-            "resultType": "input_required",
-            "inputRequests": {
-                "github_login": {
-                    "method": "elicitation/create",
-                    "params": {
-                        "mode": "form",
-                        "message": "Please provide your GitHub username",
-                        "requestedSchema": {
-                            "type": "object",
-                            "properties": {"name": {"type": "string"}},
-                            "required": ["name"],
-                        },
-                    },
-                }
-            },
-        },
-    }
-    assert isinstance(state, str)
+def check_example(file: str, tool: Any, serve_tool: ServeTool) -> None:  # noqa: ANN401 - a tool of any signature
+    """Send the requests of a document, one after the other, and compare each response with the document.
 
-    response, state = send(
-        serve_tool(get_weather),
-        {
-            "jsonrpc": "2.0",
-            "id": 3,
-            "method": "tools/call",
-            "params": {
-                "name": "get_weather",
-                "arguments": {"location": "New York"},
-                "inputResponses": {"github_login": {"action": "accept", "content": {"name": "octocat"}}},
-                "requestState": state,
-            },
-        },
-    )
-    assert response == {
-        "jsonrpc": "2.0",
-        "id": 3,
-        "result": {
-            "resultType": "complete",
-            "content": [
-                {
-                    "type": "text",
-                    "text": "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy",
-                }
-            ],
-            "isError": False,
-        },
-    }
-    assert state is None
+    Args:
+        file: the requests and responses of the document. Each request but the first sends the state back.
+        tool: the tool of the example.
+        serve_tool: returns the function for the next request.
+    """
+    state = None
+    for exchange in json.loads((EXAMPLES / file).read_text(encoding="utf-8")):
+        request = exchange["request"]
+        if "requestState" in request["params"]:
+            request["params"]["requestState"] = state
+        response, state = send(serve_tool(tool), request)
+        assert response == exchange["response"]
+        is_final = response["result"]["resultType"] == "complete"
+        assert is_final == (state is None)
+
+
+def test_the_weather_example_of_sep_2322_runs_in_one_or_more_containers(serve_tool: ServeTool) -> None:
+    check_example("sep_2322_weather.json", get_weather, serve_tool)
 
 
 def test_the_work_item_example_of_sep_2322_runs_in_one_or_more_containers(serve_tool: ServeTool) -> None:
-    response, state = send(
-        serve_tool(update_work_item),
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {
-                "name": "update_work_item",
-                "arguments": {"workItemId": 4522, "fields": {"System.State": "Resolved"}},
-            },
-        },
-    )
-    assert response == {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "result": {
-            "resultType": "input_required",
-            "inputRequests": {
-                "resolution": {
-                    "method": "elicitation/create",
-                    "params": {
-                        "mode": "form",
-                        "message": "Resolving Bug #4522 requires a resolution. How was this bug resolved?",
-                        "requestedSchema": {
-                            "type": "object",
-                            "properties": {
-                                "resolution": {
-                                    "type": "string",
-                                    "enum": ["Fixed", "Won't Fix", "Duplicate", "By Design"],
-                                    "description": "Resolution type for this bug",
-                                }
-                            },
-                            "required": ["resolution"],
-                        },
-                    },
-                }
-            },
-        },
-    }
-    assert isinstance(state, str)
-
-    response, state = send(
-        serve_tool(update_work_item),
-        {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "tools/call",
-            "params": {
-                "name": "update_work_item",
-                "arguments": {"workItemId": 4522, "fields": {"System.State": "Resolved"}},
-                "inputResponses": {"resolution": {"action": "accept", "content": {"resolution": "Duplicate"}}},
-                "requestState": state,
-            },
-        },
-    )
-    assert response == {
-        "jsonrpc": "2.0",
-        "id": 2,
-        "result": {
-            "resultType": "input_required",
-            "inputRequests": {
-                "duplicate_of": {
-                    "method": "elicitation/create",
-                    "params": {
-                        "mode": "form",
-                        "message": "Since this is a duplicate, which work item is the original?",
-                        "requestedSchema": {
-                            "type": "object",
-                            "properties": {
-                                "duplicateOfId": {
-                                    "type": "number",
-                                    "description": "Work item ID of the original bug",
-                                }
-                            },
-                            "required": ["duplicateOfId"],
-                        },
-                    },
-                }
-            },
-        },
-    }
-    assert isinstance(state, str)
-
-    response, state = send(
-        serve_tool(update_work_item),
-        {
-            "jsonrpc": "2.0",
-            "id": 3,
-            "method": "tools/call",
-            "params": {
-                "name": "update_work_item",
-                "arguments": {"workItemId": 4522, "fields": {"System.State": "Resolved"}},
-                "inputResponses": {"duplicate_of": {"action": "accept", "content": {"duplicateOfId": 4301}}},
-                "requestState": state,
-            },
-        },
-    )
-    assert response == {
-        "jsonrpc": "2.0",
-        "id": 3,
-        "result": {
-            "resultType": "complete",
-            "content": [
-                {
-                    "type": "text",
-                    "text": "Bug #4522 resolved as Duplicate of Bug #4301. "
-                    "State set to Resolved and duplicate link created.",
-                }
-            ],
-            "isError": False,
-        },
-    }
-    assert state is None
-
-
-# SEP-2322, "Guidance for Error Handling": the client answers a question that the server did not ask.
-CALL_GET_WEATHER: dict[str, Any] = {"name": "get_weather", "arguments": {"location": "New York"}}
-UNREQUESTED_ANSWER: dict[str, Any] = {
-    "not_requested_info": {
-        "action": "accept",
-        "content": {"not_requested_param_name": "Information the server did not request"},
-    }
-}
-RESPONSE_THAT_ASKS_FOR_THE_LOGIN = {
-    "jsonrpc": "2.0",
-    # The document has the id 2 here, which is a mistake: "Result responses MUST include the same ID as the request".
-    "id": 3,
-    "result": {
-        "resultType": "input_required",
-        "inputRequests": {
-            "github_login": {
-                "method": "elicitation/create",
-                "params": {
-                    "mode": "form",
-                    "message": "Please provide your GitHub username",
-                    "requestedSchema": {
-                        "type": "object",
-                        "properties": {"name": {"type": "string"}},
-                        "required": ["name"],
-                    },
-                },
-            }
-        },
-    },
-}
-
-
-def test_an_unrequested_answer_without_a_state_repeats_the_question() -> None:
-    params = {**CALL_GET_WEATHER, "inputResponses": UNREQUESTED_ANSWER}
-    response, state = send(serve(get_weather), {"id": 3, "method": "tools/call", "params": params})
-    assert response == RESPONSE_THAT_ASKS_FOR_THE_LOGIN
-    assert isinstance(state, str)
-
-
-def test_an_unrequested_answer_with_a_state_repeats_the_question() -> None:
-    function = serve(get_weather)
-    _, state = send(function, {"id": 2, "method": "tools/call", "params": CALL_GET_WEATHER})
-
-    params = {**CALL_GET_WEATHER, "inputResponses": UNREQUESTED_ANSWER, "requestState": state}
-    response, next_state = send(function, {"id": 3, "method": "tools/call", "params": params})
-    assert response == RESPONSE_THAT_ASKS_FOR_THE_LOGIN
-    assert isinstance(next_state, str)
-
-
-def test_a_requested_answer_after_an_unrequested_one_completes_the_call() -> None:
-    function = serve(get_weather)
-    params = {**CALL_GET_WEATHER, "inputResponses": UNREQUESTED_ANSWER}
-    _, state = send(function, {"id": 3, "method": "tools/call", "params": params})
-
-    login = {"github_login": {"action": "accept", "content": {"name": "octocat"}}}
-    params = {**CALL_GET_WEATHER, "inputResponses": login, "requestState": state}
-    response, state = send(function, {"id": 3, "method": "tools/call", "params": params})
-    text = "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy"
-    assert response == {
-        "jsonrpc": "2.0",
-        "id": 3,
-        "result": {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": False},
-    }
-    assert state is None
+    check_example("sep_2322_work_item.json", update_work_item, serve_tool)
 
 
 # SEP-2322, "Schema Changes", and the draft page, "Core Types", show the same two questions of one round.
@@ -343,6 +125,55 @@ ASK_FOR_THE_CAPITAL_WITHOUT_PREFERENCES = {
         "maxTokens": 100,
     },
 }
+
+# SEP-2322, "Guidance for Error Handling": the client answers a question that the server did not ask.
+CALL_GET_WEATHER: dict[str, Any] = {"name": "get_weather", "arguments": {"location": "New York"}}
+UNREQUESTED_ANSWER: dict[str, Any] = {
+    "not_requested_info": {
+        "action": "accept",
+        "content": {"not_requested_param_name": "Information the server did not request"},
+    }
+}
+RESPONSE_THAT_ASKS_FOR_THE_LOGIN = {
+    "jsonrpc": "2.0",
+    # The document has the id 2 here, which is a mistake: "Result responses MUST include the same ID as the request".
+    "id": 3,
+    "result": {"resultType": "input_required", "inputRequests": {"github_login": ASK_FOR_THE_LOGIN}},
+}
+
+
+def test_an_unrequested_answer_without_a_state_repeats_the_question() -> None:
+    params = {**CALL_GET_WEATHER, "inputResponses": UNREQUESTED_ANSWER}
+    response, state = send(serve(get_weather), {"id": 3, "method": "tools/call", "params": params})
+    assert response == RESPONSE_THAT_ASKS_FOR_THE_LOGIN
+    assert isinstance(state, str)
+
+
+def test_an_unrequested_answer_with_a_state_repeats_the_question() -> None:
+    function = serve(get_weather)
+    _, state = send(function, {"id": 2, "method": "tools/call", "params": CALL_GET_WEATHER})
+
+    params = {**CALL_GET_WEATHER, "inputResponses": UNREQUESTED_ANSWER, "requestState": state}
+    response, next_state = send(function, {"id": 3, "method": "tools/call", "params": params})
+    assert response == RESPONSE_THAT_ASKS_FOR_THE_LOGIN
+    assert isinstance(next_state, str)
+
+
+def test_a_requested_answer_after_an_unrequested_one_completes_the_call() -> None:
+    function = serve(get_weather)
+    params = {**CALL_GET_WEATHER, "inputResponses": UNREQUESTED_ANSWER}
+    _, state = send(function, {"id": 3, "method": "tools/call", "params": params})
+
+    login = {"github_login": {"action": "accept", "content": {"name": "octocat"}}}
+    params = {**CALL_GET_WEATHER, "inputResponses": login, "requestState": state}
+    response, state = send(function, {"id": 3, "method": "tools/call", "params": params})
+    text = "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy"
+    assert response == {
+        "jsonrpc": "2.0",
+        "id": 3,
+        "result": {"resultType": "complete", "content": [{"type": "text", "text": text}], "isError": False},
+    }
+    assert state is None
 
 
 def test_the_input_requests_of_sep_2322() -> None:
