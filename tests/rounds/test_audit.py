@@ -94,6 +94,16 @@ def test_several_questions_of_one_round_are_one_record(ledger: list[AuditRecord]
     ]
 
 
+@tool
+def ask_model(*, sample: Sample) -> str:
+    return str(sample("model", "Well?", max_tokens=9))
+
+
+@tool
+def ask_for_roots(*, list_roots: ListRoots) -> str:
+    return str(list_roots())
+
+
 def test_questions_to_the_client_and_its_model_are_recorded_by_their_methods(ledger: list[AuditRecord]) -> None:
     @tool
     def ask_three(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
@@ -109,6 +119,12 @@ def test_questions_to_the_client_and_its_model_are_recorded_by_their_methods(led
         (3, {"model": "sampling/createMessage"}, {"roots": "answer"}),
         (4, {}, {"model": "answer"}),
     ]
+
+
+@pytest.mark.parametrize("ask", [ask_model, ask_for_roots])
+def test_a_function_that_asks_only_the_client_has_records(ask: Handler[..., Any], ledger: list[AuditRecord]) -> None:
+    talk_to(ask, ledger).call()
+    assert len(ledger) == 1
 
 
 # A record says how each question was answered.

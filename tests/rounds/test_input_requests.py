@@ -79,10 +79,17 @@ def test_a_page_is_message_and_url_without_an_id() -> None:
     }
 
 
-@pytest.mark.parametrize("url", ["", "/relative", "javascript:alert(1)", "x.example", "file:///etc/passwd"])
-def test_a_page_has_an_absolute_url(url: str) -> None:
+@pytest.mark.parametrize(
+    "url", ["", "/a", "javascript:alert(1)", "x.example", "file:///etc/passwd", "http://x.example"]
+)
+def test_a_page_has_an_absolute_https_url(url: str) -> None:
     with pytest.raises(DeveloperError, match="an absolute https:// URL"):
         ElicitRequest.url("Sign in", url).wire()
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8000/a", "http://127.0.0.1/a", "http://[::1]/a"])
+def test_a_page_on_this_machine_may_have_an_http_url(url: str) -> None:
+    assert ElicitRequest.url("Sign in", url).wire()["params"]["url"] == url
 
 
 def test_a_sample_of_a_string_has_one_message_of_the_user() -> None:
@@ -90,6 +97,11 @@ def test_a_sample_of_a_string_has_one_message_of_the_user() -> None:
         "method": "sampling/createMessage",
         "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "Hello"}}], "maxTokens": 10},
     }
+
+
+def test_options_of_a_sample_outside_json_break_a_rule() -> None:
+    with pytest.raises(DeveloperError, match="JSON cannot carry the options of the question to the model"):
+        CreateMessageRequest("Hello", 5, {"metadata": object()}).wire()
 
 
 def test_messages_and_options_are_passed_on() -> None:

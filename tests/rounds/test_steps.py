@@ -376,7 +376,15 @@ def test_each_key_has_its_own_id_and_random_number() -> None:
     assert first_id != second_id
     assert UUID(first_id).version == 4
     assert numbers[0] != numbers[1]
-    assert all(0 <= float(number) < 1 for number in numbers)
+
+
+def test_a_random_number_is_between_0_and_1() -> None:
+    @tool
+    def draw_many(*, step: Step) -> list[float]:
+        return [step.random(f"number {number}") for number in range(100)]
+
+    numbers = talk_to(draw_many).call().result["structuredContent"]
+    assert 0 <= min(numbers) < 0.5 <= max(numbers) < 1
 
 
 def test_another_conversation_has_other_ids_and_random_numbers() -> None:
