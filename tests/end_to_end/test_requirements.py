@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel
 
 from mcp_functions import (
     Audio,
     CallToolResult,
-    CreateMessageRequest,
     Elicit,
     EmbeddedResource,
     Image,
@@ -35,8 +34,7 @@ from mcp_functions import (
 )
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import errors
-from mcp_functions.protocol.errors import DeveloperError, McpError
-from mcp_functions.rounds.elicitation import ElicitRequest
+from mcp_functions.protocol.errors import McpError
 from tests.support import gateways, wire
 from tests.support.placements import PLACEMENTS, place
 
@@ -560,68 +558,6 @@ def test_other_results_have_no_cache_hints(method: str, function: LambdaFunction
 
 
 # --- N: requests to the client --------------------------------------------------------------------------------------
-
-TOOL_USE = {"type": "tool_use", "id": "u1", "name": "weather", "input": {}}
-TOOL_RESULT = {"type": "tool_result", "toolUseId": "u1", "content": [{"type": "text", "text": "sunny"}]}
-TEXT = {"type": "text", "text": "Well?"}
-
-
-@pytest.mark.parametrize("name", ["password", "api_key", "apiKey", "client_secret", "access_token", "private_key"])
-def test_a_form_with_the_name_of_a_secret_is_refused(name: str) -> None:
-    """Values of a form pass the client and may reach its model, so a secret needs a page."""
-    form = type("Login", (BaseModel,), {"__annotations__": {name: str}})
-    with pytest.raises(DeveloperError, match=f"{name}.*url"):
-        ElicitRequest("Who are you?", form).wire()
-
-
-def test_a_form_with_the_type_of_a_secret_is_refused() -> None:
-    class Login(BaseModel):
-        word: SecretStr
-
-    with pytest.raises(DeveloperError, match="word"):
-        ElicitRequest("Who are you?", Login).wire()
-
-
-@pytest.mark.parametrize(
-    "url", ["https://", "https:///path", "https://exa mple.com", "https://example.com/\n", "https:x"]
-)
-def test_a_url_that_a_browser_cannot_open_is_refused(url: str) -> None:
-    with pytest.raises(DeveloperError, match="URL"):
-        ElicitRequest.url("Please sign in", url).wire()
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param([TOOL_RESULT, TEXT], id="a result with a text"),
-        pytest.param(TEXT, id="a text before the result"),
-        pytest.param({**TOOL_RESULT, "toolUseId": "u2"}, id="a result of another use"),
-    ],
-)
-def test_a_sampling_request_whose_tool_use_has_no_result_is_refused(answer: object) -> None:
-    messages: list[Any] = [{"role": "assistant", "content": TOOL_USE}, {"role": "user", "content": answer}]
-    with pytest.raises(DeveloperError, match="tool_"):
-        CreateMessageRequest(messages, 10, {"tools": []}).wire()
-
-
-def test_a_sampling_request_with_one_result_for_two_tool_uses_is_refused() -> None:
-    messages: list[Any] = [
-        {"role": "assistant", "content": [TOOL_USE, {**TOOL_USE, "id": "u2"}]},
-        {"role": "user", "content": [TOOL_RESULT]},
-    ]
-    with pytest.raises(DeveloperError, match="tool_"):
-        CreateMessageRequest(messages, 10, {"tools": []}).wire()
-
-
-def test_a_sampling_request_with_a_result_for_every_tool_use_is_sent() -> None:
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": TEXT},
-        {"role": "assistant", "content": [TEXT, TOOL_USE, {**TOOL_USE, "id": "u2"}]},
-        {"role": "user", "content": [{**TOOL_RESULT, "toolUseId": "u2"}, TOOL_RESULT]},
-        {"role": "assistant", "content": TEXT},
-    ]
-    params: Any = CreateMessageRequest(messages, 10, {"tools": []}).wire()["params"]
-    assert params["messages"] == messages
 
 
 def sample_with_context(context: str, sampling: dict[str, Any]) -> dict[str, Any]:

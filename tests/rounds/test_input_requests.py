@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from mcp_functions import CreateMessageRequest, ElicitRequest, ListRootsRequest
 from mcp_functions.protocol.errors import DeveloperError
@@ -108,6 +108,86 @@ def test_messages_and_options_are_passed_on() -> None:
     messages = [{"role": "assistant", "content": {"type": "text", "text": "Hi"}}]
     request_: Any = CreateMessageRequest(messages, 5, {"temperature": 0.5, "systemPrompt": "Be brief"}).wire()
     assert request_["params"] == {"messages": messages, "temperature": 0.5, "systemPrompt": "Be brief", "maxTokens": 5}
+
+
+TOOL_USE = {"type": "tool_use", "id": "u1", "name": "weather", "input": {}}
+TOOL_RESULT = {"type": "tool_result", "toolUseId": "u1", "content": [{"type": "text", "text": "sunny"}]}
+TEXT = {"type": "text", "text": "Well?"}
+ONLY_RESULTS = "a message with a tool_result must hold tool_results alone"
+RESULT_FOR_EACH_USE = "a message must have a tool_result for each tool_use of the message before"
+
+
+@pytest.mark.parametrize("name", ["password", "api_key", "apiKey", "client_secret", "access_token", "private_key"])
+def test_a_form_with_the_name_of_a_secret_is_refused(name: str) -> None:
+    """Values of a form pass the client and may reach its model, so a secret needs a page."""
+    form = type("Login", (BaseModel,), {"__annotations__": {name: str}})
+    with pytest.raises(DeveloperError, match=f"{name}.*url"):
+        ElicitRequest("Who are you?", form).wire()
+
+
+def test_a_form_with_the_type_of_a_secret_is_refused() -> None:
+    class Login(BaseModel):
+        word: SecretStr
+
+    with pytest.raises(DeveloperError, match="word"):
+        ElicitRequest("Who are you?", Login).wire()
+
+
+@pytest.mark.parametrize(
+    "url", ["https://", "https:///path", "https://exa mple.com", "https://example.com/\n", "https:x"]
+)
+def test_a_url_that_a_browser_cannot_open_is_refused(url: str) -> None:
+    with pytest.raises(DeveloperError, match="URL"):
+        ElicitRequest.url("Please sign in", url).wire()
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        pytest.param([TOOL_RESULT, TEXT], ONLY_RESULTS, id="a result with a text"),
+        pytest.param(TEXT, RESULT_FOR_EACH_USE, id="a text before the result"),
+        pytest.param({**TOOL_RESULT, "toolUseId": "u2"}, RESULT_FOR_EACH_USE, id="a result of another use"),
+    ],
+)
+def test_a_sampling_request_whose_tool_use_has_no_result_is_refused(answer: object, rule: str) -> None:
+    messages: list[Any] = [{"role": "assistant", "content": TOOL_USE}, {"role": "user", "content": answer}]
+    with pytest.raises(DeveloperError, match=rule):
+        CreateMessageRequest(messages, 10, {"tools": []}).wire()
+
+
+def test_a_sampling_request_with_one_result_for_two_tool_uses_is_refused() -> None:
+    messages: list[Any] = [
+        {"role": "assistant", "content": [TOOL_USE, {**TOOL_USE, "id": "u2"}]},
+        {"role": "user", "content": [TOOL_RESULT]},
+    ]
+    with pytest.raises(DeveloperError, match=RESULT_FOR_EACH_USE):
+        CreateMessageRequest(messages, 10, {"tools": []}).wire()
+
+
+def test_a_sampling_request_with_a_result_for_every_tool_use_is_sent() -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": TEXT},
+        {"role": "assistant", "content": [TEXT, TOOL_USE, {**TOOL_USE, "id": "u2"}]},
+        {"role": "user", "content": [{**TOOL_RESULT, "toolUseId": "u2"}, TOOL_RESULT]},
+        {"role": "assistant", "content": TEXT},
+    ]
+    params: Any = CreateMessageRequest(messages, 10, {"tools": []}).wire()["params"]
+    assert params["messages"] == messages
+
+
+def test_a_sampling_request_that_ends_with_a_tool_use_is_refused() -> None:
+    with pytest.raises(DeveloperError, match="the last message must have no tool_use"):
+        CreateMessageRequest([{"role": "assistant", "content": TOOL_USE}], 10, {"tools": []}).wire()
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Hello", None, {"role": "system", "content": TEXT}, {"role": "user"}],
+    ids=["text", "None", "role", "empty"],
+)
+def test_a_sampling_message_has_a_role_and_content(message: Any) -> None:  # noqa: ANN401
+    with pytest.raises(DeveloperError, match="a message for the model is a SamplingMessage or a dict with role and"):
+        CreateMessageRequest([message], 10).wire()
 
 
 def test_roots_are_asked_for_without_params_of_their_own() -> None:
