@@ -20,7 +20,7 @@ from functions.get_weather import app as get_weather
 from mcp_functions import Elicit, Step, serve, settings, tool
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog as catalogs
-from mcp_functions.http import metadata
+from mcp_functions.http import events, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import Harness, catalog, checks, template
@@ -243,12 +243,13 @@ def test_a_conversation_continues_at_another_host() -> None:
 def test_the_metadata_names_the_url_that_clients_use() -> None:
     url = "https://mcp.example.com/mcp"
     found = make_settings(stack="s", auth_mode="jwt", jwt_issuer="https://id.example", resource_url=url)
-    documents = metadata.documents(found, [])
-    assert documents.keys() == {
-        "/.well-known/oauth-protected-resource",
-        "/.well-known/oauth-protected-resource/mcp",
-    }
-    assert metadata.resource_url(found, {"domainName": "abc.execute-api.eu-west-1.amazonaws.com"}) == url
+    event = gateways.http_api(gateways.http_request(wire.message("tools/list")))
+    event["requestContext"]["domainName"] = "abc.execute-api.eu-west-1.amazonaws.com"
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+        request = events.read({**event, "rawPath": path}, wire.Context(), now=0)
+        document = metadata.document(request, found, [])
+        assert document
+        assert document["resource"] == url
 
 
 def serve_at_url(

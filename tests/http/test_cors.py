@@ -288,8 +288,7 @@ def test_every_error_has_the_security_headers(exception: Exception, status: int)
 @pytest.mark.parametrize(("path", "status"), [("oauth-protected-resource", 200), ("openid-configuration", 404)])
 def test_well_known_documents_have_the_security_headers_too(path: str, status: int) -> None:
     settings = make_settings(auth_mode="jwt", resource_url="https://a.example/mcp")
-    documents: dict[str, dict[str, Any]] = {"/.well-known/oauth-protected-resource": {}}
-    endpoint = Endpoint(settings, lambda _request: pytest.fail("answered"), documents)
+    endpoint = Endpoint(settings, lambda _request: pytest.fail("answered"))
     event = wire.event("", http_method="GET") | {"rawPath": f"/.well-known/{path}"}
     response = LambdaFunction(lambda _name, _now: endpoint)(event, wire.Context("local_all"))
     assert response["statusCode"] == status

@@ -420,7 +420,7 @@ def test_the_time_for_checking_the_caller_does_not_extend_the_deadline_of_lambda
         return Result(EMPTY_LIST)
 
     legacy = LegacyServer(SETTINGS, ModernServer(handle, {}), None, now=lambda: NOW)
-    function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, handle, handle_legacy=legacy), now=lambda: NOW)
+    function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, handle, answer_legacy=legacy), now=lambda: NOW)
     message_of_2025 = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     for message, headers in [(wire.message("tools/list"), {}), (message_of_2025, {"mcp-protocol-version": None})]:
         remaining_ms[0] = 20_000

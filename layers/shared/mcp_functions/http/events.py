@@ -5,6 +5,10 @@
 
 An HTTP API and a function URL send this "payload format 2.0". `sam local` spells header names differently, and sends
 empty fields where AWS sends none.
+
+A worker is a Lambda function that continues a task, which is a call that goes on after its response. Its event is an
+order: {"mcpTask": {"id": "report.7f3a…", "owner": null}}. Only a role that may call Lambda's Invoke API can send it.
+API Gateway writes no member of this name, so clients cannot send it.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.settings import Settings
 
+WORKER_ORDER = "mcpTask"  # the member of a worker's event that holds the order
 GATEWAY_SECONDS = 30.0  # API Gateway's limit for an HTTP API
 
 Response: TypeAlias = dict[str, Any]  # statusCode, headers, body and isBase64Encoded, as API Gateway expects them
@@ -40,18 +45,30 @@ class LambdaContext(Protocol):
 class HttpRequest(NamedTuple):
     """An HTTP request, as API Gateway passed it on."""
 
+    event: Mapping[str, Any]  # the event that held it; the front door forwards this
     method: str  # the method in capitals
     path: str  # the path without the query
     headers: Mapping[str, str]  # the headers, with names in lower case
     body: str  # the body as text, or as base64 if `is_base64`
     is_base64: bool  # True if the gateway encoded the body
     address: str  # the client's IP address, as the gateway saw it; "" if unknown
-    received_ms: int  # when the gateway received the request, in unix milliseconds; 0 if unknown
-    context: Mapping[str, Any]  # `requestContext`, which the gateway alone writes, with the authorizer's output
+    gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
+    lambda_deadline: float  # when Lambda ends this invocation, in unix seconds
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """The event's `requestContext`, which the gateway alone writes, with the authorizer's output."""
+        context: Mapping[str, Any] = self.event["requestContext"]
+        return context
 
 
-def read(event: Mapping[str, Any]) -> HttpRequest:
+def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRequest:
     """Read an event, which must be an HTTP request in payload format 2.0.
+
+    Args:
+        event: the event.
+        context: the context that Lambda passes.
+        now: the current time in unix seconds.
 
     Raises:
         ValueError: the event has another format.
@@ -59,25 +76,27 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
     message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
     try:
         version = event["version"]
-        context = event["requestContext"]
-        method = context["http"]["method"]
-        address = context["http"].get("sourceIp")
-        received_ms = context.get("timeEpoch")
+        gateway = event["requestContext"]
+        method = gateway["http"]["method"]
+        address = gateway["http"].get("sourceIp")
+        received_ms = gateway.get("timeEpoch")
         body = event.get("body") or ""
         headers = _read_headers(event.get("headers") or {})
     except (AttributeError, KeyError, TypeError):
         raise ValueError(message) from None  # the text of the cause is only the name of a key or a type
     if version != "2.0" or not isinstance(method, str) or not isinstance(body, str):
         raise ValueError(message)
+    until = lambda_deadline(context, now)
     return HttpRequest(
+        event=event,
         method=method,
         path=str(event.get("rawPath") or ""),
         headers=headers,
         body=body,
         is_base64=bool(event.get("isBase64Encoded")),
         address=address if isinstance(address, str) else "",
-        received_ms=received_ms if isinstance(received_ms, int) else 0,
-        context=context,
+        gateway_deadline=min(until, _received(received_ms, now) + GATEWAY_SECONDS),
+        lambda_deadline=until,
     )
 
 
@@ -140,18 +159,16 @@ def lambda_deadline(context: LambdaContext, now: float) -> float:
     return float(now + context.get_remaining_time_in_millis() / 1000)
 
 
-def gateway_deadline(http: HttpRequest, lambda_deadline: float, now: float) -> float:
-    """Return the time at which the gateway stops waiting, or Lambda's own deadline if that is earlier; unix seconds.
+def _received(time_epoch: object, now: float) -> float:
+    """Return when the gateway received a request, in unix seconds, from the `timeEpoch` of its event.
 
-    The gateway's time stamp is used if it is less than `GATEWAY_SECONDS` old. Otherwise it is wrong: the clocks of the
-    gateway and of this function differ, or `sam local` has sent the time of its own start.
+    A time stamp that is not of the last `GATEWAY_SECONDS` is wrong: the clocks of the gateway and of this function
+    differ, or `sam local` has sent the time of its own start. Then this is the current time.
     """
-    received = http.received_ms / 1000
-    age = now - received
-    is_plausible = 0 <= age < GATEWAY_SECONDS
-    if not is_plausible:
-        received = now
-    return min(lambda_deadline, received + GATEWAY_SECONDS)
+    if not isinstance(time_epoch, int):
+        return now
+    received = time_epoch / 1000
+    return received if received <= now < received + GATEWAY_SECONDS else now
 
 
 def accepts_event_stream(request: HttpRequest) -> bool:
