@@ -6,8 +6,8 @@
     handler = serve(add)        # template.yaml: `Handler: app.handler`
 
 When the author's module loads, `serve` checks its arguments and imports the modules that requests will need, because
-Lambda gives a full CPU while a function starts. The first event tells the function its name, and `make_endpoint` makes
-the endpoint, which answers requests.
+Lambda gives a full CPU while a function starts. The first event makes the endpoint, which answers requests: only the
+event has the name of the function. Until then, `ServeOptions` keeps the arguments.
 """
 
 from __future__ import annotations
@@ -50,6 +50,31 @@ if TYPE_CHECKING:
     from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.tasks import Tasks, Worker
+
+
+class ServeOptions(NamedTuple):
+    """The arguments of `serve` from which the endpoint is made at the first event."""
+
+    handlers: tuple[Handler[..., Any], ...]
+    audience: str | None
+    wrapping: Sequence[Wrapping] | None
+    codec: Codec | None
+    audit: Callable[[AuditRecord], object] | None
+
+    @property
+    def needs_state(self) -> bool:
+        """Whether a call of a handler may take several requests, so that the function seals states."""
+        return any(handler.needs_state for handler in self.handlers)
+
+    @property
+    def needs_table(self) -> bool:
+        """Whether a handler needs the DynamoDB table (MCP_TABLE)."""
+        return any(handler.needs_table for handler in self.handlers)
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether calls of a tool may become tasks."""
+        return any(handler.task for handler in self.handlers)
 
 
 def serve(  # noqa: PLR0913 - each is an option of the public API
@@ -119,7 +144,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         _import_needed(options)
         if around is not None:
             import_module("mcp_functions.handlers.hooks")
-    return LambdaFunction(partial(make_endpoint, options), copies, now=now, logger=logger)
+    return LambdaFunction(partial(_make_endpoint, options), copies, now=now, logger=logger)
 
 
 def _check_handlers(handlers: Sequence[object], around: object) -> None:
@@ -134,31 +159,6 @@ def _check_handlers(handlers: Sequence[object], around: object) -> None:
     if around is not None and not callable(around):
         message = "around is a function that takes a Call and returns a context manager"
         raise TypeError(message)
-
-
-class ServeOptions(NamedTuple):
-    """The arguments of `serve` from which the endpoint is made at the first event."""
-
-    handlers: tuple[Handler[..., Any], ...]
-    audience: str | None
-    wrapping: Sequence[Wrapping] | None
-    codec: Codec | None
-    audit: Callable[[AuditRecord], object] | None
-
-    @property
-    def needs_state(self) -> bool:
-        """Whether a call of a handler may take several requests, so that the function seals states."""
-        return any(handler.needs_state for handler in self.handlers)
-
-    @property
-    def needs_table(self) -> bool:
-        """Whether a handler needs the DynamoDB table (MCP_TABLE)."""
-        return any(handler.needs_table for handler in self.handlers)
-
-    @property
-    def has_tasks(self) -> bool:
-        """Whether calls of a tool may become tasks."""
-        return any(handler.task for handler in self.handlers)
 
 
 def _import_needed(options: ServeOptions) -> None:
@@ -189,7 +189,7 @@ def _import_needed(options: ServeOptions) -> None:
         aws.prepare(service)
 
 
-def make_endpoint(options: ServeOptions, function_name: str, now: Clock) -> Endpoint:
+def _make_endpoint(options: ServeOptions, function_name: str, now: Clock) -> Endpoint:
     """Make the endpoint of the Lambda function with this name, with the settings of its environment.
 
     A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs them.
@@ -207,9 +207,13 @@ def make_endpoint(options: ServeOptions, function_name: str, now: Clock) -> Endp
     folder = folder_of(function_name, settings)
     if options.has_tasks:
         folder = folder.removesuffix(WORKER_SUFFIX)
-    # The endpoint of the server keeps sessions and questions of clients of 2025 in the table.
+    # Every function finds the keys and the table in its environment, but only these have the permissions. The endpoint
+    # of the server keeps sessions and questions of clients of 2025 in the table.
     needs_table = options.needs_table or folder == ENDPOINT_FOLDER
-    settings = settings.allowing(keys=needs_table or options.needs_state, table=needs_table)
+    if not needs_table:
+        settings.table = ""
+    if not needs_table and not options.needs_state:
+        settings.kms_keys = ()
     has_keys = bool(options.codec or options.wrapping or settings.kms_keys)
     if options.needs_table and not (has_keys and settings.table):
         raise Misconfigured(
@@ -263,7 +267,7 @@ def make_endpoint(options: ServeOptions, function_name: str, now: Clock) -> Endp
 
 
 def _make_seals(options: ServeOptions, settings: Settings, service: str, now: Clock) -> SealFactory:
-    """Make what makes the seals that encrypt states, and the table, whose items are sealed too."""
+    """Make the factory of seals, which encrypt the states that clients carry and the items of the table."""
     from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
 
     return SealFactory(settings, service, options.wrapping, options.codec, now=now)
@@ -272,7 +276,7 @@ def _make_seals(options: ServeOptions, settings: Settings, service: str, now: Cl
 def _make_tasks(
     options: ServeOptions, settings: Settings, folder: str, seals: SealFactory, now: Clock
 ) -> tuple[Tasks, Worker]:
-    """Make the objects that answer requests about tasks, and that run tasks. A new task invokes the worker."""
+    """Make what answers requests about tasks, and what runs them in the worker. A new task invokes the worker."""
     from mcp_functions.tasks import Tasks, TaskStore, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
 
     # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.

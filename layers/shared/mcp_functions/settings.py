@@ -8,7 +8,6 @@ A function reads them once, at its first event. A wrong value raises `Misconfigu
 from __future__ import annotations
 
 import re
-from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from mcp_functions.protocol import scopes
@@ -101,9 +100,8 @@ class Settings:
         # The front's own id at the provider, which no other application uses.
         self.oauth_client_id = environ.get("MCP_OAUTH_CLIENT_ID", "")
         # The claim that binds an access token to this server.
-        why = "no other claim binds a token to this server"
         self.oauth_binding: Literal["aud", "client_id"]
-        self.oauth_binding = read_choice(environ, "MCP_OAUTH_BINDING", ("aud", "client_id"), "aud", why)
+        self.oauth_binding = read_choice(environ, "MCP_OAUTH_BINDING", ("aud", "client_id"), "aud")
         # The text that the provider writes before each scope of this server.
         self.oauth_scope_prefix = environ.get("MCP_OAUTH_SCOPE_PREFIX", "")
 
@@ -144,18 +142,6 @@ class Settings:
         _check_url("MCP_RESOURCE_URL", self.resource_url, "the URL that clients connect to")
         _check_url("MCP_OAUTH_URL", self.oauth_url, "the URL of the sign-in front")
 
-    def allowing(self, *, keys: bool, table: bool) -> Settings:
-        """Return the settings of a function without the keys or the table if it has no permission to use them.
-
-        Every function finds both in its environment, but only some have the permissions.
-        """
-        allowed = copy(self)
-        if not keys:
-            allowed.kms_keys = ()
-        if not table:
-            allowed.table = ""
-        return allowed
-
     @property
     def takes_tokens(self) -> bool:
         """Whether callers have access tokens."""
@@ -192,17 +178,14 @@ def read_number(environ: Mapping[str, str], name: str, default: int, *, at_least
     return max(at_least, int(environ[name]))
 
 
-def read_choice(
-    environ: Mapping[str, str], name: str, choices: Sequence[Choice], default: Choice, why: str = ""
-) -> Choice:
-    """Read one of several words; `why` is a reason for them, which the error gives."""
+def read_choice(environ: Mapping[str, str], name: str, choices: Sequence[Choice], default: Choice) -> Choice:
+    """Read one of several words."""
     word = environ.get(name, default)
     for choice in choices:
         if word == choice:
             return choice
     *others, last = choices
-    because = f": {why}" if why else ""
-    raise Misconfigured(reason=f"{name} must be {', '.join(others)} or {last}{because}")
+    raise Misconfigured(reason=f"{name} must be {', '.join(others)} or {last}")
 
 
 def read_switch(environ: Mapping[str, str], name: str) -> bool:

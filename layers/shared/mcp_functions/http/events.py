@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import ContentTooLarge, ParseError, UnsupportedMediaType
+from mcp_functions.protocol.messages import is_dict_of
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.settings import Settings
 
@@ -74,28 +75,25 @@ def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRe
         ValueError: the event has another format.
     """
     message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
-    try:
-        version = event["version"]
-        gateway = event["requestContext"]
-        method = gateway["http"]["method"]
-        address = gateway["http"].get("sourceIp")
-        received_ms = gateway.get("timeEpoch")
-        body = event.get("body") or ""
-        headers = _read_headers(event.get("headers") or {})
-    except (AttributeError, KeyError, TypeError):
-        raise ValueError(message) from None  # the text of the cause is only the name of a key or a type
-    if version != "2.0" or not isinstance(method, str) or not isinstance(body, str):
+    match event:
+        case {"version": "2.0", "requestContext": {"http": {"method": str(method), **http}, **gateway}}:
+            body = event.get("body") or ""
+            headers = event.get("headers") or {}
+        case _:
+            raise ValueError(message)
+    if not isinstance(body, str) or not is_dict_of(str, headers):
         raise ValueError(message)
+    address = http.get("sourceIp")
     until = lambda_deadline(context, now)
     return HttpRequest(
         event=event,
         method=method,
         path=str(event.get("rawPath") or ""),
-        headers=headers,
+        headers=_join_headers(headers),
         body=body,
         is_base64=bool(event.get("isBase64Encoded")),
         address=address if isinstance(address, str) else "",
-        gateway_deadline=min(until, _received(received_ms, now) + GATEWAY_SECONDS),
+        gateway_deadline=min(until, _received(gateway.get("timeEpoch"), now) + GATEWAY_SECONDS),
         lambda_deadline=until,
     )
 
@@ -171,17 +169,36 @@ def _received(time_epoch: object, now: float) -> float:
     return received if received <= now < received + GATEWAY_SECONDS else now
 
 
-def accepts_event_stream(request: HttpRequest) -> bool:
+def accepts_event_stream(http: HttpRequest) -> bool:
     """Check whether the client accepts an event stream.
 
-    "A request without any Accept header field implies that the user agent will accept any media type in response"
-    (RFC 9110, section 12.5.1).
+    "A request without any Accept header field implies that the user agent will accept any media type in response";
+    "Media ranges can be overridden by more specific media ranges … the most specific reference has precedence" (RFC
+    9110, section 12.5.1).
     """
-    accept = request.headers.get("accept")
-    return accept is None or _quality(accept, "text/event-stream") > 0
+    accept = http.headers.get("accept")
+    if accept is None:
+        return True
+    is_accepted: dict[str, bool] = {}  # by media range
+    for part in accept.lower().split(","):
+        media_range, *parameters = (piece.strip() for piece in part.split(";"))
+        is_accepted[media_range] = is_accepted.get(media_range, False) or not _refuses(parameters)
+    for media_range in ("text/event-stream", "text/*", "*/*"):  # the most specific first
+        if media_range in is_accepted:
+            return is_accepted[media_range]
+    return False
 
 
-def _read_headers(received: Mapping[str, str]) -> dict[str, str]:
+def _refuses(parameters: Sequence[str]) -> bool:
+    """Tell whether a media range has a quality of 0, which means "not acceptable" (RFC 9110, section 12.4.2).
+
+    A quality that is no number from 0 to 1 counts as 0.
+    """
+    qualities = [parameter for parameter in parameters if parameter.startswith("q=")]
+    return bool(qualities) and not re.fullmatch(r"q=(0\.\d*[1-9]\d*|1(\.0*)?)", qualities[0])
+
+
+def _join_headers(received: Mapping[str, str]) -> dict[str, str]:
     """Return the headers with their names in lower case.
 
     A name may come in two spellings, "Mcp-Name" and "mcp-name". Then the values are joined with a comma, as HTTP does.
@@ -189,43 +206,6 @@ def _read_headers(received: Mapping[str, str]) -> dict[str, str]:
     """
     headers: dict[str, str] = {}
     for spelling, value in received.items():
-        if not isinstance(value, str):
-            message = "the value of a header is not text"
-            raise TypeError(message)
         name = spelling.lower()
         headers[name] = f"{headers[name]},{value}" if name in headers else value
     return headers
-
-
-def _quality(accept: str, media_type: str) -> float:
-    """Return the quality value of a media type in an Accept header, 0 to 1; 0 means "not acceptable" (section 12.4.2).
-
-    "Media ranges can be overridden by more specific media ranges … the most specific reference has precedence" (RFC
-    9110, section 12.5.1).
-    """
-    qualities: dict[str, float] = {}
-    for part in accept.lower().split(","):
-        media_range, quality = _parse_media_range(part)
-        qualities[media_range] = max(qualities.get(media_range, 0.0), quality)  # the best one, if a range comes twice
-    any_subtype = f"{media_type.partition('/')[0]}/*"
-    for media_range in (media_type, any_subtype, "*/*"):  # the most specific first
-        if media_range in qualities:
-            return qualities[media_range]
-    return 0.0
-
-
-def _parse_media_range(text: str) -> tuple[str, float]:
-    """Read "text/*;q=0.5" as ("text/*", 0.5). Without `q` the quality is 1; with a `q` that is no quality it is 0."""
-    media_range, *parameters = (part.strip() for part in text.split(";"))
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            return media_range, _parse_quality(parameter.removeprefix("q="))
-    return media_range, 1.0
-
-
-def _parse_quality(text: str) -> float:
-    try:
-        quality = float(text)
-    except ValueError:
-        return 0.0
-    return quality if 0 <= quality <= 1 else 0.0  # 0 for NaN, too

@@ -96,10 +96,8 @@ class HttpExchange:
     def error_response(self, raised: BaseException) -> Response:
         """Respond with an error, which repeats the id of the request if the id could be read."""
         error = to_mcp_error(raised)
-        request_id = self._id
-        if request_id is None:
-            request_id = error.id  # the reader of an invalid message may have found the id in it
-        return responses.failure(error, request_id)
+        # The reader of an invalid message may have found the id in it.
+        return responses.failure(error, error.id if self._id is None else self._id)
 
     def _respond_with_metadata(self, endpoint: Endpoint) -> Response:
         """Respond with the metadata for clients without a token, at one of its paths."""
@@ -188,17 +186,14 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, J
         McpError: the body is too large, not JSON, or not one message.
     """
     try:
-        body = events.read_body(http, endpoint.settings.max_body_bytes)
-        value = json_reader.loads(body)
+        value = json_reader.loads(events.read_body(http, endpoint.settings.max_body_bytes))
     except ParseError:
         events.check_media_type(http)  # another media type explains the error better
         raise
     try:
         return http, to_message(value)
     except InvalidRequest:  # no message of this revision, but perhaps one of a dialect
-        if endpoint.continue_dialect is None:
-            raise
-        translated = endpoint.continue_dialect(http, value)
+        translated = endpoint.continue_dialect(http, value) if endpoint.continue_dialect else None
         if translated is None:
             raise
         return translated

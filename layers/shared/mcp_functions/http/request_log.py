@@ -55,10 +55,8 @@ class RequestLog:
         notes.request_id = getattr(context, "aws_request_id", None)
         if http:
             note_request(notes, http)
-        earlier_id: object = None
-        if self.logger:  # its other lines get the id of the request, too
-            correlation_id = lines.checked_id(notes.correlation_id)
-            earlier_id = lines.replace_correlation_id(self.logger, correlation_id)
+        # The other lines of the author's logger get the id of the request, too.
+        earlier_id = lines.replace_correlation_id(self.logger, lines.checked_id(notes.correlation_id))
         earlier_notes = observability.request_notes.set(notes)
         started = time.perf_counter()
         try:
@@ -70,8 +68,7 @@ class RequestLog:
                 listener(notes)
         finally:
             observability.request_notes.reset(earlier_notes)
-            if self.logger:
-                lines.replace_correlation_id(self.logger, earlier_id)
+            lines.replace_correlation_id(self.logger, earlier_id)
 
 
 def note_request(notes: Notes, http: HttpRequest) -> None:

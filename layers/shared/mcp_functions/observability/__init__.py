@@ -94,15 +94,12 @@ class Notes:
 
     def add_error(self, error: BaseException) -> None:
         """Set the outcome to an error: one of this package (McpError), or an unexpected exception."""
-        if isinstance(error, Crash):
-            self.add_crash(error.cause)
-            self.code = Crash.code
-        elif isinstance(error, McpError):
+        if isinstance(error, McpError) and not isinstance(error, Crash):
             self.conclude(FAILED if error.is_server_fault else "refused", error.reason)
             self.code = error.code
             self.misconfigured = isinstance(error, Misconfigured)
         else:
-            self.add_crash(error)
+            self.add_crash(error.cause if isinstance(error, Crash) else error)
             self.code = Crash.code
 
     def add_crash(self, error: BaseException) -> None:
