@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
@@ -67,17 +68,43 @@ def serve_catalog(
     about = describe_server(instructions, server_info)
     aws.prepare("lambda")
 
-    def make_endpoint(function_name: str, clock: Clock) -> Endpoint:
-        """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
-        settings = Settings(os.environ)
-        identity.warn_if_open(settings)
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
-            catalog = json.load(file)
-        client = forwarding.CachedClient(forwarding.lambda_client)
-        front_door = FrontDoor(catalog, settings, client, about, now=clock)
-        return front_door.endpoint(folder_of(function_name, settings))
+    return LambdaFunction(partial(_make_endpoint, path, about), now=now, logger=logger)
 
-    return LambdaFunction(make_endpoint, now=now, logger=logger)
+
+def _make_endpoint(path: str | os.PathLike[str], about: Mapping[str, Any], function_name: str, now: Clock) -> Endpoint:
+    """Make the endpoint at the first event, with the settings of the environment.
+
+    Args:
+        path: catalog.json.
+        about: the `instructions` and the `serverInfo` of the whole server.
+        function_name: the name of the front door's own Lambda function.
+        now: the clock, unix seconds.
+    """
+    settings = Settings(os.environ)
+    identity.warn_if_open(settings)  # writes a warning if anybody may call
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
+        catalog = json.load(file)
+    client = forwarding.CachedClient(forwarding.lambda_client)
+    front_door = FrontDoor(catalog, settings, client, about, now=now)
+    folder = folder_of(function_name, settings)
+
+    def make_legacy_server() -> LegacyServer:
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - no other client needs it
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
+
+        modern = ModernServer(front_door.answer, catalog, forwards=True)
+        service = f"{settings.stack}/{folder}"  # only this function can open what it seals
+        seals = SealFactory(settings, service, now=now) if settings.kms_keys else None
+        return LegacyServer(settings, modern, seals, now=now)
+
+    # The server for clients of 2025 is made when the first of them calls.
+    answer_legacy = lazy_function(make_legacy_server) if settings.earlier_revisions else None
+    endpoint = Endpoint(settings, front_door.answer, catalog, folder, answer_legacy=answer_legacy)
+    if not settings.dialects:
+        return endpoint
+    from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
+
+    return dialects.add_to_front_door(endpoint, catalog, front_door.forward)
 
 
 class FrontDoor:
@@ -106,32 +133,6 @@ class FrontDoor:
         self._client = client
         self._now = now
         self._lists = lists.Lists(catalog, settings, about)
-
-    def endpoint(self, folder: str) -> Endpoint:
-        """Make the endpoint, which checks each HTTP request before `answer` gets it.
-
-        Args:
-            folder: the folder of the front door's own function, as in template.yaml.
-        """
-        settings = self._settings
-
-        def make_legacy_server() -> LegacyServer:
-            from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - no other client needs it
-            from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
-
-            modern = ModernServer(self.answer, self._catalog, forwards=True)
-            service = f"{settings.stack}/{folder}"  # only this function can open what it seals
-            seals = SealFactory(settings, service, now=self._now) if settings.kms_keys else None
-            return LegacyServer(settings, modern, seals, now=self._now)
-
-        # The server for clients of 2025 is made when the first of them calls.
-        answer_legacy = lazy_function(make_legacy_server) if settings.earlier_revisions else None
-        endpoint = Endpoint(settings, self.answer, self._catalog, folder, answer_legacy=answer_legacy)
-        if not settings.dialects:
-            return endpoint
-        from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
-
-        return dialects.add_to_front_door(endpoint, self._catalog, self.forward)
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer discovery and lists, and forward every other request to the function that serves it.
