@@ -36,17 +36,7 @@ class Settings:
         Raises:
             Misconfigured: a variable is missing or invalid.
         """
-        self._read_deployment(environ)
-        self._read_storage(environ)
-        self._read_callers(environ)
-        self._read_access_tokens(environ)
-        self._read_limits(environ)
-        self._read_other_protocols(environ)
-        if self.takes_tokens:
-            self._check_tokens()
-
-    def _read_deployment(self, environ: Mapping[str, str]) -> None:
-        """Read the names of the CloudFormation stack and of the server."""
+        # ---- The CloudFormation stack, and the server
         self.stack = environ.get("MCP_STACK", "")
         if not self.stack:
             raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
@@ -60,8 +50,7 @@ class Settings:
         self.server_version = environ.get("MCP_SERVER_VERSION", "0")
         self.is_sam_local = bool(environ.get("AWS_SAM_LOCAL"))
 
-    def _read_storage(self, environ: Mapping[str, str]) -> None:
-        """Read what the functions need for sealed (encrypted) states, and for stored items."""
+        # ---- Sealed (encrypted) states, and stored items
         # The ARNs of KMS keys. The first one seals, and each of them opens.
         self.kms_keys = read_list(environ, "MCP_KMS_KEYS")
         # A new generation makes all older states invalid, because each data key is bound to it.
@@ -72,8 +61,7 @@ class Settings:
         self.table = environ.get("MCP_TABLE", "")
         self.blobs = environ.get("MCP_BLOBS", "")
 
-    def _read_callers(self, environ: Mapping[str, str]) -> None:
-        """Read who may call."""
+        # ---- Who may call
         self.auth_mode = read_choice(environ, "MCP_AUTH_MODE", AUTH_MODES, "iam")
         # The origins of the web pages that may call (CORS).
         self.allowed_origins = frozenset(read_list(environ, "MCP_ALLOWED_ORIGINS"))
@@ -84,8 +72,7 @@ class Settings:
             reason = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
             raise Misconfigured(reason=reason)
 
-    def _read_access_tokens(self, environ: Mapping[str, str]) -> None:
-        """Read what an access token must contain, in the modes `jwt` and `oauth`."""
+        # ---- What an access token must contain, in the modes `jwt` and `oauth`
         self.jwt_issuer = environ.get("MCP_JWT_ISSUER", "")
         self.jwt_audiences = read_list(environ, "MCP_JWT_AUDIENCE")
         # The URL that clients connect to; by default, the domain of each request, and the path /mcp.
@@ -105,8 +92,7 @@ class Settings:
         # The text that the provider writes before each scope of this server.
         self.oauth_scope_prefix = environ.get("MCP_OAUTH_SCOPE_PREFIX", "")
 
-    def _read_limits(self, environ: Mapping[str, str]) -> None:
-        """Read the limits of requests, lists and tasks."""
+        # ---- The limits of requests, lists and tasks
         # A request's size before it is parsed. Lambda's own limit for an event is 6 MB.
         self.max_body_bytes = read_number(environ, "MCP_MAX_BODY_BYTES", 4 * 1024 * 1024, at_least=1)
         # How long clients may cache a list, and how many entries one page of it has.
@@ -118,8 +104,7 @@ class Settings:
         # The time without a sign of life after which another worker continues a task.
         self.task_lease = read_number(environ, "MCP_TASK_LEASE_SECONDS", 30, at_least=1)
 
-    def _read_other_protocols(self, environ: Mapping[str, str]) -> None:
-        """Read which clients of other protocols are answered."""
+        # ---- Which clients of other protocols are answered
         # Proposals for MCP that clients may use with this server.
         self.dialects = read_list(environ, "MCP_DIALECTS")
         # Whether clients of 2025 are answered, and how long one of their sessions lasts.
@@ -129,6 +114,9 @@ class Settings:
         self.question_seconds = read_number(environ, "MCP_QUESTION_SECONDS", 900, at_least=1)
         # A client of 2025 is asked only if it speaks this revision or a later one.
         self.questions_since = _read_revision(environ, "MCP_QUESTIONS_SINCE", "2025-11-25")
+
+        if self.takes_tokens:
+            self._check_tokens()
 
     def _check_tokens(self) -> None:
         """Check that a token for another server is refused, and that URLs are written as clients compare them."""

@@ -102,22 +102,14 @@ def opentelemetry_fields(notes: Notes) -> dict[str, Any]:
     revision = notes.revision
     if revision is None and method and notes.outcome != "refused":  # a refused request may be of any revision
         revision = PROTOCOL_VERSION
+    error_type = _code(notes) if notes.outcome in {"refused", FAILED, CRASHED} else None
     return {
         "mcp.method.name": method,
         "mcp.protocol.version": revision,
         "gen_ai.tool.name": handler if method == "tools/call" else None,
         "gen_ai.prompt.name": handler if method == "prompts/get" else None,
-        "error.type": error_type(notes),
+        "error.type": "tool_error" if notes.tool_error else error_type,
     }
-
-
-def error_type(notes: Notes) -> str | None:
-    """Return the class of an error: `tool_error`, the JSON-RPC code, or the HTTP status; None without an error."""
-    if notes.tool_error:
-        return "tool_error"
-    if notes.outcome in {"refused", FAILED, CRASHED}:
-        return _code(notes)
-    return None
 
 
 # Reasons of a complete response that no operator has to act on. Clients of 2025 cause them: an answer came twice or too
