@@ -40,7 +40,9 @@ OTHER_TOKENS = {"id", "refresh", "offline"}  # ID tokens and two kinds of refres
 ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")
 
 
-def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Settings, now: float) -> Identity:
+def check_claims(
+    claims: Mapping[str, Any], request_context: Mapping[str, Any], settings: Settings, now: float
+) -> Identity:
     """Check the claims of a verified access token, and return whose it is and what it allows.
 
     "MCP servers MUST validate that access tokens were issued specifically for them as the intended audience"; "Invalid
@@ -48,7 +50,7 @@ def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings
 
     Args:
         claims: the claims of the token.
-        context: the event's `requestContext`.
+        request_context: the event's `requestContext`.
         settings: the settings of the deployment.
         now: the current time in unix seconds.
 
@@ -58,7 +60,7 @@ def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings
     token = AccessToken(claims)
     reason = _problem(token, settings, now)
     if reason:  # the client learns only that the token is invalid
-        raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
+        raise Unauthorized(reason, metadata.challenge(settings, request_context, error="invalid_token"))
     if settings.auth_mode == "oauth":
         # Every MCP app uses the same provider client, so its id does not tell which app calls.
         principal = Principal(iss=token.issuer, sub=token.subject, client="")
@@ -109,8 +111,8 @@ def require_scopes(handler: str, needed: Sequence[str], request: Request, settin
     if not granted.issuperset(needed):
         # "servers SHOULD include all scopes required for the current operation in a single challenge"
         scope = " ".join(needed)
-        context = request.event.get("requestContext", {})
-        challenge = metadata.challenge(settings, context, error="insufficient_scope", scope=scope)
+        request_context = request.event.get("requestContext", {})
+        challenge = metadata.challenge(settings, request_context, error="insufficient_scope", scope=scope)
         raise InsufficientScope(scope, challenge)
 
 

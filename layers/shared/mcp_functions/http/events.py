@@ -57,10 +57,10 @@ class HttpRequest(NamedTuple):
     lambda_deadline: float  # when Lambda ends this invocation, in unix seconds
 
     @property
-    def context(self) -> Mapping[str, Any]:
+    def request_context(self) -> Mapping[str, Any]:
         """The event's `requestContext`, which the gateway alone writes, with the authorizer's output."""
-        context: Mapping[str, Any] = self.event["requestContext"]
-        return context
+        request_context: Mapping[str, Any] = self.event["requestContext"]
+        return request_context
 
 
 def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRequest:
@@ -76,14 +76,15 @@ def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRe
     """
     message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
     match event:
-        case {"version": "2.0", "requestContext": {"http": {"method": str(method), **http}, **gateway}}:
+        case {"version": "2.0", "requestContext": {"http": {"method": str(method)}}}:
+            request_context = event["requestContext"]
             body = event.get("body") or ""
             headers = event.get("headers") or {}
         case _:
             raise ValueError(message)
     if not isinstance(body, str) or not is_dict_of(str, headers):
         raise ValueError(message)
-    address = http.get("sourceIp")
+    address = request_context["http"].get("sourceIp")
     until = lambda_deadline(context, now)
     return HttpRequest(
         event=event,
@@ -93,7 +94,7 @@ def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRe
         body=body,
         is_base64=bool(event.get("isBase64Encoded")),
         address=address if isinstance(address, str) else "",
-        gateway_deadline=min(until, _received(gateway.get("timeEpoch"), now) + GATEWAY_SECONDS),
+        gateway_deadline=min(until, _received(request_context.get("timeEpoch"), now) + GATEWAY_SECONDS),
         lambda_deadline=until,
     )
 

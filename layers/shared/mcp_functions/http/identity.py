@@ -35,11 +35,11 @@ def warn_if_open(settings: Settings) -> None:
         log.warning(NO_AUTHENTICATION)
 
 
-def admit(request: HttpRequest, settings: Settings, now: float) -> Identity:
+def admit(http: HttpRequest, settings: Settings, now: float) -> Identity:
     """Return who sent a request, unless the operator stopped that caller.
 
     Args:
-        request: the HTTP request.
+        http: the HTTP request.
         settings: the settings of the deployment.
         now: the current time in unix seconds.
 
@@ -48,19 +48,19 @@ def admit(request: HttpRequest, settings: Settings, now: float) -> Identity:
         CallerStopped: the operator stopped this caller.
         TemporarilyUnavailable, Misconfigured: KMS gives no key, so nobody knows whether this caller is stopped.
     """
-    caller = identify(request, settings, now)
+    caller = identify(http, settings, now)
     if settings.caller_key_arn:  # without this key, callers have no pseudonyms: none can be logged or stopped
         from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments have this key
         from mcp_functions.seal.principals import caller_id  # noqa: PLC0415
 
         callers = pseudonyms(settings.caller_key_arn)
-        id_ = caller_id(caller.principal, request.address)
+        id_ = caller_id(caller.principal, http.address)
         callers.log_caller(id_, now)  # first, so that the log line of a refused caller has the pseudonym, too
         callers.refuse_stopped_caller(id_, settings.stopped_callers, now)
     return caller
 
 
-def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
+def identify(http: HttpRequest, settings: Settings, now: float) -> Identity:
     """Read the caller from the output of API Gateway's authorizer.
 
     Raises:
@@ -69,14 +69,14 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     """
     if settings.auth_mode == "none":
         return Identity()
-    authorizer = request.context.get("authorizer")
+    authorizer = http.request_context.get("authorizer")
     if settings.auth_mode == "iam":
         return Identity(_iam_principal(authorizer))
     match authorizer:
         case {"jwt": {"claims": dict(claims)}}:
             from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
-            return access_tokens.check_claims(claims, request.context, settings, now)
+            return access_tokens.check_claims(claims, http.request_context, settings, now)
     raise _missing_caller(settings.auth_mode)
 
 

@@ -38,11 +38,11 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> di
         settings: the settings of the deployment.
         scopes: the scopes that the handlers need; they are published if the settings name none.
     """
-    resource = resource_url(settings, http.context)
+    resource = resource_url(settings, http.request_context)
     _origin, server_path = _split(resource)
     if not settings.takes_tokens or http.path not in (WELL_KNOWN, WELL_KNOWN + server_path):
         return None
-    issuer = front_url(settings, http.context) if settings.auth_mode == "oauth" else settings.jwt_issuer
+    issuer = front_url(settings, http.request_context) if settings.auth_mode == "oauth" else settings.jwt_issuer
     members: dict[str, Any] = {
         "resource": resource,
         "authorization_servers": [issuer],
@@ -55,35 +55,35 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> di
     return members
 
 
-def front_url(settings: Settings, context: Mapping[str, Any]) -> str:
+def front_url(settings: Settings, request_context: Mapping[str, Any]) -> str:
     """Return the URL of the sign-in front (`mcp_functions.oauth`), the authorization server of the oauth mode.
 
     Without a setting it is the origin of the MCP server, because both are behind the same API.
     """
     if settings.oauth_url:
         return settings.oauth_url.rstrip("/")
-    origin, _path = _split(resource_url(settings, context))
+    origin, _path = _split(resource_url(settings, request_context))
     return origin
 
 
-def resource_url(settings: Settings, context: Mapping[str, Any]) -> str:
+def resource_url(settings: Settings, request_context: Mapping[str, Any]) -> str:
     """Return the URL of the MCP server.
 
     A client compares it with the URL that it called: they "MUST be identical" (RFC 9728, section 3.3). Behind a CDN,
     whose domain differs from the API's, an operator has to set it.
     """
-    return settings.resource_url or f"https://{context.get('domainName', '')}{DEFAULT_PATH}"
+    return settings.resource_url or f"https://{request_context.get('domainName', '')}{DEFAULT_PATH}"
 
 
-def challenge(settings: Settings, context: Mapping[str, Any], **parameters: str) -> str:
+def challenge(settings: Settings, request_context: Mapping[str, Any], **parameters: str) -> str:
     """Return a `WWW-Authenticate` header (RFC 6750, section 3) with the URL of the document (RFC 9728, section 5.1).
 
     Args:
         settings: the settings of the deployment.
-        context: the event's `requestContext`.
+        request_context: the event's `requestContext`.
         parameters: further parameters of the header, such as `error` and `scope`.
     """
-    origin, path = _split(resource_url(settings, context))
+    origin, path = _split(resource_url(settings, request_context))
     named = {**parameters, "resource_metadata": f"{origin}{WELL_KNOWN}{path}"}
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in named.items())
 

@@ -54,7 +54,7 @@ class RequestLog:
             self._is_first_request = False
         notes.request_id = getattr(context, "aws_request_id", None)
         if http:
-            notes.correlation_id = http.context.get("requestId")
+            notes.correlation_id = http.request_context.get("requestId")
             notes.trace_id = trace_id(http.headers.get("traceparent"))
             # Four characters of base64 are three bytes.
             notes.request_bytes = len(http.body) * 3 // 4 if http.is_base64 else _size(http.body)
