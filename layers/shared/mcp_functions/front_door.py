@@ -84,8 +84,8 @@ def _make_endpoint(path: str | os.PathLike[str], about: Mapping[str, Any], funct
     identity.warn_if_open(settings)  # writes a warning if anybody may call
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
         catalog = json.load(file)
-    client = forwarding.CachedClient(forwarding.lambda_client)
-    front_door = FrontDoor(catalog, settings, client, about, now=now)
+    get_client = forwarding.CachedClient(forwarding.lambda_client)
+    front_door = FrontDoor(catalog, settings, get_client, about, now=now)
     folder = folder_of(function_name, settings)
 
     def make_legacy_server() -> LegacyServer:
@@ -114,7 +114,7 @@ class FrontDoor:
         self,
         catalog: Mapping[str, Any],
         settings: Settings,
-        client: Callable[[], Any],
+        get_client: Callable[[], Any],
         about: Mapping[str, Any] | None,
         *,
         now: Clock = time.time,
@@ -124,13 +124,13 @@ class FrontDoor:
         Args:
             catalog: the content of catalog.json.
             settings: the settings of the deployment.
-            client: returns the client that invokes Lambda functions.
+            get_client: returns the client that invokes Lambda functions.
             about: the `instructions` and the `serverInfo` of the whole server.
             now: the clock, unix seconds.
         """
         self._catalog = catalog
         self._settings = settings
-        self._client = client
+        self._get_client = get_client
         self._now = now
         self._lists = lists.Lists(catalog, settings, about)
 
@@ -179,6 +179,6 @@ class FrontDoor:
         seconds = request.gateway_deadline - self._now()  # until API Gateway ends the client's request
         began = time.perf_counter()
         try:
-            return forwarding.forward(self._client, name, request.event, seconds=seconds)
+            return forwarding.forward(self._get_client, name, request.event, seconds=seconds)
         finally:
             observability.current().forward_seconds = time.perf_counter() - began

@@ -195,8 +195,14 @@ def _refuses(parameters: Sequence[str]) -> bool:
 
     A quality that is no number from 0 to 1 counts as 0.
     """
-    qualities = [parameter for parameter in parameters if parameter.startswith("q=")]
-    return bool(qualities) and not re.fullmatch(r"q=(0\.\d*[1-9]\d*|1(\.0*)?)", qualities[0])
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                quality = float(parameter.removeprefix("q="))
+            except ValueError:
+                return True
+            return not 0 < quality <= 1
+    return False
 
 
 def _join_headers(received: Mapping[str, str]) -> dict[str, str]:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mcp_functions.observability.lines import Logger
 
     Clock: TypeAlias = Callable[[], float]  # returns the unix seconds
-    EndpointMaker: TypeAlias = Callable[[str, Clock], Endpoint]  # takes the name of the Lambda function
 
 
 class WorkFailed(Exception):
@@ -46,13 +45,20 @@ class LambdaFunction:
 
     def __init__(
         self,
-        make_endpoint: EndpointMaker,
+        make_endpoint: Callable[[str, Clock], Endpoint],
         handlers: tuple[Handler[..., Any], ...] = (),
         *,
         now: Clock = time.time,
         logger: Logger | None = None,
     ) -> None:
-        """Keep what the first event needs; `logger` is the author's, if it writes the log lines."""
+        """Keep what the first event needs.
+
+        Args:
+            make_endpoint: makes the endpoint from the name of the Lambda function and the clock.
+            handlers: the handlers that the function offers.
+            now: the clock.
+            logger: the author's logger, if it writes the log lines.
+        """
         self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers = handlers
         self.now = now
@@ -101,6 +107,7 @@ class LambdaFunction:
         Raises:
             WorkFailed: the task could not be continued. When the client asks for the result, another worker starts.
         """
+        has_failed = False
         with self._log.taking_notes(context) as notes:
             notes.method = "work"
             notes.status = 200
@@ -118,9 +125,9 @@ class LambdaFunction:
                     raise
                 notes.add_error(error)
                 notes.status = to_mcp_error(error).status
-            else:
-                return
-        raise WorkFailed  # outside of `except`, so that Lambda does not log the text of the cause
+                has_failed = True
+        if has_failed:
+            raise WorkFailed  # outside of `except`, so that Lambda does not log the text of the cause
 
     def _get_endpoint(self, context: LambdaContext) -> Endpoint:
         """Make the endpoint once. Lambda runs one request at a time, but the local harness runs several."""
