@@ -18,7 +18,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.protocol.messages import Identity, Principal
+from mcp_functions.protocol.messages import Identity, Principal, value_at
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
@@ -67,34 +67,21 @@ def identify(http: HttpRequest, settings: Settings, now: float) -> Identity:
         Misconfigured: the output has no caller of the configured AuthMode.
         Unauthorized: the token is not valid for this server.
     """
-    if settings.auth_mode == "none":
-        return Identity()
-    authorizer = http.request_context.get("authorizer")
-    if settings.auth_mode == "iam":
-        return Identity(_iam_principal(authorizer))
-    match authorizer:
-        case {"jwt": {"claims": dict(claims)}}:
+    match settings.auth_mode, http.request_context.get("authorizer"):
+        case "none", _:
+            return Identity()
+        # `userId` and not `userArn`: a user or role that is created again has another userId.
+        case "iam", {"iam": {"accountId": str(account), "userId": str(user), **signer}} if account and user:
+            subject = f"{account}/{user}"
+            # All users of a Cognito identity pool share one role and one session name. Only the identity tells them
+            # apart.
+            identity = value_at(signer, "cognitoIdentity", "identityId")
+            if identity:
+                subject += f"/{identity}"
+            return Identity(Principal(iss="aws:iam", sub=subject, client=""))
+        case "jwt" | "oauth", {"jwt": {"claims": dict(claims)}}:
             from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
             return access_tokens.check_claims(claims, http.request_context, settings, now)
-    raise _missing_caller(settings.auth_mode)
-
-
-def _iam_principal(authorizer: object) -> Principal:
-    """Return the principal that signed a request with IAM."""
-    match authorizer:
-        # `userId` and not `userArn`: a user or role that is created again has another userId.
-        case {"iam": {"accountId": str(account), "userId": str(user), **iam}} if account and user:
-            subject = f"{account}/{user}"
-        case _:
-            raise _missing_caller(auth_mode="iam")
-    # All users of a Cognito identity pool share one role and one session name. Only the identity tells them apart.
-    match iam.get("cognitoIdentity"):
-        case {"identityId": identity} if identity:
-            subject += f"/{identity}"
-    return Principal(iss="aws:iam", sub=subject, client="")
-
-
-def _missing_caller(auth_mode: str) -> Misconfigured:
-    """Return the error for an event whose authorizer names no caller of this mode."""
-    return Misconfigured(f"AuthMode is {auth_mode}, but the event carries no such caller: the route has no authorizer")
+    message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
+    raise Misconfigured(message)
