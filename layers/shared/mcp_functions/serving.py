@@ -207,8 +207,8 @@ def _make_endpoint(options: ServeOptions, function_name: str, now: Clock) -> End
     folder = folder_of(function_name, settings)
     if options.has_tasks:
         folder = folder.removesuffix(WORKER_SUFFIX)
-    # Every function finds the keys and the table in its environment, but only these have the permissions. The endpoint
-    # of the server keeps sessions and questions of clients of 2025 in the table.
+    # The template names the keys and the table in every environment, but only a function that needs them has the
+    # permissions. The endpoint of the server keeps sessions and questions of clients of 2025 in the table.
     needs_table = options.needs_table or folder == ENDPOINT_FOLDER
     if not needs_table:
         settings.table = ""
