@@ -18,12 +18,11 @@ from botocore.exceptions import ClientError
 from mcp_functions import Header, prompt, resource, serve_catalog, tool
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.forwarding import lambda_client
-from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.settings import Settings
 from tests.support import wire
 from tests.support.dispatching import dispatcher
+from tests.support.endpoints import make_function
 from tests.support.settings import make_settings
 
 SETTINGS = make_settings(stack="shop", auth_mode="none")
@@ -75,7 +74,7 @@ class Lambda:
         self.invoked.append((FunctionName, event))
         if self.answer is not None:
             return self.answer
-        inner = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, SERVER.answer))
+        inner = make_function(SETTINGS, SERVER.answer)
         return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(inner(event, wire.Context())).encode())}
 
 
@@ -86,7 +85,7 @@ def aws() -> Lambda:
 
 def send(aws: Lambda, event: dict[str, Any], settings: Settings = SETTINGS) -> dict[str, Any]:
     door = FrontDoor(CATALOG, settings, aws, {"instructions": "Be nice"})
-    return LambdaFunction(lambda _name, _now: Endpoint(settings, door.answer))(event, wire.Context("shop_mcp"))
+    return make_function(settings, door.answer)(event, wire.Context("shop_mcp"))
 
 
 def call(aws: Lambda, method: str, params: dict[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -120,7 +119,7 @@ def test_event_and_response_are_passed_on_unchanged(
     event = wire.event(wire.message(method, params, meta={"com.example/ż": "żółw"}), headers={"x-more": "1"})
     response = send(aws, event)
     assert aws.invoked == [(name, event)]
-    inner = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, SERVER.answer))
+    inner = make_function(SETTINGS, SERVER.answer)
     assert response == inner(event, wire.Context())
 
 

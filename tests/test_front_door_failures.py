@@ -15,11 +15,10 @@ import pytest
 from mcp_functions import tool
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.forwarding import IDLE_SECONDS, CachedClient, call_with_timeout, lambda_client
-from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import OutcomeUnknown
 from tests.support import wire
+from tests.support.endpoints import make_function
 from tests.support.http_servers import ScriptedResponse, ScriptedServer
 from tests.support.settings import make_settings
 
@@ -47,7 +46,7 @@ class FrontDoorWithClock:
         self.made: list[Any] = []
         self.seconds = 0.0
         offered = FrontDoor(CATALOG, SETTINGS, CachedClient(self._client, lambda: self.seconds), None)
-        self._function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, offered.answer))
+        self._function = make_function(SETTINGS, offered.answer)
 
     def _client(self) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
         self.made.append(lambda_client())

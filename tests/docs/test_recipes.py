@@ -20,9 +20,7 @@ from functions.get_weather import app as get_weather
 from mcp_functions import Elicit, Step, serve, settings, tool
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog as catalogs
-from mcp_functions.http import metadata
-from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.http import events, metadata
 from mcp_functions.local import Harness, catalog, checks, template
 from mcp_functions.local.scaffold.beginning import init
 from mcp_functions.seal.kms import KmsKey
@@ -31,6 +29,7 @@ from tests.conformance import node
 from tests.docs.pages import FENCED, ROOT, Page
 from tests.project import test_build
 from tests.support import gateways, wire
+from tests.support.endpoints import make_function
 from tests.support.placements import Lambdas
 from tests.support.settings import make_settings
 from tests.support.strict_kms import StrictKms
@@ -38,6 +37,8 @@ from tests.support.strict_kms import StrictKms
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from mcp_functions.http.gateway import LambdaFunction
 
 PAGE = Page.named("recipes.md")
 ROUTE = ROOT / "docs/recipes/route.js"
@@ -243,12 +244,13 @@ def test_a_conversation_continues_at_another_host() -> None:
 def test_the_metadata_names_the_url_that_clients_use() -> None:
     url = "https://mcp.example.com/mcp"
     found = make_settings(stack="s", auth_mode="jwt", jwt_issuer="https://id.example", resource_url=url)
-    documents = metadata.documents(found, [])
-    assert documents.keys() == {
-        "/.well-known/oauth-protected-resource",
-        "/.well-known/oauth-protected-resource/mcp",
-    }
-    assert metadata.resource_url(found, {"domainName": "abc.execute-api.eu-west-1.amazonaws.com"}) == url
+    event = gateways.http_api(gateways.http_request(wire.message("tools/list")))
+    event["requestContext"]["domainName"] = "abc.execute-api.eu-west-1.amazonaws.com"
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+        request = events.read({**event, "rawPath": path}, wire.Context(), now=0)
+        document = metadata.document(request, found, [])
+        assert document
+        assert document["resource"] == url
 
 
 def serve_at_url(
@@ -407,7 +409,7 @@ def test_the_endpoint_invokes_the_configured_alias(qualifier: str) -> None:
     lambdas = Lambdas(**{f"book{qualifier}": make_version()})
     offered = catalogs.build(make_version().handlers, "book")
     found = settings.Settings({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
-    door = LambdaFunction(lambda _name, _now: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
+    door = make_function(found, FrontDoor(offered, found, lambda: lambdas, None).answer)
     sent = gateways.http_api(
         gateways.http_request(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}}))
     )

@@ -20,8 +20,7 @@ from pydantic import BaseModel
 from mcp_functions import Elicit, serve, serve_catalog, tool
 from mcp_functions.aws.errors import ClientError
 from mcp_functions.http.callers import PAUSE_SECONDS, Pseudonyms, pseudonyms
-from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.http.worker_orders import WorkFailed
+from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.local import environment
 from mcp_functions.protocol.errors import CallerStopped, Misconfigured, TemporarilyUnavailable
 from mcp_functions.testing import Conversation, deployed

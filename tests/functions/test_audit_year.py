@@ -11,7 +11,7 @@ import pytest
 
 from functions.audit_year import app
 from functions.audit_year.app import handler
-from mcp_functions.http.worker_orders import WorkFailed
+from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.testing import EVERYTHING, WITH_TASKS, Conversation
 
 if TYPE_CHECKING:

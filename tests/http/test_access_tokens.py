@@ -36,7 +36,7 @@ ABSENT = object()  # a claim that the token does not have
 def validate(**changes: object) -> Identity:
     claims = VALID_CLAIMS | changes
     present = {name: value for name, value in claims.items() if value is not ABSENT}
-    return access_tokens.check_claims(present, context={}, settings=SETTINGS, now=NOW)
+    return access_tokens.check_claims(present, {}, SETTINGS, NOW)
 
 
 def reason(**changes: object) -> str:

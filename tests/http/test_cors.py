@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import pytest
 
 from mcp_functions import Header, Progress, serve, tool
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import ContentTooLarge, InsufficientScope, OutcomeUnknown, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Request, Result
 from tests.support import gateways, wire
+from tests.support.endpoints import make_function
 from tests.support.gateways import GATEWAYS, JWT_SETTINGS, HttpRequest
 from tests.support.placements import PLACEMENTS, place
 from tests.support.settings import make_settings
@@ -279,8 +279,8 @@ def test_every_error_has_the_security_headers(exception: Exception, status: int)
     def answer(_request: Request) -> Result:
         raise exception
 
-    endpoint = Endpoint(make_settings(auth_mode="none"), answer)
-    response = LambdaFunction(lambda _name, _now: endpoint)(wire.event(CALL), wire.Context("local_all"))
+    function = make_function(make_settings(auth_mode="none"), answer)
+    response = function(wire.event(CALL), wire.Context("local_all"))
     assert response["statusCode"] == status
     assert_security_headers(response)
 
@@ -288,17 +288,16 @@ def test_every_error_has_the_security_headers(exception: Exception, status: int)
 @pytest.mark.parametrize(("path", "status"), [("oauth-protected-resource", 200), ("openid-configuration", 404)])
 def test_well_known_documents_have_the_security_headers_too(path: str, status: int) -> None:
     settings = make_settings(auth_mode="jwt", resource_url="https://a.example/mcp")
-    documents: dict[str, dict[str, Any]] = {"/.well-known/oauth-protected-resource": {}}
-    endpoint = Endpoint(settings, lambda _request: pytest.fail("answered"), documents)
+    function = make_function(settings, lambda _request: pytest.fail("answered"))
     event = wire.event("", http_method="GET") | {"rawPath": f"/.well-known/{path}"}
-    response = LambdaFunction(lambda _name, _now: endpoint)(event, wire.Context("local_all"))
+    response = function(event, wire.Context("local_all"))
     assert response["statusCode"] == status
     assert_security_headers(response)
 
 
 def test_the_response_to_a_refused_token_is_not_cached() -> None:
     settings = make_settings(auth_mode="jwt", jwt_audiences=("a",), resource_url="https://a.example/mcp")
-    function = LambdaFunction(lambda _name, _now: Endpoint(settings, lambda _request: pytest.fail("answered")))
+    function = make_function(settings, lambda _request: pytest.fail("answered"))
     response = function(gateways.by_jwt(wire.event(CALL), iss="i", sub="s"), wire.Context("local_all"))
     assert response["statusCode"] == 401
     assert_security_headers(response)
@@ -306,7 +305,7 @@ def test_the_response_to_a_refused_token_is_not_cached() -> None:
 
 def test_the_response_to_an_unsigned_request_is_not_cached() -> None:
     settings = make_settings(auth_mode="iam")
-    function = LambdaFunction(lambda _name, _now: Endpoint(settings, lambda _request: pytest.fail("answered")))
+    function = make_function(settings, lambda _request: pytest.fail("answered"))
     response = function(wire.event(CALL), wire.Context("local_all"))
     assert response["statusCode"] == 500  # API Gateway lets no unsigned request pass, so the route lacks its authorizer
     assert_security_headers(response)

@@ -23,6 +23,7 @@ from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
 from tests.support import wire
 from tests.support.dispatching import dispatcher
+from tests.support.endpoints import make_function
 from tests.support.settings import make_settings
 
 if TYPE_CHECKING:
@@ -61,8 +62,7 @@ def send(
     context: wire.Context | None = None,
 ) -> dict[str, Any]:
     handle = handle or dispatcher((add,), settings, audience="local/test/local", seals=None).answer
-    endpoint = Endpoint(settings, handle)
-    function = LambdaFunction(lambda _name, _now: endpoint, now=lambda: NOW)
+    function = make_function(settings, handle, now=lambda: NOW)
     return function(event, context or wire.Context())
 
 
@@ -420,7 +420,7 @@ def test_the_time_for_checking_the_caller_does_not_extend_the_deadline_of_lambda
         return Result(EMPTY_LIST)
 
     legacy = LegacyServer(SETTINGS, ModernServer(handle, {}), None, now=lambda: NOW)
-    function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, handle, handle_legacy=legacy), now=lambda: NOW)
+    function = make_function(SETTINGS, handle, now=lambda: NOW, answer_legacy=legacy)
     message_of_2025 = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     for message, headers in [(wire.message("tools/list"), {}), (message_of_2025, {"mcp-protocol-version": None})]:
         remaining_ms[0] = 20_000

@@ -44,7 +44,7 @@ CLAIMS = {
 def identify(authorizer: Any, mode: Mode, **variables: str) -> Identity:  # noqa: ANN401 - JSON
     event = wire.event("{}", context={"authorizer": authorizer})
     environment = {"MCP_STACK": "shop", **JWT_SETTINGS, **FRONT_SETTINGS, "MCP_AUTH_MODE": mode, **variables}
-    return identity.identify(events.read(event), settings.Settings(environment), NOW)
+    return identity.identify(events.read(event, wire.Context(), NOW), settings.Settings(environment), NOW)
 
 
 def token(**changes: object) -> dict[str, Any]:

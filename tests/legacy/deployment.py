@@ -182,14 +182,14 @@ class Deployment:
         legacy = None
         if self.placement == "direct":
             legacy = self._make_legacy(ModernServer(answer, catalog.build(self.handlers)), seal_factory)
-        return LambdaFunction(lambda _name, _now: Endpoint(self.settings, answer, handle_legacy=legacy), now=self.clock)
+        return LambdaFunction(lambda _name, _now: Endpoint(self.settings, answer, answer_legacy=legacy), now=self.clock)
 
     def _make_front_door(self) -> LambdaFunction:
         offered = catalog.build(self.handlers, "all")
         front = FrontDoor(offered, self.settings, lambda: Invoke(self), {"instructions": "Be nice"}, now=self.clock)
         legacy = self._make_legacy(ModernServer(front.answer, offered), self._make_seal_factory("mcp"))
         return LambdaFunction(
-            lambda _name, _now: Endpoint(self.settings, front.answer, handle_legacy=legacy), now=self.clock
+            lambda _name, _now: Endpoint(self.settings, front.answer, answer_legacy=legacy), now=self.clock
         )
 
     def _make_legacy(self, modern: ModernServer, seal_factory: SealFactory) -> LegacyServer:

@@ -30,7 +30,17 @@ SEALED_AT = 1767225605
 PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
 CLIENT = ("a client", "1.30")
 SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT, "info", PRINCIPAL, SEALED_AT + 86400)
-HTTP = HttpRequest("POST", "/mcp", {}, "", is_base64=False, address="203.0.113.9", received_ms=0, context={})
+HTTP = HttpRequest(
+    {"requestContext": {}},
+    "POST",
+    "/mcp",
+    headers={},
+    body="",
+    is_base64=False,
+    address="203.0.113.9",
+    gateway_deadline=SEALED_AT + 30,
+    lambda_deadline=SEALED_AT + 30,
+)
 REQUEST = LegacyRequest(
     Deployment(SETTINGS, ModernServer(answer_nothing, {}), lambda: SEALED_AT),
     HTTP,

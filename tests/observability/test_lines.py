@@ -21,13 +21,13 @@ from mcp_functions import Elicit, Step, prompt, resource, serve, serve_catalog, 
 from mcp_functions.dispatch import single_use
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.observability.lines import digest
 from mcp_functions.protocol.errors import Busy, Misconfigured, TemporarilyUnavailable
 from mcp_functions.testing import Conversation, deployed
 from tests.docs import powertools
 from tests.support import filters, wire
+from tests.support.endpoints import make_function
 from tests.support.settings import make_settings
 
 ROOT = Path(__file__).parents[2]
@@ -460,7 +460,7 @@ class Invoke:
 def serve_behind_front_door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - tools, prompts and resources
     found, invoke = make_settings(auth_mode="none"), Invoke(serve(*handlers))
     front = FrontDoor(catalog.build(handlers, "here"), found, lambda: invoke, None)
-    return LambdaFunction(lambda _name, _now: Endpoint(found, front.answer)), invoke
+    return make_function(found, front.answer), invoke
 
 
 def test_the_endpoint_and_the_function_log_a_call_under_the_same_ids(lines: Lines) -> None:
@@ -504,7 +504,7 @@ def test_the_endpoint_logs_the_names_of_its_catalog(
 
 def test_the_endpoint_logs_how_long_it_waited_for_a_failed_call(lines: Lines) -> None:
     endpoint, invoke = serve_behind_front_door(add)
-    invoke.function = LambdaFunction(lambda _name, _now: Endpoint(make_settings(stack="x"), lambda _request: None))  # type: ignore[arg-type, return-value]
+    invoke.function = make_function(make_settings(stack="x"), lambda _request: None)
     del invoke.function  # so that invoking fails, as an outage would
     send(endpoint, "tools/call", {"name": "add", "arguments": {"a": 1}})
     (line,) = lines()

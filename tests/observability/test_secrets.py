@@ -45,6 +45,7 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing import Conversation, deployed
 from tests.docs import powertools
 from tests.support import modes, planted, wire
+from tests.support.endpoints import make_function
 from tests.support.planted import SECRET, UNSPEAKABLE
 from tests.support.settings import make_settings
 
@@ -494,7 +495,7 @@ class Invoke:
 def test_a_failing_function_behind_the_endpoint_leaks_no_secret(answer: object) -> None:
     settings = make_settings(auth_mode="none")
     door = FrontDoor(catalog.build([sized], "sized"), settings, lambda: Invoke(answer), None)
-    endpoint = LambdaFunction(lambda _name, _now: Endpoint(settings, door.answer))
+    endpoint = make_function(settings, door.answer)
     assert send(endpoint, "tools/call", {"name": "sized", "arguments": {"size": SECRET}})["statusCode"] in {200, 500}
 
 

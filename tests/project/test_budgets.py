@@ -46,7 +46,7 @@ CALLS = {
 }  # fmt: skip
 EVERY = {
     "handlers", "handlers.catalog", "handlers.lazy_values", "handlers.lookup", "http", "http.cors", "http.events",
-    "http.exchange", "http.gateway", "http.identity", "http.metadata", "http.request_log", "http.worker_orders",
+    "http.exchange", "http.gateway", "http.identity", "http.metadata", "http.request_log",
     "http.responses", "observability", "observability.lines", "protocol", "protocol.constants",
     "protocol.errors", "protocol.header_parameters", "protocol.headers",
     "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes", "settings", "tuples",

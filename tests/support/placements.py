@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import dialects, serve, settings
 from mcp_functions.front_door import FrontDoor
-from mcp_functions.handlers import catalog, lookup
+from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.legacy import LegacyServer, ModernServer
@@ -51,8 +51,7 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
         values = settings.Settings(os.environ)
         front_door = FrontDoor(listed, values, lambda: Lambdas(all=function), None, now=now)
         legacy = LegacyServer(values, ModernServer(front_door.answer, listed), None, now=now)
-        header_names = lookup.header_names(listed)
-        endpoint = Endpoint(values, front_door.answer, header_parameters=header_names, handle_legacy=legacy)
+        endpoint = Endpoint(values, front_door.answer, listed, answer_legacy=legacy)
         if values.dialects:
             return dialects.add_to_front_door(endpoint, listed, front_door.forward)
         return endpoint

@@ -13,7 +13,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import store
-from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.codec_adapter import CodecAdapter
@@ -97,8 +96,7 @@ class Deployment:
         server = dispatcher(
             handlers, self.settings, "local/work/test", seals, now=self.clock, tasks=self.tasks, audit=audit
         )
-        parameters = lookup.header_names(catalog.build(handlers))
-        self.endpoint = Endpoint(self.settings, server.answer, header_parameters=parameters, run_task=self.worker.work)
+        self.endpoint = Endpoint(self.settings, server.answer, server.catalog, run_task=self.worker.work)
         self.function = LambdaFunction(lambda _name, _now: self.endpoint, handlers, now=self.clock)
 
     def before_table_operation(self, action: Callable[[str], Fault]) -> None:

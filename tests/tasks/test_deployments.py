@@ -11,8 +11,7 @@ import pytest
 from mcp_functions import serve, settings, tool
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog, lists
-from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.http.worker_orders import WorkFailed
+from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from mcp_functions.protocol.messages import ForwardedResponse, Request
 from mcp_functions.seal.envelope import Envelope

@@ -20,7 +20,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mcp_functions.http.worker_orders import WorkFailed
+from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from tests.support import wire
 from tests.tasks.deployment import Client, Deployment, result_text

@@ -17,7 +17,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_functions import observability, serve
-from mcp_functions.http.worker_orders import WorkFailed
+from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.tasks import Worker, WorkerInvoker
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests.support import filters, wire

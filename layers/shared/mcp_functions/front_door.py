@@ -26,7 +26,7 @@ from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.handlers.catalog import describe_server
 from mcp_functions.handlers.lazy_values import lazy_function
-from mcp_functions.http import forwarding, identity, metadata
+from mcp_functions.http import forwarding, identity
 from mcp_functions.http.events import folder_of
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
@@ -38,7 +38,7 @@ from mcp_functions.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers.lookup import Target
+    from mcp_functions.http.gateway import Clock
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
@@ -51,7 +51,7 @@ def serve_catalog(
     instructions: str | None = None,
     server_info: ServerInfo | Model | None = None,
     logger: Logger | None = None,
-    now: Callable[[], float] = time.time,
+    now: Clock = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of the front door.
 
@@ -68,17 +68,43 @@ def serve_catalog(
     about = describe_server(instructions, server_info)
     aws.prepare("lambda")
 
-    def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
-        """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
-        settings = Settings(os.environ)
-        identity.warn_if_open(settings)
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
-            catalog = json.load(file)
-        client = forwarding.CachedClient(forwarding.lambda_client)
-        front_door = FrontDoor(catalog, settings, client, about, now=clock)
-        return front_door.endpoint(folder_of(function_name, settings))
+    return LambdaFunction(partial(_make_endpoint, path, about), now=now, logger=logger)
 
-    return LambdaFunction(make_endpoint, now=now, logger=logger)
+
+def _make_endpoint(path: str | os.PathLike[str], about: Mapping[str, Any], function_name: str, now: Clock) -> Endpoint:
+    """Make the endpoint at the first event, with the settings of the environment.
+
+    Args:
+        path: catalog.json.
+        about: the `instructions` and the `serverInfo` of the whole server.
+        function_name: the name of the front door's own Lambda function.
+        now: the clock, unix seconds.
+    """
+    settings = Settings(os.environ)
+    identity.warn_if_open(settings)  # writes a warning if anybody may call
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
+        catalog = json.load(file)
+    get_client = forwarding.CachedClient(forwarding.lambda_client)
+    front_door = FrontDoor(catalog, settings, get_client, about, now=now)
+    folder = folder_of(function_name, settings)
+
+    def make_legacy_server() -> LegacyServer:
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - no other client needs it
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
+
+        modern = ModernServer(front_door.answer, catalog, forwards=True)
+        service = f"{settings.stack}/{folder}"  # only this function can open what it seals
+        seals = SealFactory(settings, service, now=now) if settings.kms_keys else None
+        return LegacyServer(settings, modern, seals, now=now)
+
+    # The server for clients of 2025 is made when the first of them calls.
+    answer_legacy = lazy_function(make_legacy_server) if settings.earlier_revisions else None
+    endpoint = Endpoint(settings, front_door.answer, catalog, folder, answer_legacy=answer_legacy)
+    if not settings.dialects:
+        return endpoint
+    from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
+
+    return dialects.add_to_front_door(endpoint, catalog, front_door.forward)
 
 
 class FrontDoor:
@@ -88,53 +114,25 @@ class FrontDoor:
         self,
         catalog: Mapping[str, Any],
         settings: Settings,
-        client: Callable[[], Any],
+        get_client: Callable[[], Any],
         about: Mapping[str, Any] | None,
         *,
-        now: Callable[[], float] = time.time,
+        now: Clock = time.time,
     ) -> None:
         """Keep what the requests need; nothing is called.
 
         Args:
             catalog: the content of catalog.json.
             settings: the settings of the deployment.
-            client: returns the client that invokes Lambda functions.
+            get_client: returns the client that invokes Lambda functions.
             about: the `instructions` and the `serverInfo` of the whole server.
             now: the clock, unix seconds.
         """
         self._catalog = catalog
         self._settings = settings
-        self._client = client
+        self._get_client = get_client
         self._now = now
         self._lists = lists.Lists(catalog, settings, about)
-
-    def endpoint(self, folder: str) -> Endpoint:
-        """Make the endpoint, which checks each HTTP request before `answer` gets it.
-
-        Three of its parts depend on the settings:
-
-            documents         the OAuth metadata, if callers have access tokens (MCP_AUTH_MODE)
-            handle_legacy     responds to clients of 2025, if the deployment allows them (MCP_EARLIER_REVISIONS)
-            dialects          translate messages that only proposals for the protocol have (MCP_DIALECTS)
-
-        Args:
-            folder: the folder of the front door's own function, as in template.yaml.
-        """
-        settings = self._settings
-        handle_legacy = lazy_function(partial(self._make_legacy_server, folder))  # made at its first call
-        endpoint = Endpoint(
-            settings,
-            handle_request=self.answer,
-            documents=metadata.documents(settings, self._catalog.get("scopes", ())),
-            header_parameters=lookup.cors_headers(self._catalog, settings),
-            is_stopped=folder in settings.stopped_functions,
-            handle_legacy=handle_legacy if settings.earlier_revisions else None,
-        )
-        if not settings.dialects:
-            return endpoint
-        from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
-
-        return dialects.add_to_front_door(endpoint, self._catalog, self.forward)
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer discovery and lists, and forward every other request to the function that serves it.
@@ -144,12 +142,8 @@ class FrontDoor:
         """
         method = request.method
         params = request.params
-        if method in CALL_METHODS:
+        if method in CALL_METHODS or method == "completion/complete":
             return self._answer_call(request)
-        if method == "completion/complete":
-            target = lookup.find_reference(self._catalog, params)
-            self._note_handler(target)
-            return self.forward(target.function, request)
         if method in TASK_METHODS and self._catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
@@ -157,21 +151,20 @@ class FrontDoor:
         return self._lists.answer(method, params)  # refuses a method that no function has
 
     def _answer_call(self, request: Request) -> Result | ForwardedResponse:
-        """Forward a call, unless one of its headers differs from its arguments."""
+        """Forward a call or a completion, unless one of its headers differs from its arguments."""
         if lookup.asks_for_form(self._catalog, request.method, request.params):
             # The page in which apps show questions is the same for all tools.
             return lookup.form_result(self._settings.server_info)
-        target = lookup.find(self._catalog, request.method, request.params)
-        self._note_handler(target)
+        if request.method == "completion/complete":
+            target = lookup.find_reference(self._catalog, request.params)
+        else:
+            target = lookup.find(self._catalog, request.method, request.params)
+        observability.current().handler = lookup.name_of(self._catalog, target)
         # A companion takes the user's answers for a tool. No header repeats its arguments.
         if request.method == "tools/call" and not target.companion:
             repeated = lookup.header_arguments(self._catalog, target.key)
             lookup.check_headers(repeated, request.params, request.headers)
         return self.forward(target.function, request)
-
-    def _note_handler(self, target: Target) -> None:
-        """Note the name of a handler for the log line, also if the request is refused later."""
-        observability.current().handler = lookup.name_of(self._catalog, target)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
         """Forward a request, unchanged, to the function with this folder.
@@ -186,17 +179,6 @@ class FrontDoor:
         seconds = request.gateway_deadline - self._now()  # until API Gateway ends the client's request
         began = time.perf_counter()
         try:
-            return forwarding.forward(self._client, name, request.event, seconds=seconds)
+            return forwarding.forward(self._get_client, name, request.event, seconds=seconds)
         finally:
             observability.current().forward_seconds = time.perf_counter() - began
-
-    def _make_legacy_server(self, folder: str) -> LegacyServer:
-        """Make the server for clients of 2025, at the first request of such a client. No other client needs it."""
-        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
-
-        settings = self._settings
-        modern = ModernServer(self.answer, self._catalog, forwards=True)
-        service = f"{settings.stack}/{folder}"  # only this function can open what it seals
-        seals = SealFactory(settings, service, now=self._now) if settings.kms_keys else None
-        return LegacyServer(settings, modern, seals, now=self._now)

@@ -8,7 +8,6 @@ A function reads them once, at its first event. A wrong value raises `Misconfigu
 from __future__ import annotations
 
 import re
-from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from mcp_functions.protocol import scopes
@@ -37,17 +36,7 @@ class Settings:
         Raises:
             Misconfigured: a variable is missing or invalid.
         """
-        self._read_deployment(environ)
-        self._read_storage(environ)
-        self._read_callers(environ)
-        self._read_access_tokens(environ)
-        self._read_limits(environ)
-        self._read_other_protocols(environ)
-        if self.takes_tokens:
-            self._check_tokens()
-
-    def _read_deployment(self, environ: Mapping[str, str]) -> None:
-        """Read the names of the CloudFormation stack and of the server."""
+        # ---- The CloudFormation stack, and the server
         self.stack = environ.get("MCP_STACK", "")
         if not self.stack:
             raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
@@ -61,8 +50,7 @@ class Settings:
         self.server_version = environ.get("MCP_SERVER_VERSION", "0")
         self.is_sam_local = bool(environ.get("AWS_SAM_LOCAL"))
 
-    def _read_storage(self, environ: Mapping[str, str]) -> None:
-        """Read what the functions need for sealed (encrypted) states, and for stored items."""
+        # ---- Sealed (encrypted) states, and stored items
         # The ARNs of KMS keys. The first one seals, and each of them opens.
         self.kms_keys = read_list(environ, "MCP_KMS_KEYS")
         # A new generation makes all older states invalid, because each data key is bound to it.
@@ -73,8 +61,7 @@ class Settings:
         self.table = environ.get("MCP_TABLE", "")
         self.blobs = environ.get("MCP_BLOBS", "")
 
-    def _read_callers(self, environ: Mapping[str, str]) -> None:
-        """Read who may call."""
+        # ---- Who may call
         self.auth_mode = read_choice(environ, "MCP_AUTH_MODE", AUTH_MODES, "iam")
         # The origins of the web pages that may call (CORS).
         self.allowed_origins = frozenset(read_list(environ, "MCP_ALLOWED_ORIGINS"))
@@ -85,8 +72,7 @@ class Settings:
             reason = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
             raise Misconfigured(reason=reason)
 
-    def _read_access_tokens(self, environ: Mapping[str, str]) -> None:
-        """Read what an access token must contain, in the modes `jwt` and `oauth`."""
+        # ---- What an access token must contain, in the modes `jwt` and `oauth`
         self.jwt_issuer = environ.get("MCP_JWT_ISSUER", "")
         self.jwt_audiences = read_list(environ, "MCP_JWT_AUDIENCE")
         # The URL that clients connect to; by default, the domain of each request, and the path /mcp.
@@ -101,14 +87,12 @@ class Settings:
         # The front's own id at the provider, which no other application uses.
         self.oauth_client_id = environ.get("MCP_OAUTH_CLIENT_ID", "")
         # The claim that binds an access token to this server.
-        why = "no other claim binds a token to this server"
         self.oauth_binding: Literal["aud", "client_id"]
-        self.oauth_binding = read_choice(environ, "MCP_OAUTH_BINDING", ("aud", "client_id"), "aud", why)
+        self.oauth_binding = read_choice(environ, "MCP_OAUTH_BINDING", ("aud", "client_id"), "aud")
         # The text that the provider writes before each scope of this server.
         self.oauth_scope_prefix = environ.get("MCP_OAUTH_SCOPE_PREFIX", "")
 
-    def _read_limits(self, environ: Mapping[str, str]) -> None:
-        """Read the limits of requests, lists and tasks."""
+        # ---- The limits of requests, lists and tasks
         # A request's size before it is parsed. Lambda's own limit for an event is 6 MB.
         self.max_body_bytes = read_number(environ, "MCP_MAX_BODY_BYTES", 4 * 1024 * 1024, at_least=1)
         # How long clients may cache a list, and how many entries one page of it has.
@@ -120,8 +104,7 @@ class Settings:
         # The time without a sign of life after which another worker continues a task.
         self.task_lease = read_number(environ, "MCP_TASK_LEASE_SECONDS", 30, at_least=1)
 
-    def _read_other_protocols(self, environ: Mapping[str, str]) -> None:
-        """Read which clients of other protocols are answered."""
+        # ---- Which clients of other protocols are answered
         # Proposals for MCP that clients may use with this server.
         self.dialects = read_list(environ, "MCP_DIALECTS")
         # Whether clients of 2025 are answered, and how long one of their sessions lasts.
@@ -131,6 +114,9 @@ class Settings:
         self.question_seconds = read_number(environ, "MCP_QUESTION_SECONDS", 900, at_least=1)
         # A client of 2025 is asked only if it speaks this revision or a later one.
         self.questions_since = _read_revision(environ, "MCP_QUESTIONS_SINCE", "2025-11-25")
+
+        if self.takes_tokens:
+            self._check_tokens()
 
     def _check_tokens(self) -> None:
         """Check that a token for another server is refused, and that URLs are written as clients compare them."""
@@ -143,18 +129,6 @@ class Settings:
                 raise Misconfigured(reason=reason)
         _check_url("MCP_RESOURCE_URL", self.resource_url, "the URL that clients connect to")
         _check_url("MCP_OAUTH_URL", self.oauth_url, "the URL of the sign-in front")
-
-    def allowing(self, *, keys: bool, table: bool) -> Settings:
-        """Return the settings of a function without the keys or the table if it has no permission to use them.
-
-        Every function finds both in its environment, but only some have the permissions.
-        """
-        allowed = copy(self)
-        if not keys:
-            allowed.kms_keys = ()
-        if not table:
-            allowed.table = ""
-        return allowed
 
     @property
     def takes_tokens(self) -> bool:
@@ -192,17 +166,14 @@ def read_number(environ: Mapping[str, str], name: str, default: int, *, at_least
     return max(at_least, int(environ[name]))
 
 
-def read_choice(
-    environ: Mapping[str, str], name: str, choices: Sequence[Choice], default: Choice, why: str = ""
-) -> Choice:
-    """Read one of several words; `why` is a reason for them, which the error gives."""
+def read_choice(environ: Mapping[str, str], name: str, choices: Sequence[Choice], default: Choice) -> Choice:
+    """Read one of several words."""
     word = environ.get(name, default)
     for choice in choices:
         if word == choice:
             return choice
     *others, last = choices
-    because = f": {why}" if why else ""
-    raise Misconfigured(reason=f"{name} must be {', '.join(others)} or {last}{because}")
+    raise Misconfigured(reason=f"{name} must be {', '.join(others)} or {last}")
 
 
 def read_switch(environ: Mapping[str, str], name: str) -> bool:

@@ -46,7 +46,7 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
         Misconfigured: a dialect is unknown.
     """
     function = FunctionDialects(_load(context.settings.dialects), context)
-    return endpoint._replace(handle_request=function.answer, continue_dialect=function.continue_call)
+    return endpoint._replace(answer=function.answer, continue_dialect=function.continue_call)
 
 
 def add_to_front_door(
@@ -57,8 +57,8 @@ def add_to_front_door(
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    front_door = FrontDoorDialects(_load(endpoint.settings.dialects), catalog, endpoint.handle_request, forward)
-    return endpoint._replace(handle_request=front_door.answer, continue_dialect=front_door.continue_call)
+    front_door = FrontDoorDialects(_load(endpoint.settings.dialects), catalog, endpoint.answer, forward)
+    return endpoint._replace(answer=front_door.answer, continue_dialect=front_door.continue_call)
 
 
 class FunctionDialects(NamedTuple):

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.protocol.header_parameters import HeaderParameters
-    from mcp_functions.settings import Settings
 
 
 class Target(NamedTuple):
@@ -178,11 +177,6 @@ def check_headers(declared: HeaderParameters, params: Mapping[str, Any], receive
     if not isinstance(arguments, dict):  # the function refuses the call later
         arguments = {}
     header_parameters.check(declared, arguments, received)
-
-
-def cors_headers(catalog: Mapping[str, Any], settings: Settings) -> list[str]:
-    """List the headers for arguments that a page in a browser may send (CORS); none if no page may call."""
-    return header_names(catalog) if settings.allowed_origins else []
 
 
 def header_names(catalog: Mapping[str, Any]) -> list[str]:

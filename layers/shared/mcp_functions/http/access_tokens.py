@@ -21,7 +21,7 @@ from mcp_functions.protocol.errors import InsufficientScope, Misconfigured, Unau
 from mcp_functions.protocol.messages import Identity, Principal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
@@ -40,7 +40,9 @@ OTHER_TOKENS = {"id", "refresh", "offline"}  # ID tokens and two kinds of refres
 ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")
 
 
-def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Settings, now: float) -> Identity:
+def check_claims(
+    claims: Mapping[str, Any], request_context: Mapping[str, Any], settings: Settings, now: float
+) -> Identity:
     """Check the claims of a verified access token, and return whose it is and what it allows.
 
     "MCP servers MUST validate that access tokens were issued specifically for them as the intended audience"; "Invalid
@@ -48,7 +50,7 @@ def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings
 
     Args:
         claims: the claims of the token.
-        context: the event's `requestContext`.
+        request_context: the event's `requestContext`.
         settings: the settings of the deployment.
         now: the current time in unix seconds.
 
@@ -56,9 +58,9 @@ def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings
         Unauthorized: the token is not valid for this server.
     """
     token = AccessToken(claims)
-    reason = next(_problems(token, settings, now), None)
+    reason = _problem(token, settings, now)
     if reason:  # the client learns only that the token is invalid
-        raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
+        raise Unauthorized(reason, metadata.challenge(settings, request_context, error="invalid_token"))
     if settings.auth_mode == "oauth":
         # Every MCP app uses the same provider client, so its id does not tell which app calls.
         principal = Principal(iss=token.issuer, sub=token.subject, client="")
@@ -68,25 +70,23 @@ def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings
     return Identity(Principal(iss=token.issuer, sub=token.subject, client=token.client), frozenset(token.scopes))
 
 
-def _problems(token: AccessToken, settings: Settings, now: float) -> Iterator[str]:
-    """Yield each reason why a token is not valid for this server, as the log names it."""
+def _problem(token: AccessToken, settings: Settings, now: float) -> str | None:
+    """Return why a token is not valid for this server, as the log names it; None if it is valid."""
     if token.issuer != settings.jwt_issuer:
-        yield "token_issuer"
+        return "token_issuer"
     if token.audiences.isdisjoint(settings.jwt_audiences):
-        yield "token_audience"
-    if token.is_marked_for_other_use():
-        yield "token_use"
-    if settings.auth_mode == "oauth":
-        # Some providers do not mark an ID token. It has a `nonce`, because the front sends one with each sign-in.
-        if not token.is_marked_as_access_token() and token.has_id_token_claims():
-            yield "token_use"
-        # With another binding, the audience of the token names the front or this server.
-        if settings.oauth_binding == "client_id" and token.client != settings.oauth_client_id:
-            yield "token_client"
+        return "token_audience"
+    is_oauth = settings.auth_mode == "oauth"
+    # Some providers do not mark an ID token. It has a `nonce`, because the front sends one with each sign-in.
+    is_unmarked_id_token = is_oauth and token.has_id_token_claims and not token.is_marked
+    if token.is_marked_for_other_use or is_unmarked_id_token:
+        return "token_use"
+    # With another binding, the audience of the token names the front or this server.
+    if is_oauth and settings.oauth_binding == "client_id" and token.client != settings.oauth_client_id:
+        return "token_client"
     if token.expires <= now:
-        yield "token_expired"
-    if not token.subject:
-        yield "token_without_subject"
+        return "token_expired"
+    return None if token.subject else "token_without_subject"
 
 
 def require_scopes(handler: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
@@ -111,63 +111,50 @@ def require_scopes(handler: str, needed: Sequence[str], request: Request, settin
     if not granted.issuperset(needed):
         # "servers SHOULD include all scopes required for the current operation in a single challenge"
         scope = " ".join(needed)
-        context = request.event.get("requestContext", {})
-        challenge = metadata.challenge(settings, context, error="insufficient_scope", scope=scope)
+        request_context = request.event.get("requestContext", {})
+        challenge = metadata.challenge(settings, request_context, error="insufficient_scope", scope=scope)
         raise InsufficientScope(scope, challenge)
 
 
 class AccessToken:
-    """The claims of an access token, read alike for all providers."""
+    """The claims of an access token, read alike for all providers.
+
+    Attributes:
+        issuer: who issued it; "" if the claim is no text.
+        subject: whose it is; "" if the claim is no text.
+        audiences: the servers for which it was issued.
+        client: the id of the client to which it was issued; "" if no claim has it.
+        scopes: what it allows.
+        expires: when it expires, in unix seconds; 0 if `exp` is no number.
+        is_marked: whether a claim says that it is an access token.
+        is_marked_for_other_use: whether a claim says that it is an ID token or a refresh token.
+        has_id_token_claims: whether it has a claim that only ID tokens have.
+    """
 
     def __init__(self, claims: Mapping[str, Any]) -> None:
-        """Keep the claims, whose values API Gateway wrote as text."""
-        self._claims = claims
+        """Read the claims, whose values API Gateway wrote as text."""
         self.issuer = _read_text(claims.get("iss"))
         self.subject = _read_text(claims.get("sub"))
-        # The values of the claims that name the use of a token.
-        self._uses = {str(claims[name]).lower() for name in ("token_use", "typ") if name in claims}
+        # An access token of Cognito has no `aud`. API Gateway, too, "validates client_id only if aud is not present".
+        self.audiences = set(_read_list(claims.get("aud", claims.get("client_id"))))
+        clients = [str(claims[name]) for name in CLIENT_CLAIMS if claims.get(name)]
+        self.client = clients[0] if clients else ""
+        # One text, "read write", or a list of texts. Okta and Entra ID write them into `scp`.
+        self.scopes = " ".join(_read_list(claims.get("scope", claims.get("scp")))).split()
+        self.expires = _read_time(claims.get("exp"))
+        uses = {str(claims[name]).lower() for name in ("token_use", "typ") if name in claims}
+        self.is_marked = not uses.isdisjoint(ACCESS_TOKENS)
+        self.is_marked_for_other_use = not uses.isdisjoint(OTHER_TOKENS)
+        self.has_id_token_claims = any(name in claims for name in ID_TOKEN_CLAIMS)
 
-    @property
-    def audiences(self) -> set[str]:
-        """The servers for which it was issued. An access token of Cognito has no `aud`, but a `client_id`."""
-        # As API Gateway does: it "validates client_id only if aud is not present".
-        claim = self._claims["aud"] if "aud" in self._claims else self._claims.get("client_id")
-        return set(_read_list(claim))
 
-    @property
-    def client(self) -> str:
-        """The id of the client to which it was issued; "" if no claim has it."""
-        for name in CLIENT_CLAIMS:
-            if self._claims.get(name):
-                return str(self._claims[name])
-        return ""
-
-    @property
-    def expires(self) -> float:
-        """When it expires, in unix seconds; 0 if `exp` is no number."""
-        try:
-            expires = float(str(self._claims.get("exp")))
-        except ValueError:
-            return 0
-        return 0 if math.isnan(expires) else expires
-
-    @property
-    def scopes(self) -> list[str]:
-        """The scopes: one text, "read write", or a list of texts. Okta and Entra ID write them into `scp`."""
-        claim = self._claims["scope"] if "scope" in self._claims else self._claims.get("scp")
-        return " ".join(_read_list(claim)).split()
-
-    def is_marked_for_other_use(self) -> bool:
-        """Tell whether it is marked as an ID token or a refresh token."""
-        return bool(self._uses & OTHER_TOKENS)
-
-    def is_marked_as_access_token(self) -> bool:
-        """Tell whether it is marked as an access token."""
-        return bool(self._uses & ACCESS_TOKENS)
-
-    def has_id_token_claims(self) -> bool:
-        """Tell whether it has a claim that only ID tokens have."""
-        return any(name in self._claims for name in ID_TOKEN_CLAIMS)
+def _read_time(claim: object) -> float:
+    """Read a time in unix seconds; 0 if the claim is no number."""
+    try:
+        seconds = float(str(claim))
+    except ValueError:
+        return 0
+    return 0 if math.isnan(seconds) else seconds
 
 
 def _read_text(claim: object) -> str:

@@ -54,8 +54,9 @@ class Pseudonyms:
 
     def log_caller(self, caller_id: str, now: float) -> None:
         """Put the caller's pseudonym of this month into the log line of the request; without KMS the line has none."""
+        month = time.strftime("%Y-%m", time.gmtime(now))
         with suppress(McpError):  # a request does not fail because its log line lacks a field
-            observability.current().caller = self.pseudonym(caller_id, month_of(now), now)
+            observability.current().caller = self.pseudonym(caller_id, month, now)
 
     def refuse_stopped_caller(self, caller_id: str, stopped: Collection[str], now: float) -> None:
         """Refuse a caller whom the operator stopped.
@@ -98,8 +99,3 @@ class Pseudonyms:
             raise
         self._month_keys[month] = key
         return key
-
-
-def month_of(now: float) -> str:
-    """Return the month of a time in unix seconds, in UTC: "2026-11"."""
-    return time.strftime("%Y-%m", time.gmtime(now))

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Sequence
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.settings import AuthMode
+    from mcp_functions.settings import Settings
 
 # The headers that a page may send. They are listed, because "*" would not include Authorization (Fetch standard, "CORS
 # non-wildcard request-header name").
@@ -30,35 +30,33 @@ REQUIRED_IN_PREFLIGHT = {"origin", "access-control-request-method"}
 MAX_AGE_SECONDS = 600  # a browser may cache the response of a preflight for so long
 
 
-def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, str]:
-    """Return the CORS headers of a response.
-
-    Args:
-        origin: the Origin of the request; None if no web page sent it.
-        allowed: the origins of the pages that may call this server.
-    """
+def response_headers(http: HttpRequest, settings: Settings) -> dict[str, str]:
+    """Return the CORS headers of a response; none if no web page may call this server."""
+    if not settings.allowed_origins:
+        return {}
     headers = {"vary": "Origin"}  # a cache keeps one response for each origin
-    if origin is not None and origin in allowed:
+    origin = http.headers.get("origin")
+    if origin is not None and origin in settings.allowed_origins:
         headers["access-control-allow-origin"] = origin
         headers["access-control-expose-headers"] = RESPONSE_HEADERS
     return headers
 
 
-def is_preflight(request: HttpRequest) -> bool:
+def is_preflight(http: HttpRequest) -> bool:
     """Check whether a request is a preflight. A preflight never has a token, so it is answered without one."""
-    return request.method == "OPTIONS" and REQUIRED_IN_PREFLIGHT.issubset(request.headers)
+    return http.method == "OPTIONS" and REQUIRED_IN_PREFLIGHT.issubset(http.headers)
 
 
-def preflight_headers(methods: str, auth_mode: AuthMode, parameter_headers: Iterable[str]) -> dict[str, str]:
+def preflight_headers(methods: str, settings: Settings, parameter_headers: Sequence[str]) -> dict[str, str]:
     """Return the headers of a preflight response, in addition to `response_headers`.
 
     Args:
         methods: the HTTP methods of the path, separated by commas.
-        auth_mode: how callers authenticate.
+        settings: the settings of the deployment.
         parameter_headers: the `Mcp-Param-*` headers that the tools read.
     """
     headers = [*REQUEST_HEADERS, *parameter_headers]
-    if auth_mode == "iam":
+    if settings.auth_mode == "iam":
         headers += SIGNATURE_HEADERS
     return {
         "access-control-allow-methods": methods,

@@ -5,6 +5,10 @@
 
 An HTTP API and a function URL send this "payload format 2.0". `sam local` spells header names differently, and sends
 empty fields where AWS sends none.
+
+A worker is a Lambda function that continues a task, which is a call that goes on after its response. Its event is an
+order: {"mcpTask": {"id": "report.7f3a…", "owner": null}}. Only a role that may call Lambda's Invoke API can send it.
+API Gateway writes no member of this name, so clients cannot send it.
 """
 
 from __future__ import annotations
@@ -15,13 +19,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import ContentTooLarge, ParseError, UnsupportedMediaType
+from mcp_functions.protocol.messages import is_dict_of
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.settings import Settings
 
+WORKER_ORDER = "mcpTask"  # the member of a worker's event that holds the order
 GATEWAY_SECONDS = 30.0  # API Gateway's limit for an HTTP API
 
 Response: TypeAlias = dict[str, Any]  # statusCode, headers, body and isBase64Encoded, as API Gateway expects them
@@ -40,44 +46,56 @@ class LambdaContext(Protocol):
 class HttpRequest(NamedTuple):
     """An HTTP request, as API Gateway passed it on."""
 
+    event: Mapping[str, Any]  # the event that held it; the front door forwards this
     method: str  # the method in capitals
     path: str  # the path without the query
     headers: Mapping[str, str]  # the headers, with names in lower case
     body: str  # the body as text, or as base64 if `is_base64`
     is_base64: bool  # True if the gateway encoded the body
     address: str  # the client's IP address, as the gateway saw it; "" if unknown
-    received_ms: int  # when the gateway received the request, in unix milliseconds; 0 if unknown
-    context: Mapping[str, Any]  # `requestContext`, which the gateway alone writes, with the authorizer's output
+    gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
+    lambda_deadline: float  # when Lambda ends this invocation, in unix seconds
+
+    @property
+    def request_context(self) -> Mapping[str, Any]:
+        """The event's `requestContext`, which the gateway alone writes, with the authorizer's output."""
+        request_context: Mapping[str, Any] = self.event["requestContext"]
+        return request_context
 
 
-def read(event: Mapping[str, Any]) -> HttpRequest:
+def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRequest:
     """Read an event, which must be an HTTP request in payload format 2.0.
+
+    Args:
+        event: the event.
+        context: the context that Lambda passes.
+        now: the current time in unix seconds.
 
     Raises:
         ValueError: the event has another format.
     """
     message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
-    try:
-        version = event["version"]
-        context = event["requestContext"]
-        method = context["http"]["method"]
-        address = context["http"].get("sourceIp")
-        received_ms = context.get("timeEpoch")
-        body = event.get("body") or ""
-        headers = _read_headers(event.get("headers") or {})
-    except (AttributeError, KeyError, TypeError):
-        raise ValueError(message) from None  # the text of the cause is only the name of a key or a type
-    if version != "2.0" or not isinstance(method, str) or not isinstance(body, str):
+    match event:
+        case {"version": "2.0", "requestContext": {"http": {"method": str(method)}}}:
+            request_context = event["requestContext"]
+            body = event.get("body") or ""
+            headers = event.get("headers") or {}
+        case _:
+            raise ValueError(message)
+    if not isinstance(body, str) or not is_dict_of(str, headers):
         raise ValueError(message)
+    address = request_context["http"].get("sourceIp")
+    until = lambda_deadline(context, now)
     return HttpRequest(
+        event=event,
         method=method,
         path=str(event.get("rawPath") or ""),
-        headers=headers,
+        headers=_join_headers(headers),
         body=body,
         is_base64=bool(event.get("isBase64Encoded")),
         address=address if isinstance(address, str) else "",
-        received_ms=received_ms if isinstance(received_ms, int) else 0,
-        context=context,
+        gateway_deadline=min(until, _received(request_context.get("timeEpoch"), now) + GATEWAY_SECONDS),
+        lambda_deadline=until,
     )
 
 
@@ -140,31 +158,54 @@ def lambda_deadline(context: LambdaContext, now: float) -> float:
     return float(now + context.get_remaining_time_in_millis() / 1000)
 
 
-def gateway_deadline(http: HttpRequest, lambda_deadline: float, now: float) -> float:
-    """Return the time at which the gateway stops waiting, or Lambda's own deadline if that is earlier; unix seconds.
+def _received(time_epoch: object, now: float) -> float:
+    """Return when the gateway received a request, in unix seconds, from the `timeEpoch` of its event.
 
-    The gateway's time stamp is used if it is less than `GATEWAY_SECONDS` old. Otherwise it is wrong: the clocks of the
-    gateway and of this function differ, or `sam local` has sent the time of its own start.
+    A time stamp that is not of the last `GATEWAY_SECONDS` is wrong: the clocks of the gateway and of this function
+    differ, or `sam local` has sent the time of its own start. Then this is the current time.
     """
-    received = http.received_ms / 1000
-    age = now - received
-    is_plausible = 0 <= age < GATEWAY_SECONDS
-    if not is_plausible:
-        received = now
-    return min(lambda_deadline, received + GATEWAY_SECONDS)
+    if not isinstance(time_epoch, int):
+        return now
+    received = time_epoch / 1000
+    return received if received <= now < received + GATEWAY_SECONDS else now
 
 
-def accepts_event_stream(request: HttpRequest) -> bool:
+def accepts_event_stream(http: HttpRequest) -> bool:
     """Check whether the client accepts an event stream.
 
-    "A request without any Accept header field implies that the user agent will accept any media type in response"
-    (RFC 9110, section 12.5.1).
+    "A request without any Accept header field implies that the user agent will accept any media type in response";
+    "Media ranges can be overridden by more specific media ranges … the most specific reference has precedence" (RFC
+    9110, section 12.5.1).
     """
-    accept = request.headers.get("accept")
-    return accept is None or _quality(accept, "text/event-stream") > 0
+    accept = http.headers.get("accept")
+    if accept is None:
+        return True
+    is_accepted: dict[str, bool] = {}  # by media range
+    for part in accept.lower().split(","):
+        media_range, *parameters = (piece.strip() for piece in part.split(";"))
+        is_accepted[media_range] = is_accepted.get(media_range, False) or not _refuses(parameters)
+    for media_range in ("text/event-stream", "text/*", "*/*"):  # the most specific first
+        if media_range in is_accepted:
+            return is_accepted[media_range]
+    return False
 
 
-def _read_headers(received: Mapping[str, str]) -> dict[str, str]:
+def _refuses(parameters: Sequence[str]) -> bool:
+    """Tell whether a media range has a quality of 0, which means "not acceptable" (RFC 9110, section 12.4.2).
+
+    A quality that is no number from 0 to 1 counts as 0.
+    """
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                quality = float(parameter.removeprefix("q="))
+            except ValueError:
+                return True
+            return not 0 < quality <= 1
+    return False
+
+
+def _join_headers(received: Mapping[str, str]) -> dict[str, str]:
     """Return the headers with their names in lower case.
 
     A name may come in two spellings, "Mcp-Name" and "mcp-name". Then the values are joined with a comma, as HTTP does.
@@ -172,43 +213,6 @@ def _read_headers(received: Mapping[str, str]) -> dict[str, str]:
     """
     headers: dict[str, str] = {}
     for spelling, value in received.items():
-        if not isinstance(value, str):
-            message = "the value of a header is not text"
-            raise TypeError(message)
         name = spelling.lower()
         headers[name] = f"{headers[name]},{value}" if name in headers else value
     return headers
-
-
-def _quality(accept: str, media_type: str) -> float:
-    """Return the quality value of a media type in an Accept header, 0 to 1; 0 means "not acceptable" (section 12.4.2).
-
-    "Media ranges can be overridden by more specific media ranges … the most specific reference has precedence" (RFC
-    9110, section 12.5.1).
-    """
-    qualities: dict[str, float] = {}
-    for part in accept.lower().split(","):
-        media_range, quality = _parse_media_range(part)
-        qualities[media_range] = max(qualities.get(media_range, 0.0), quality)  # the best one, if a range comes twice
-    any_subtype = f"{media_type.partition('/')[0]}/*"
-    for media_range in (media_type, any_subtype, "*/*"):  # the most specific first
-        if media_range in qualities:
-            return qualities[media_range]
-    return 0.0
-
-
-def _parse_media_range(text: str) -> tuple[str, float]:
-    """Read "text/*;q=0.5" as ("text/*", 0.5). Without `q` the quality is 1; with a `q` that is no quality it is 0."""
-    media_range, *parameters = (part.strip() for part in text.split(";"))
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            return media_range, _parse_quality(parameter.removeprefix("q="))
-    return media_range, 1.0
-
-
-def _parse_quality(text: str) -> float:
-    try:
-        quality = float(text)
-    except ValueError:
-        return 0.0
-    return quality if 0 <= quality <= 1 else 0.0  # 0 for NaN, too

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions import observability
+from mcp_functions.handlers import lookup
 from mcp_functions.http import cors, events, identity, metadata, responses
 from mcp_functions.http.request_log import trace_id
 from mcp_functions.protocol import headers, json_reader
@@ -27,7 +28,7 @@ from mcp_functions.protocol.messages import ForwardedResponse, Request, is_reque
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.observability import Notes
@@ -38,106 +39,84 @@ if TYPE_CHECKING:
 # A request that a dialect translated, and the HTTP request with the headers for it.
 Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"
 
-WELL_KNOWN = "/.well-known/"  # the paths of documents begin with it (RFC 8615)
-
 
 class Endpoint(NamedTuple):
-    """What a Lambda function serves: its settings, and the functions that respond. The first event makes it."""
+    """What a Lambda function serves. The first event makes it."""
 
     settings: Settings
-    handle_request: Callable[[Request], AnyResult]  # calls a handler here, or forwards to the function that has it
-    documents: Mapping[str, Mapping[str, Any]] = {}  # the metadata for clients without a token, by path
-    header_parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
-    is_stopped: bool = False  # True if the operator stopped this function
+    answer: Callable[[Request], AnyResult]  # calls a handler here, or forwards to the function that has it
+    catalog: Mapping[str, Any] = {}  # describes the handlers (`handlers.catalog`)
+    folder: str = ""  # the folder of the function, as in template.yaml
     # Continues a task; None if no call may become a task.
     run_task: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
     # Translates a message of a dialect into a request; returns None for any other message.
     continue_dialect: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
     # Responds to a client of 2025; returns None for a message of this revision.
-    handle_legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
+    answer_legacy: Callable[[HttpRequest], Response | None] | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the operator stopped this function."""
+        return self.folder in self.settings.stopped_functions
 
 
 class HttpExchange:
     """An HTTP request and its response."""
 
-    def __init__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, notes: Notes) -> None:
-        """Begin the exchange.
-
-        Args:
-            http: the HTTP request.
-            event: the event that held the request.
-            context: the context that Lambda passes.
-            notes: the notes for the log line of the request.
-        """
+    def __init__(self, http: HttpRequest, notes: Notes) -> None:
+        """Begin the exchange of a request, with the notes for its log line."""
         self._http = http
-        self._event = event
-        self._context = context
         self._notes = notes
         self._id: RequestId | None = None  # the id of the JSON-RPC request; None until it is read
 
     def respond(self, endpoint: Endpoint, now: float) -> Response:
         """Respond to the request at the time `now`, unix seconds."""
-        response = self._respond_before_reading(endpoint)
-        if response is not None:
-            return response
-        if endpoint.is_stopped:
-            raise FunctionStopped
-        response = self._respond_to_legacy(endpoint)
-        if response is not None:
-            return response
-        if self._http.method != "POST":
-            return self._method_not_allowed("POST")
-        return self._respond_to_message(endpoint, now)
-
-    def error_response(self, raised: BaseException) -> Response:
-        """Respond with an error, which repeats the id of the request if the id could be read."""
-        error = to_mcp_error(raised)
-        request_id = self._id
-        if request_id is None:
-            request_id = error.id  # the reader of an invalid message may have found the id in it
-        return responses.failure(error, request_id)
-
-    def _respond_before_reading(self, endpoint: Endpoint) -> Response | None:
-        """Respond where the path and the headers decide; None if the body may hold a message."""
         http = self._http
         origin = http.headers.get("origin")
         # Basic/transports: "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
         if origin is not None and origin not in endpoint.settings.allowed_origins:
             self._notes.reason = "origin"
             return responses.empty(403)
-        document = endpoint.documents.get(http.path)
-        if document is None and http.path.startswith(WELL_KNOWN):
+        if http.path.startswith("/.well-known/"):  # RFC 8615
+            return self._respond_with_metadata(endpoint)
+        if cors.is_preflight(http):
+            # Clients of 2025 also resume streams (GET) and end sessions (DELETE).
+            return self._preflight(endpoint, "POST, GET, DELETE" if endpoint.answer_legacy else "POST")
+        if endpoint.is_stopped:
+            raise FunctionStopped
+        # A message of this revision may lack its version header, or have a wrong one. A later step refuses it.
+        if endpoint.answer_legacy and http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
+            response = endpoint.answer_legacy(http)
+            if response is not None:
+                return response
+        if http.method != "POST":
+            return self._method_not_allowed("POST")
+        return self._respond_to_message(endpoint, now)
+
+    def error_response(self, raised: BaseException) -> Response:
+        """Respond with an error, which repeats the id of the request if the id could be read."""
+        error = to_mcp_error(raised)
+        # The reader of an invalid message may have found the id in it.
+        return responses.failure(error, error.id if self._id is None else self._id)
+
+    def _respond_with_metadata(self, endpoint: Endpoint) -> Response:
+        """Respond with the metadata for clients without a token, at one of its paths."""
+        document = metadata.document(self._http, endpoint.settings, endpoint.catalog.get("scopes", ()))
+        if document is None:
             self._notes.reason = "not_found"
             return responses.empty(404)
-        if cors.is_preflight(http):
-            return self._preflight(endpoint, _allowed_methods(endpoint, is_document=document is not None))
-        if document is not None:
-            return self._document(endpoint, document)
-        return None
-
-    def _respond_to_legacy(self, endpoint: Endpoint) -> Response | None:
-        """Respond to a client of 2025; None for a message of this revision, or where no such client is served.
-
-        A message of this revision may lack its version header, or have a wrong one. A later step refuses it.
-        """
-        is_of_this_revision = self._http.headers.get("mcp-protocol-version") == PROTOCOL_VERSION
-        if endpoint.handle_legacy is None or is_of_this_revision:
-            return None
-        return endpoint.handle_legacy(self._http, self._event, self._context)
+        if cors.is_preflight(self._http):
+            return self._preflight(endpoint, "GET")
+        if self._http.method != "GET":
+            return self._method_not_allowed("GET")
+        self._notes.method = "metadata"
+        return responses.json(200, document)
 
     def _preflight(self, endpoint: Endpoint, methods: str) -> Response:
         """Tell a browser which requests its page may send."""
         self._notes.method = "preflight"
-        headers = cors.preflight_headers(methods, endpoint.settings.auth_mode, endpoint.header_parameters)
+        headers = cors.preflight_headers(methods, endpoint.settings, lookup.header_names(endpoint.catalog))
         return responses.empty(204, headers)
-
-    def _document(self, endpoint: Endpoint, document: Mapping[str, Any]) -> Response:
-        """Respond with the metadata for clients without a token."""
-        if self._http.method != "GET":
-            return self._method_not_allowed("GET")
-        self._notes.method = "metadata"
-        addresses = metadata.addresses(endpoint.settings, self._http.context)
-        return responses.json(200, {**addresses, **document})
 
     def _method_not_allowed(self, allowed: str) -> Response:
         """Respond that a path has only the methods in `allowed`, separated by commas."""
@@ -151,9 +130,6 @@ class HttpExchange:
         if is_request(message):
             self._id = message["id"]
         events.check_media_type(http)  # not earlier, so that the error has the id
-        # The check of the caller may wait for KMS, so the deadlines are read before it.
-        lambda_deadline = events.lambda_deadline(self._context, now)
-        gateway_deadline = events.gateway_deadline(http, lambda_deadline, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
         caller = identity.admit(http, endpoint.settings, now)
         if not is_request(message):
@@ -165,12 +141,12 @@ class HttpExchange:
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            gateway_deadline=gateway_deadline,
-            event=self._event,
+            gateway_deadline=http.gateway_deadline,
+            event=http.event,
             scopes=caller.scopes,
-            lambda_deadline=lambda_deadline,
+            lambda_deadline=http.lambda_deadline,
         )
-        result = endpoint.handle_request(request)
+        result = endpoint.answer(request)
         self._note_result(result)
         return responses.success(http, result, request.message["id"])
 
@@ -210,26 +186,14 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, J
         McpError: the body is too large, not JSON, or not one message.
     """
     try:
-        body = events.read_body(http, endpoint.settings.max_body_bytes)
-        value = json_reader.loads(body)
+        value = json_reader.loads(events.read_body(http, endpoint.settings.max_body_bytes))
     except ParseError:
         events.check_media_type(http)  # another media type explains the error better
         raise
     try:
         return http, to_message(value)
     except InvalidRequest:  # no message of this revision, but perhaps one of a dialect
-        if endpoint.continue_dialect is None:
-            raise
-        translated = endpoint.continue_dialect(http, value)
+        translated = endpoint.continue_dialect(http, value) if endpoint.continue_dialect else None
         if translated is None:
             raise
         return translated
-
-
-def _allowed_methods(endpoint: Endpoint, *, is_document: bool) -> str:
-    """Return the methods of a path, separated by commas."""
-    if is_document:
-        return "GET"
-    if endpoint.handle_legacy:
-        return "POST, GET, DELETE"  # clients of 2025 also resume streams (GET) and end sessions (DELETE)
-    return "POST"

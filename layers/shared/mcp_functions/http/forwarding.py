@@ -1,12 +1,8 @@
 """Forwards an event to another Lambda function, and returns that function's HTTP response.
 
 The endpoint of a deployment receives every request, and each handler runs in a function of its own. A call may have
-effects, so nothing here repeats one. If a function gives no response, the client gets one of these errors:
-
-    the call did not run: the client may repeat it              Busy, TemporarilyUnavailable
-    the Invoke API refused the call                             ContentTooLarge, Misconfigured
-    the function may have acted                                 OutcomeUnknown
-    the function's response is too large, or is no response     ResultTooLarge, InternalError
+effects, so nothing here repeats one. If a function gives no response, the client gets an error that tells whether the
+function may have acted.
 """
 
 from __future__ import annotations
@@ -32,15 +28,24 @@ if TYPE_CHECKING:
 
 RESERVED_SECONDS = 0.25  # from the end of the wait to the gateway's deadline: the time to send the client an error
 MIN_WAIT_SECONDS = 1.0  # the shortest wait, even after the deadline: the function may have acted, and can still answer
-# Errors of the Invoke API, and of a connection that could not be made: the function did not run.
-DID_NOT_RUN = {
-    "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
-    "ConnectTimeoutError", "EndpointConnectionError",
-}  # fmt: skip
-# The connection broke after the request was sent: the function may have run.
-MAY_HAVE_RUN = {
-    "ConnectionClosedError", "IncompleteReadError", "ReadTimeoutError", "ResponseStreamingError",
-}  # fmt: skip
+# The client's error for each error of the Invoke API or of the connection. Every other one, such as a missing
+# permission, needs the operator.
+ERRORS: dict[str, type[McpError]] = {
+    # The call did not run, so the client may repeat it.
+    "TooManyRequestsException": errors.Busy,
+    "ServiceException": errors.TemporarilyUnavailable,
+    "EC2ThrottledException": errors.TemporarilyUnavailable,
+    "ResourceNotReadyException": errors.TemporarilyUnavailable,
+    "SnapStartNotReadyException": errors.TemporarilyUnavailable,
+    "ConnectTimeoutError": errors.TemporarilyUnavailable,
+    "EndpointConnectionError": errors.TemporarilyUnavailable,
+    "RequestTooLargeException": errors.ContentTooLarge,
+    # The connection broke after the request was sent, so the function may have acted.
+    "ConnectionClosedError": errors.OutcomeUnknown,
+    "IncompleteReadError": errors.OutcomeUnknown,
+    "ReadTimeoutError": errors.OutcomeUnknown,
+    "ResponseStreamingError": errors.OutcomeUnknown,
+}
 
 T = TypeVar("T")
 
@@ -57,7 +62,7 @@ def forward(
         seconds: the time until the gateway stops waiting.
 
     Raises:
-        McpError: the function gave no response; the table at the top of this module has the errors.
+        McpError: the function gave no response, or one that API Gateway would refuse.
     """
     # A header may hold half of a surrogate pair. UTF-8 cannot encode it, and "backslashreplace" writes it as JSON does.
     event_json = dumps(event).encode(errors="backslashreplace")
@@ -67,7 +72,9 @@ def forward(
             invoked = get_client().invoke(FunctionName=function, Payload=event_json)
             payload: bytes = invoked["Payload"].read()
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            raise _invoke_error(error) from None  # the text of the cause may quote the event
+            code = read_failure(error).code
+            error_class = ERRORS.get(code, errors.Misconfigured)
+            raise error_class(reason=f"invoke_{code}") from None  # the text of the cause may quote the event
         if "FunctionError" in invoked:
             raise _function_error(payload)
         return payload
@@ -105,21 +112,6 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     if isinstance(outcomes[0], Exception):
         raise outcomes[0]
     return outcomes[0]
-
-
-def _invoke_error(error: Exception) -> McpError:
-    """Return the error for the client, from an exception of the Invoke API's client."""
-    code = read_failure(error).code
-    reason = f"invoke_{code}"
-    if code == "TooManyRequestsException":
-        return errors.Busy(reason=reason)
-    if code in DID_NOT_RUN:
-        return errors.TemporarilyUnavailable(reason=reason)
-    if code == "RequestTooLargeException":
-        return errors.ContentTooLarge(reason=reason)
-    if code in MAY_HAVE_RUN:
-        return errors.OutcomeUnknown(reason=reason)
-    return errors.Misconfigured(reason=reason)  # every other error, such as a missing permission, needs the operator
 
 
 def _function_error(payload: bytes) -> McpError:

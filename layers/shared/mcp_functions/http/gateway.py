@@ -3,8 +3,9 @@
     handler = LambdaFunction(make_endpoint)
     handler(event, context)      {"statusCode": 200, "headers": {…}, "body": "…", "isBase64Encoded": false}
 
-The first event makes the endpoint. A worker, which continues a task after the response, has the same entry point. Its
-event is an order, which `worker_orders` carries out.
+    event  ->  HttpRequest (`events`)  ->  steps (`exchange`)  ->  Endpoint.answer  ->  response
+
+The first event makes the endpoint. A worker, which continues a task after the response, has the same entry point.
 """
 
 from __future__ import annotations
@@ -13,23 +14,25 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.http import cors, events, worker_orders
+from mcp_functions.http import cors, events
 from mcp_functions.http.exchange import HttpExchange
 from mcp_functions.http.request_log import RequestLog, note_response
-from mcp_functions.protocol.errors import is_ctrl_c
+from mcp_functions.protocol.errors import FunctionStopped, Misconfigured, is_ctrl_c, to_mcp_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
+    from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.http.exchange import Endpoint
-    from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
 
     Clock: TypeAlias = Callable[[], float]  # returns the unix seconds
-    EndpointMaker: TypeAlias = Callable[[str, Clock], Endpoint]  # takes the name of the Lambda function
+
+
+class WorkFailed(Exception):
+    """A worker could not continue its task. The exception has no text, because Lambda would log the text."""
 
 
 class LambdaFunction:
@@ -42,13 +45,20 @@ class LambdaFunction:
 
     def __init__(
         self,
-        make_endpoint: EndpointMaker,
+        make_endpoint: Callable[[str, Clock], Endpoint],
         handlers: tuple[Handler[..., Any], ...] = (),
         *,
         now: Clock = time.time,
         logger: Logger | None = None,
     ) -> None:
-        """Keep what the first event needs; `logger` is the author's, if it writes the log lines."""
+        """Keep what the first event needs.
+
+        Args:
+            make_endpoint: makes the endpoint from the name of the Lambda function and the clock.
+            handlers: the handlers that the function offers.
+            now: the clock.
+            logger: the author's logger, if it writes the log lines.
+        """
         self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers = handlers
         self.now = now
@@ -68,29 +78,56 @@ class LambdaFunction:
             ValueError: the event is neither.
             WorkFailed: the task could not be continued.
         """
-        if worker_orders.KEY in event:
-            worker_orders.carry_out(event[worker_orders.KEY], context, self._log, self._get_endpoint)
+        if events.WORKER_ORDER in event:
+            self._continue_task(event[events.WORKER_ORDER], context)
             return {}
-        http = events.read(event)
+        now = self.now()
+        http = events.read(event, context, now)
         with self._log.taking_notes(context, http) as notes:
-            response = self._respond(HttpExchange(http, event, context, notes), context, notes)
+            exchange = HttpExchange(http, notes)
+            try:
+                response = exchange.respond(self._get_endpoint(context), now)
+            except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
+                if is_ctrl_c(error):
+                    raise
+                notes.add_error(error)
+                response = exchange.error_response(error)
             note_response(notes, response)
-        self._add_cors_headers(response, http)
+        if self._endpoint:  # web pages may read errors, too; without an endpoint, no page is known
+            response["headers"].update(cors.response_headers(http, self._endpoint.settings))
         return response
 
     def fresh(self, *, now: Clock | None = None) -> LambdaFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return LambdaFunction(self._make_endpoint, self.handlers, now=now or self.now, logger=self._log.logger)
 
-    def _respond(self, exchange: HttpExchange, context: LambdaContext, notes: Notes) -> Response:
-        """Respond to a request. Every exception becomes an error response, so that the client gets one."""
-        try:
-            return exchange.respond(self._get_endpoint(context), self.now())
-        except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
-            if is_ctrl_c(error):
-                raise
-            notes.add_error(error)
-            return exchange.error_response(error)
+    def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> None:
+        """Carry out a worker's order. A worker has no response, so only the log line shows an error.
+
+        Raises:
+            WorkFailed: the task could not be continued. When the client asks for the result, another worker starts.
+        """
+        has_failed = False
+        with self._log.taking_notes(context) as notes:
+            notes.method = "work"
+            notes.status = 200
+            try:
+                endpoint = self._get_endpoint(context)
+                if endpoint.is_stopped:
+                    # The task waits. When a client asks for its result, that request invokes another worker.
+                    notes.conclude("refused", FunctionStopped.__name__)
+                elif endpoint.run_task is None:
+                    raise Misconfigured(reason="an order to work, but no tool here has task=…")  # noqa: TRY301
+                else:
+                    endpoint.run_task(order, context)
+            except BaseException as error:  # also SystemExit, as above
+                if is_ctrl_c(error):
+                    raise
+                notes.add_error(error)
+                notes.status = to_mcp_error(error).status
+                has_failed = True
+        if has_failed:
+            raise WorkFailed  # outside of `except`, so that Lambda does not log the text of the cause
 
     def _get_endpoint(self, context: LambdaContext) -> Endpoint:
         """Make the endpoint once. Lambda runs one request at a time, but the local harness runs several."""
@@ -98,9 +135,3 @@ class LambdaFunction:
             if self._endpoint is None:
                 self._endpoint = self._make_endpoint(context.function_name, self.now)
             return self._endpoint
-
-    def _add_cors_headers(self, response: Response, http: HttpRequest) -> None:
-        """Let web pages read the response, also if it is an error; without an endpoint, no page is known."""
-        if self._endpoint and self._endpoint.settings.allowed_origins:
-            origin = http.headers.get("origin")
-            response["headers"].update(cors.response_headers(origin, self._endpoint.settings.allowed_origins))

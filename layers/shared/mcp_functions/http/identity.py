@@ -18,7 +18,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.protocol.messages import Identity, Principal
+from mcp_functions.protocol.messages import Identity, Principal, value_at
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
@@ -35,11 +35,11 @@ def warn_if_open(settings: Settings) -> None:
         log.warning(NO_AUTHENTICATION)
 
 
-def admit(request: HttpRequest, settings: Settings, now: float) -> Identity:
+def admit(http: HttpRequest, settings: Settings, now: float) -> Identity:
     """Return who sent a request, unless the operator stopped that caller.
 
     Args:
-        request: the HTTP request.
+        http: the HTTP request.
         settings: the settings of the deployment.
         now: the current time in unix seconds.
 
@@ -48,53 +48,40 @@ def admit(request: HttpRequest, settings: Settings, now: float) -> Identity:
         CallerStopped: the operator stopped this caller.
         TemporarilyUnavailable, Misconfigured: KMS gives no key, so nobody knows whether this caller is stopped.
     """
-    caller = identify(request, settings, now)
+    caller = identify(http, settings, now)
     if settings.caller_key_arn:  # without this key, callers have no pseudonyms: none can be logged or stopped
         from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments have this key
         from mcp_functions.seal.principals import caller_id  # noqa: PLC0415
 
         callers = pseudonyms(settings.caller_key_arn)
-        id_ = caller_id(caller.principal, request.address)
+        id_ = caller_id(caller.principal, http.address)
         callers.log_caller(id_, now)  # first, so that the log line of a refused caller has the pseudonym, too
         callers.refuse_stopped_caller(id_, settings.stopped_callers, now)
     return caller
 
 
-def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
+def identify(http: HttpRequest, settings: Settings, now: float) -> Identity:
     """Read the caller from the output of API Gateway's authorizer.
 
     Raises:
         Misconfigured: the output has no caller of the configured AuthMode.
         Unauthorized: the token is not valid for this server.
     """
-    if settings.auth_mode == "none":
-        return Identity()
-    authorizer = request.context.get("authorizer")
-    if settings.auth_mode == "iam":
-        return Identity(_iam_principal(authorizer))
-    match authorizer:
-        case {"jwt": {"claims": dict(claims)}}:
+    match settings.auth_mode, http.request_context.get("authorizer"):
+        case "none", _:
+            return Identity()
+        # `userId` and not `userArn`: a user or role that is created again has another userId.
+        case "iam", {"iam": {"accountId": str(account), "userId": str(user), **signer}} if account and user:
+            subject = f"{account}/{user}"
+            # All users of a Cognito identity pool share one role and one session name. Only the identity tells them
+            # apart.
+            identity = value_at(signer, "cognitoIdentity", "identityId")
+            if identity:
+                subject += f"/{identity}"
+            return Identity(Principal(iss="aws:iam", sub=subject, client=""))
+        case "jwt" | "oauth", {"jwt": {"claims": dict(claims)}}:
             from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
-            return access_tokens.check_claims(claims, request.context, settings, now)
-    raise _missing_caller(settings.auth_mode)
-
-
-def _iam_principal(authorizer: object) -> Principal:
-    """Return the principal that signed a request with IAM."""
-    match authorizer:
-        # `userId` and not `userArn`: a user or role that is created again has another userId.
-        case {"iam": {"accountId": str(account), "userId": str(user), **iam}} if account and user:
-            subject = f"{account}/{user}"
-        case _:
-            raise _missing_caller(auth_mode="iam")
-    # All users of a Cognito identity pool share one role and one session name. Only the identity tells them apart.
-    match iam.get("cognitoIdentity"):
-        case {"identityId": identity} if identity:
-            subject += f"/{identity}"
-    return Principal(iss="aws:iam", sub=subject, client="")
-
-
-def _missing_caller(auth_mode: str) -> Misconfigured:
-    """Return the error for an event whose authorizer names no caller of this mode."""
-    return Misconfigured(f"AuthMode is {auth_mode}, but the event carries no such caller: the route has no authorizer")
+            return access_tokens.check_claims(claims, http.request_context, settings, now)
+    message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
+    raise Misconfigured(message)

@@ -5,8 +5,7 @@
     GET /.well-known/oauth-protected-resource/mcp   {"resource": "https://…/mcp", "authorization_servers": ["https://…"],
                                                      "scopes_supported": ["items.write"], …}
 
-Then the client gets a token from the authorization server. `challenge` makes the header, and `documents` and
-`addresses` make the document. The members of `addresses` wait for a request, because only its event has the domain.
+Then the client gets a token from the authorization server.
 
 The addresses come from the settings, or from the event's `requestContext`, which API Gateway alone writes. They never
 come from the Host header, because a client can send any Host.
@@ -21,72 +20,70 @@ from mcp_functions.protocol.constants import ENDPOINT_FOLDER
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.settings import Settings
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"  # the path of the document; the path of the MCP server may follow
 DEFAULT_PATH = f"/{ENDPOINT_FOLDER}"  # the path of the MCP server, if the settings name no URL
 
 
-def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the document without its addresses, by the paths at which clients look for it; {} without tokens.
+def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> dict[str, Any] | None:
+    """Return the document at the path of a request; None if the path has none.
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path
     with the server's own path first, then the one without ("Authorization server discovery").
 
     Args:
+        http: the request.
         settings: the settings of the deployment.
         scopes: the scopes that the handlers need; they are published if the settings name none.
     """
-    if not settings.takes_tokens:
-        return {}
-    document: dict[str, Any] = {"bearer_methods_supported": ["header"], "resource_name": settings.server_name}
+    resource = resource_url(settings, http.request_context)
+    _origin, server_path = _split(resource)
+    if not settings.takes_tokens or http.path not in (WELL_KNOWN, WELL_KNOWN + server_path):
+        return None
+    issuer = front_url(settings, http.request_context) if settings.auth_mode == "oauth" else settings.jwt_issuer
+    members: dict[str, Any] = {
+        "resource": resource,
+        "authorization_servers": [issuer],
+        "bearer_methods_supported": ["header"],
+        "resource_name": settings.server_name,
+    }
     supported = list(settings.scopes_supported) or sorted(scopes)
     if supported:
-        document["scopes_supported"] = supported
-    _origin, path = _split(settings.resource_url or DEFAULT_PATH)
-    return {WELL_KNOWN: document, WELL_KNOWN + path: document}
+        members["scopes_supported"] = supported
+    return members
 
 
-def addresses(settings: Settings, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of the document that are addresses.
-
-    Args:
-        settings: the settings of the deployment.
-        context: the event's `requestContext`.
-    """
-    server = front_url(settings, context) if settings.auth_mode == "oauth" else settings.jwt_issuer
-    return {"resource": resource_url(settings, context), "authorization_servers": [server]}
-
-
-def front_url(settings: Settings, context: Mapping[str, Any]) -> str:
+def front_url(settings: Settings, request_context: Mapping[str, Any]) -> str:
     """Return the URL of the sign-in front (`mcp_functions.oauth`), the authorization server of the oauth mode.
 
     Without a setting it is the origin of the MCP server, because both are behind the same API.
     """
     if settings.oauth_url:
         return settings.oauth_url.rstrip("/")
-    origin, _path = _split(resource_url(settings, context))
+    origin, _path = _split(resource_url(settings, request_context))
     return origin
 
 
-def resource_url(settings: Settings, context: Mapping[str, Any]) -> str:
+def resource_url(settings: Settings, request_context: Mapping[str, Any]) -> str:
     """Return the URL of the MCP server.
 
     A client compares it with the URL that it called: they "MUST be identical" (RFC 9728, section 3.3). Behind a CDN,
     whose domain differs from the API's, an operator has to set it.
     """
-    return settings.resource_url or f"https://{context.get('domainName', '')}{DEFAULT_PATH}"
+    return settings.resource_url or f"https://{request_context.get('domainName', '')}{DEFAULT_PATH}"
 
 
-def challenge(settings: Settings, context: Mapping[str, Any], **parameters: str) -> str:
+def challenge(settings: Settings, request_context: Mapping[str, Any], **parameters: str) -> str:
     """Return a `WWW-Authenticate` header (RFC 6750, section 3) with the URL of the document (RFC 9728, section 5.1).
 
     Args:
         settings: the settings of the deployment.
-        context: the event's `requestContext`.
+        request_context: the event's `requestContext`.
         parameters: further parameters of the header, such as `error` and `scope`.
     """
-    origin, path = _split(resource_url(settings, context))
+    origin, path = _split(resource_url(settings, request_context))
     named = {**parameters, "resource_metadata": f"{origin}{WELL_KNOWN}{path}"}
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in named.items())
 

@@ -54,11 +54,12 @@ class RequestLog:
             self._is_first_request = False
         notes.request_id = getattr(context, "aws_request_id", None)
         if http:
-            note_request(notes, http)
-        earlier_id: object = None
-        if self.logger:  # its other lines get the id of the request, too
-            correlation_id = lines.checked_id(notes.correlation_id)
-            earlier_id = lines.replace_correlation_id(self.logger, correlation_id)
+            notes.correlation_id = http.request_context.get("requestId")
+            notes.trace_id = trace_id(http.headers.get("traceparent"))
+            # Four characters of base64 are three bytes.
+            notes.request_bytes = len(http.body) * 3 // 4 if http.is_base64 else _size(http.body)
+        # The other lines of the author's logger get the id of the request, too.
+        earlier_id = lines.replace_correlation_id(self.logger, lines.checked_id(notes.correlation_id))
         earlier_notes = observability.request_notes.set(notes)
         started = time.perf_counter()
         try:
@@ -70,18 +71,7 @@ class RequestLog:
                 listener(notes)
         finally:
             observability.request_notes.reset(earlier_notes)
-            if self.logger:
-                lines.replace_correlation_id(self.logger, earlier_id)
-
-
-def note_request(notes: Notes, http: HttpRequest) -> None:
-    """Note the gateway's id of a request, the id of its trace, and the bytes of its body."""
-    notes.correlation_id = http.context.get("requestId")
-    notes.trace_id = trace_id(http.headers.get("traceparent"))
-    if http.is_base64:
-        notes.request_bytes = len(http.body) * 3 // 4  # four characters of base64 are three bytes
-    else:
-        notes.request_bytes = _size(http.body)
+            lines.replace_correlation_id(self.logger, earlier_id)
 
 
 def note_response(notes: Notes, response: Response) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.http import events, identity
+from mcp_functions.http import identity
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.call_ids import Client
 from mcp_functions.legacy.errors import SessionNotFound
@@ -18,7 +18,7 @@ from mcp_functions.seal.principals import caller_id, principal_digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.http.events import HttpRequest, LambdaContext
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.legacy.call_store import CallStore
     from mcp_functions.legacy.sessions import Session, SessionTokens
     from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
@@ -75,13 +75,7 @@ class LegacyRequest(NamedTuple):
         return int(self.deployment.now()) + self.deployment.settings.question_seconds
 
 
-def read_request(
-    deployment: Deployment,
-    http: HttpRequest,
-    event: Mapping[str, Any],
-    context: LambdaContext,
-    session_token: str | None,
-) -> LegacyRequest:
+def read_request(deployment: Deployment, http: HttpRequest, session_token: str | None) -> LegacyRequest:
     """Read the caller and the session of a request. The session token is None if the client continues no session.
 
     Raises:
@@ -91,8 +85,6 @@ def read_request(
         TemporarilyUnavailable, Misconfigured: no key is available for the session, or the route has no authorizer.
     """
     now = deployment.now()
-    # The checks of the caller and of the session may wait for KMS, so the deadline is read before them.
-    lambda_deadline = events.lambda_deadline(context, now)
     # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the caller
     # is known before the session is read.
     caller = identity.admit(http, deployment.settings, now)
@@ -108,12 +100,12 @@ def read_request(
     return LegacyRequest(
         deployment=deployment,
         http=http,
-        event=event,
+        event=http.event,
         caller=caller,
         principal=principal,
         caller_id=counted_as,
         revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
         session=session,
-        gateway_deadline=events.gateway_deadline(http, lambda_deadline, now),
-        lambda_deadline=lambda_deadline,
+        gateway_deadline=http.gateway_deadline,
+        lambda_deadline=http.lambda_deadline,
     )

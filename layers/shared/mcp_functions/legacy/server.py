@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.legacy.request import LegacyRequest, ModernServer
     from mcp_functions.legacy.revisions import Kind
     from mcp_functions.protocol.wire_types import JSONValue
@@ -67,7 +67,7 @@ class LegacyServer:
         calls = CallStore(settings, seal_factory, now=now, sleep=sleep) if seal_factory and settings.table else None
         self._deployment = Deployment(settings, modern, now, session_tokens=tokens, call_store=calls)
 
-    def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
+    def __call__(self, http: HttpRequest) -> Response | None:
         """Answer one HTTP request; None if it is not of a client of 2025.
 
         Raises:
@@ -77,7 +77,7 @@ class LegacyServer:
         if version not in revisions.REVISION_OF_HEADER:
             return None
         if http.method == "GET":
-            return self._resume(http, event, context)
+            return self._resume(http)
         if http.method != "POST":
             return None
         body = self._read_body(http)
@@ -86,7 +86,7 @@ class LegacyServer:
             return None
         _note_method(kind, body)
         try:
-            return self._answer(http, event, context, kind, body)
+            return self._answer(http, kind, body)
         except McpError as error:
             if kind != "request":
                 raise
@@ -96,7 +96,7 @@ class LegacyServer:
             error.id = body["id"]  # an error response must have the id of its request
             raise
 
-    def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
+    def _resume(self, http: HttpRequest) -> Response | None:
         """Resume a stream; None if this server offers no stream.
 
         2025-11-25, basic/transports, "Listening for Messages from the Server": "or else return HTTP 405".
@@ -109,7 +109,7 @@ class LegacyServer:
         notes = observability.current()
         notes.method = "resume"
         try:
-            request = read_request(self._deployment, http, event, context, session_token)
+            request = read_request(self._deployment, http, session_token)
             notes.revision = request.revision
             stream = streams.resume(request, store, event_id)
         except TemporarilyUnavailable as error:
@@ -125,15 +125,13 @@ class LegacyServer:
         except McpError:
             return None
 
-    def _answer(
-        self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, kind: Kind, body: JSONValue
-    ) -> Response | None:
+    def _answer(self, http: HttpRequest, kind: Kind, body: JSONValue) -> Response | None:
         """Check the caller, the session and the headers, and answer a message by its kind."""
         events.check_media_type(http)
         session_token = http.headers.get(sessions.HEADER)
         if kind == "request" and body["method"] == "initialize":
             session_token = None  # it starts another session
-        request = read_request(self._deployment, http, event, context, session_token)
+        request = read_request(self._deployment, http, session_token)
         if kind == "batch" and request.revision != revisions.WITH_BATCHES:
             return None  # the code for 2026-07-28 refuses an array, unless it is a message of a dialect
         _check_headers(request, body if kind == "batch" else [body])

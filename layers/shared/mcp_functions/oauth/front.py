@@ -33,7 +33,7 @@ def answer(event: Event, http: HttpRequest, services: Services) -> Response:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer.
     """
-    services = services.for_domain(http.context)
+    services = services.for_domain(http.request_context)
     notes = observability.current()  # for the log
     name, endpoints = _find_route(http.path, services.settings)
     if not endpoints:

@@ -81,7 +81,7 @@ class SignInFunction:
         Raises:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
-        http = events.read(event)
+        http = events.read(event, context, self.now())
         with self._log.taking_notes(context, http) as notes:
             try:
                 response = front.answer(event, http, self._get_services(context))

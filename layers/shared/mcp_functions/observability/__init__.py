@@ -20,9 +20,7 @@ from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, Misco
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-CRASHED = "crashed"  # two of the outcomes that the docstring of `Notes` lists
-FAILED = "failed"
-SEVERITY = {"refused": 1, FAILED: 2, CRASHED: 3}  # of an outcome; all others are successes, and have 0
+SEVERITY = {"refused": 1, "failed": 2, "crashed": 3}  # of an outcome; all others are successes, and have 0
 UNKNOWN = "unknown"  # in place of a method or a name that this server does not have
 PACKAGE = __file__.removesuffix("observability/__init__.py")  # the folder of this package, with a slash at its end
 FRAMES_EACH_END = 7  # the line of a crash has so many innermost frames, and so many outermost ones
@@ -94,20 +92,17 @@ class Notes:
 
     def add_error(self, error: BaseException) -> None:
         """Set the outcome to an error: one of this package (McpError), or an unexpected exception."""
-        if isinstance(error, Crash):
-            self.add_crash(error.cause)
-            self.code = Crash.code
-        elif isinstance(error, McpError):
-            self.conclude(FAILED if error.is_server_fault else "refused", error.reason)
+        if isinstance(error, McpError) and not isinstance(error, Crash):
+            self.conclude("failed" if error.is_server_fault else "refused", error.reason)
             self.code = error.code
             self.misconfigured = isinstance(error, Misconfigured)
         else:
-            self.add_crash(error)
+            self.add_crash(error.cause if isinstance(error, Crash) else error)
             self.code = Crash.code
 
     def add_crash(self, error: BaseException) -> None:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
-        self.outcome = CRASHED
+        self.outcome = "crashed"
         self.raised = error
         self.handler = self.handler or UNKNOWN  # CloudWatch's metric of crashes counts only lines with a handler
         if isinstance(error, DeveloperError):

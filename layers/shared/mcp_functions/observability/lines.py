@@ -16,7 +16,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.observability import CRASHED, FAILED, UNKNOWN
+from mcp_functions.observability import SEVERITY, UNKNOWN
 from mcp_functions.protocol.constants import METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.json_writer import base64url
 
@@ -102,22 +102,14 @@ def opentelemetry_fields(notes: Notes) -> dict[str, Any]:
     revision = notes.revision
     if revision is None and method and notes.outcome != "refused":  # a refused request may be of any revision
         revision = PROTOCOL_VERSION
+    error_type = _code(notes) if notes.outcome in SEVERITY else None
     return {
         "mcp.method.name": method,
         "mcp.protocol.version": revision,
         "gen_ai.tool.name": handler if method == "tools/call" else None,
         "gen_ai.prompt.name": handler if method == "prompts/get" else None,
-        "error.type": error_type(notes),
+        "error.type": "tool_error" if notes.tool_error else error_type,
     }
-
-
-def error_type(notes: Notes) -> str | None:
-    """Return the class of an error: `tool_error`, the JSON-RPC code, or the HTTP status; None without an error."""
-    if notes.tool_error:
-        return "tool_error"
-    if notes.outcome in {"refused", FAILED, CRASHED}:
-        return _code(notes)
-    return None
 
 
 # Reasons of a complete response that no operator has to act on. Clients of 2025 cause them: an answer came twice or too
@@ -129,7 +121,7 @@ NORMAL_REASONS = {
 
 def level_of(notes: Notes) -> int:
     """Return the level of a request's line."""
-    has_failed = notes.outcome in (CRASHED, FAILED)  # the HTTP status does not tell it: a crashed tool has 200
+    has_failed = notes.outcome in {"crashed", "failed"}  # the HTTP status does not tell it: a crashed tool has 200
     # With any other reason, a conversation or a table's item exceeded a limit. The text of the reason has the number of
     # the limit, so no set can list these reasons.
     exceeded_limit = notes.outcome == "complete" and notes.reason and notes.reason not in NORMAL_REASONS
@@ -142,9 +134,9 @@ def message(notes: Notes) -> str:
     The text says what the client received: "failed" if an author's function crashed, "refused" for every other error,
     also for an error of the server. Only the field `outcome` tells those apart.
     """
-    if notes.outcome == CRASHED:
+    if notes.outcome == "crashed":
         return f"failed: {notes.reason} at {notes.place}"
-    if notes.outcome in {"refused", FAILED}:
+    if notes.outcome in {"refused", "failed"}:
         return f"refused: {_code(notes)} {notes.reason}"
     if notes.reason:
         return f"answered: {notes.outcome}: {notes.reason}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
-from mcp_functions.http import worker_orders
+from mcp_functions.http.events import WORKER_ORDER
 from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class WorkerInvoker:
 
     def __call__(self, task_id: str, owner: str | None) -> None:
         """Invoke a worker for a task and the digest of its owner; a failure is only logged."""
-        order = json.dumps({worker_orders.KEY: {"id": task_id, "owner": owner}}).encode()
+        order = json.dumps({WORKER_ORDER: {"id": task_id, "owner": owner}}).encode()
         try:
             self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
