@@ -153,7 +153,7 @@ def test_a_question_that_no_key_can_seal_is_explained(client: Client, monkeypatc
     monkeypatch.setattr(SealedIds, "write", refuse_questions)
     message = result_text(client.call("resolve", bug=7))
     assert "How was bug 7 resolved?" in message
-    assert "the server's key for questions is not available" in message
+    assert "temporarily unavailable" in message
 
 
 def test_the_next_question_of_the_round_is_sealed_again_when_kms_fails(

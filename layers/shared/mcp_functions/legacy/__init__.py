@@ -7,10 +7,8 @@ translated back. A session id holds the session itself, sealed: the client can n
     request.py          one HTTP request, with its caller and the parts of the deployment
     sessions.py         what a client sent in `initialize`; sealed_ids.py has the seal of sessions and other ids
     replies.py          the reply to one JSON-RPC request; final_messages.py has the last message of a call
-    call.py             a call between its rounds
-    runner.py           runs a call; modern_requests.py writes its requests, translation.py rewrites its result
+    runner.py           runs a call on the modern server; translation.py rewrites its result
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
-    waiting_call.py     runs the next rounds of these calls, and records how they ended
     streams.py          the events for a client that returns for the rest of a call; call_ids.py has the ids for that
     call_store.py       the table with the messages that a client has not fetched yet
 

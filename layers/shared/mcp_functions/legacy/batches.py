@@ -11,9 +11,8 @@ from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.http.responses import check_size, empty, json
 from mcp_functions.legacy import conversations, replies
-from mcp_functions.legacy.modern_requests import SPARE_SECONDS
-from mcp_functions.legacy.responses import StreamEvent, error_message, is_unicode, stream_response
-from mcp_functions.protocol import json_writer
+from mcp_functions.legacy.responses import StreamEvent, error_message, stream_response
+from mcp_functions.legacy.runner import SPARE_SECONDS
 from mcp_functions.protocol.errors import Busy, McpError, MethodNotFound
 
 if TYPE_CHECKING:
@@ -41,13 +40,11 @@ def respond(request: LegacyRequest, batch: Sequence[Mapping[str, Any]]) -> Respo
             conversations.receive_notification(request, message)
         else:
             reply = _reply(request, message)
-            sent += reply.notifications
-            if reply.response:
-                sent.append(reply.response)
             headers |= reply.headers
+            sent += _fitting_messages(request.http, sent, reply)
     if not has_requests:
         return empty(202)
-    return _fitting_response(request.http, sent, headers)
+    return check_size(_response(request.http, sent, headers))
 
 
 def _receive_answer(request: LegacyRequest, message: Mapping[str, Any], *, has_requests: bool) -> None:
@@ -80,23 +77,15 @@ def _is_late(request: LegacyRequest) -> bool:
     return request.seconds_left < SPARE_SECONDS
 
 
-def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
-    """Return a response that Lambda can return: the largest messages become errors, so that the others are not lost.
-
-    Raises:
-        McpError: even the errors are too large together.
-    """
-    kept = list(sent)
-    for _ in sent:
-        try:
-            return check_size(_response(http, kept, headers))
-        except McpError as error:
-            largest = max(kept, key=_size)
-            if "id" in largest:
-                kept[kept.index(largest)] = error_message(largest["id"], error.to_json())
-            else:
-                kept.remove(largest)  # a notification
-    return check_size(_response(http, kept, headers))
+def _fitting_messages(http: HttpRequest, sent: Sequence[Mapping[str, Any]], reply: Reply) -> list[Mapping[str, Any]]:
+    """Return the messages of a reply, or only an error if Lambda could not return them after the earlier ones."""
+    response = reply.response or {}
+    messages = [*reply.notifications, response]
+    try:
+        check_size(_response(http, [*sent, *messages], {}))
+    except McpError as error:
+        return [error_message(response["id"], error.to_json())]
+    return messages
 
 
 def _response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
@@ -106,10 +95,3 @@ def _response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Map
     if has_notifications and events.accepts_event_stream(http):
         return stream_response([StreamEvent(message) for message in sent], headers)
     return json(200, only_responses, headers)
-
-
-def _size(message: Mapping[str, Any]) -> float:
-    """Return the characters of a message. A message that is not Unicode is the largest: no response can hold it."""
-    if not is_unicode([message]):
-        return float("inf")
-    return len(json_writer.dumps(message))

@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mcp_functions import observability
-from mcp_functions.legacy.call import Call
-from mcp_functions.legacy.call_ids import CallIds
+from mcp_functions.legacy.call_ids import Call, CallIds
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem
@@ -94,13 +93,12 @@ class CallStore:
     def _replace_earlier_call(self, key: Key, record: CallRecord) -> None:
         try:
             item = self._table.get(key)
-            if item is None:
-                raise TemporarilyUnavailable(reason="mailbox_contended")  # the item was deleted just now
-            self._write(item, record)
-        except Conflict:
+            if item:
+                self._write(item, record)
+            else:  # it was deleted just now
+                self._table.create(key, record._asdict(), expires=self._expires())
+        except (Conflict, UnreadableItem):
             raise TemporarilyUnavailable(reason="mailbox_contended") from None
-        except UnreadableItem:
-            raise TemporarilyUnavailable(reason="mailbox_unreadable") from None
 
     def find(self, stream: CallStream) -> StoredRecord | None:
         """Return the record of a stream; None if it is gone or belongs to another call with the same id."""
@@ -118,7 +116,7 @@ class CallStore:
     def claim(self, stored: StoredRecord, lambda_deadline: float, gateway_deadline: float) -> StoredRecord:
         """Reserve a call for this function, which Lambda ends at a deadline; Conflict if another was faster."""
         until = math.ceil(lambda_deadline) + RUNNING_MARGIN
-        running = stored.record._replace(phase=Phase.RUNNING, messages=(), until=until)
+        running = CallRecord(stored.record.nonce, stored.record.step, Phase.RUNNING, until=until)
         return self.replace(stored, running, gateway_deadline)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord:

@@ -29,7 +29,7 @@ from mcp_functions.protocol.messages import value_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mcp_functions.legacy.call import Call
+    from mcp_functions.legacy.call_ids import Call
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.runner import Outcome
     from mcp_functions.protocol.wire_types import JSONObject
@@ -45,8 +45,6 @@ class Obstacle(StrEnum):
     NO_TABLE = "this server has no table for questions to clients of this revision (its operator can add one)"
     TABLE_UNAVAILABLE = "the server's table for questions is temporarily unavailable"
     NOT_IN_REVISION = "this client's revision has no request for it"
-    TOO_MANY_QUESTIONS = "it asks more questions at once than this server can keep for this client"
-    NO_KEY = "the server's key for questions is not available"
     TOO_LARGE = "the call is too large to be kept while the user answers"
     TAKES_TOO_LONG = "the work takes longer than one request, and this server cannot continue it for this client"
     CLIENT_REFUSED = "the client refused"

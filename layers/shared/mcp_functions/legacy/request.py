@@ -51,18 +51,12 @@ class LegacyRequest(NamedTuple):
     http: HttpRequest
     event: Mapping[str, Any]  # the event of API Gateway that holds the request
     caller: Identity  # the caller, whom the gateway's authorizer has checked
-    principal: str | None  # digest of the caller; None on a server without sign-in
-    caller_id: str  # the name under which the caller's invalid ids are counted
-    revision: str  # the revision that the client uses
+    client: Client  # the session and the caller, as ids name them
     session: Session | None  # None if the client sent no session
+    revision: str  # the revision that the client uses
     gateway_deadline: float  # until when the gateway waits for the response, in unix seconds
     lambda_deadline: float  # when Lambda ends this function, in unix seconds; not before the gateway's deadline
     in_batch: bool = False  # True for each message of a batch: the client is asked nothing
-
-    @property
-    def client(self) -> Client:
-        """The client that sent the request, as ids name it."""
-        return Client(self.session.id if self.session else None, self.principal, self.caller_id)
 
     @property
     def seconds_left(self) -> float:
@@ -110,10 +104,9 @@ def read_request(
         http=http,
         event=event,
         caller=caller,
-        principal=principal,
-        caller_id=counted_as,
-        revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
+        client=Client(session.id if session else None, principal, counted_as),
         session=session,
+        revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
         gateway_deadline=events.gateway_deadline(http, lambda_deadline, now),
         lambda_deadline=lambda_deadline,
     )

@@ -44,12 +44,12 @@ class StreamEvent(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The reply to one request: it has one of `response`, `events` and `refusal`."""
+    """The reply to one request: it has a `response` or `events`."""
 
     response: Mapping[str, Any] | None = None  # a JSON-RPC response
     notifications: Sequence[Mapping[str, Any]] = ()  # sent before the response
     events: tuple[StreamEvent, ...] = ()  # for a client that must return for the rest of the call
-    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403
+    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403, which a batch cannot have
     headers: Mapping[str, str] = {}  # further headers of the HTTP response
 
 
@@ -84,12 +84,3 @@ def reply_response(http: HttpRequest, reply: Reply) -> Response:
 def stream_response(stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:
     """Return an event stream."""
     return responses.response(200, {**STREAM_HEADERS, **headers}, "".join(event.text() for event in stream))
-
-
-def is_unicode(messages: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether messages can be encoded: an author's text may hold half of a surrogate pair."""
-    try:
-        json_writer.dumps(list(messages)).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
