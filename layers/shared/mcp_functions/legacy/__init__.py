@@ -6,8 +6,9 @@ translated back. A session id holds the session itself, sealed: the client can n
     server.py           an HTTP request comes in, an HTTP response goes out; batches.py has the batches of 2025-03-26
     request.py          one HTTP request, with its caller and the parts of the deployment
     sessions.py         what a client sent in `initialize`; sealed_ids.py has the seal of sessions and other ids
-    replies.py          the reply to one JSON-RPC request; final_messages.py has the last message of a call
+    replies.py          the reply to one JSON-RPC request
     runner.py           runs a call on the modern server; translation.py rewrites its result
+    explanations.py     the text for the model if a call was not finished, because the user cannot be asked
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
     streams.py          the events for a client that returns for the rest of a call; call_ids.py has the ids for that
     call_store.py       the table with the messages that a client has not fetched yet

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
 from mcp_functions.apps.unasked import describe_request
-from mcp_functions.legacy import final_messages, responses, translation
+from mcp_functions.legacy import explanations, responses, translation
 from mcp_functions.legacy.call_ids import PendingQuestion
 from mcp_functions.legacy.call_store import CallRecord, Phase
 from mcp_functions.legacy.errors import ResultLost, UnknownQuestion
-from mcp_functions.legacy.final_messages import Obstacle
+from mcp_functions.legacy.explanations import Obstacle
 from mcp_functions.legacy.runner import run_rounds
 from mcp_functions.protocol.errors import InvalidRequest, McpError, StateTooLarge
 from mcp_functions.protocol.messages import value_at
@@ -104,7 +104,7 @@ def _continue_call(
     if not isinstance(result, dict):  # the client could not ask its user
         observability.current().reason = "client_error"
         asked = dict(stored.record.messages[-1])
-        last = final_messages.client_error_message(question.call, asked, message.get("error"))
+        last = explanations.client_error(question.call, asked, message.get("error"))
         store.replace(stored, waiting.end_record(last), request.gateway_deadline)
         return
     answer = {name: value for name, value in result.items() if name != "_meta"}
@@ -171,7 +171,7 @@ class WaitingCall(NamedTuple):
             return CallRecord(self.stream.nonce, self.step, Phase.OUT_OF_TIME, outcome.notifications, call)
         if outcome.questions:
             return self._replace(call=call).question_record(outcome.questions, {}, outcome.notifications)
-        return self.end_record(final_messages.final_message(self.request, call, outcome), outcome.notifications)
+        return self.end_record(translation.legacy_response(self.request, call, outcome), outcome.notifications)
 
     def question_record(
         self, questions: Mapping[str, Any], answers: Mapping[str, Any], unsent: Sequence[Mapping[str, Any]] = ()
@@ -204,7 +204,7 @@ class WaitingCall(NamedTuple):
             messages = [*unsent, {"jsonrpc": "2.0", "id": id_, **first}]
             return CallRecord(stream.nonce, step, Phase.ASKED, messages, until=stream.ends)
         described = map(describe_request, questions.values())
-        return self.end_record(final_messages.explanation_message(self.call, described, obstacle), unsent)
+        return self.end_record(explanations.explanation(self.call, described, obstacle), unsent)
 
     def end_record(self, response: Mapping[str, Any], unsent: Sequence[Mapping[str, Any]] = ()) -> CallRecord:
         """Return the record of a call that ends with this response, after the unsent notifications."""

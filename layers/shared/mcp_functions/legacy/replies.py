@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.legacy import final_messages, revisions, runner, sessions, streams
+from mcp_functions.legacy import explanations, revisions, runner, sessions, streams, translation
 from mcp_functions.legacy.call_ids import Call
-from mcp_functions.legacy.final_messages import Obstacle, obstacle_to_asking
+from mcp_functions.legacy.explanations import Obstacle, obstacle_to_asking
 from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
@@ -70,11 +70,11 @@ def _relay(request: LegacyRequest, call: Call) -> Reply:
     obstacle = obstacle_to_asking(request)
     outcome = runner.run_rounds(request, call, _usable_capabilities(request, obstacle))
     if outcome.is_final:
-        last = final_messages.final_message(request, call, outcome)
+        last = translation.legacy_response(request, call, outcome)
         return Reply(last, outcome.notifications, refusal=outcome.refusal)
     store = request.deployment.call_store
     if obstacle or store is None:
-        last = final_messages.unfinished_message(call, outcome, obstacle or Obstacle.NO_TABLE)
+        last = explanations.cannot_continue(call, outcome, obstacle or Obstacle.NO_TABLE)
         return Reply(last, outcome.notifications)
     return streams.begin(request, store, call, outcome)
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.http.responses import check_size
-from mcp_functions.legacy import final_messages, responses
+from mcp_functions.legacy import explanations, responses
 from mcp_functions.legacy.call_ids import CallStream, StreamPosition
 from mcp_functions.legacy.call_store import Phase
 from mcp_functions.legacy.conversations import WaitingCall
 from mcp_functions.legacy.errors import QuestionExpired
-from mcp_functions.legacy.final_messages import Obstacle
+from mcp_functions.legacy.explanations import Obstacle
 from mcp_functions.legacy.responses import Reply, StreamEvent
 from mcp_functions.protocol.errors import (
     McpError,
@@ -77,7 +77,7 @@ def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome
         else:
             obstacle = Obstacle.TABLE_UNAVAILABLE
             notes.misconfigured = isinstance(error, Misconfigured)
-        return Reply(final_messages.unfinished_message(call, outcome, obstacle), outcome.notifications)
+        return Reply(explanations.cannot_continue(call, outcome, obstacle), outcome.notifications)
     return Reply(events=events)
 
 
@@ -141,15 +141,14 @@ def _events_after(store: CallStore, position: StreamPosition, record: CallRecord
 
 def _next_round_events(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
     """Run another round of a call that ran out of time, and return the events of its outcome."""
-    store = waiting.store
+    record = None
     try:
         record = waiting.run_next_round(stored, answers=None)  # the last round asked nothing
-    except Conflict:  # another function runs the round
-        return _poll(store, position)
+    except Conflict:
+        pass  # another function runs the round
     except McpError as error:  # a later request of the client runs the round
         observability.current().reason = error.reason
-        return _poll(store, position)
-    return _events_after(store, position, record) if record else _poll(store, position)
+    return _events_after(waiting.store, position, record) if record else _poll(waiting.store, position)
 
 
 def _poll(store: CallStore, position: StreamPosition, milliseconds: int = FIRST_PAUSE) -> Events:
