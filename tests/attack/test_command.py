@@ -212,7 +212,10 @@ def test_the_attacker_can_run_a_single_check(capsys: pytest.CaptureFixture[str])
         (["http://127.0.0.1:1/mcp", "--tool", "x", "--arguments", "[]"], "--arguments must be a JSON object"),
         (["http://127.0.0.1:1/mcp", "--arguments", "{}"], "--arguments belongs to a --tool"),
         (["http://127.0.0.1:1/mcp", "--header", "Bearer x"], "a header is written 'Name: value'"),
-        (["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"], "--json /no/such/folder: No such file or directory"),
+        (
+            ["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"],
+            "'--json': '/no/such/folder': No such file or directory",
+        ),
     ],
 )
 def test_the_attacker_reports_an_invalid_command_line_in_one_line(

@@ -77,7 +77,7 @@ def _read_list(scan: Scan, method: str, key: str) -> list[dict[str, Any]]:
     params: dict[str, Any] = {}
     for _ in range(MAX_PAGES):
         message = messages.message(method, params, next(scan.ids))
-        result = scan.client.send(messages.write(message)).response.result or {}
+        result = scan.send(messages.write(message)).response.result or {}
         page = result.get(key)
         if isinstance(page, list):
             entries += [entry for entry in page if isinstance(entry, dict)]

@@ -11,10 +11,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack.checks import CHECKS
-from mcp_functions.attack.client import CALLER, OTHER, Client, LimitReached
+from mcp_functions.attack.client import CALLER, OTHER
 from mcp_functions.attack.discovery import find_targets
 from mcp_functions.attack.findings import Proof, Report, Severity
-from mcp_functions.attack.scan import Bounds, Scan, SkipCheck
+from mcp_functions.attack.scan import Bounds, LimitReached, Scan, SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -51,8 +51,7 @@ def attack(  # noqa: PLR0913 - keywords, most of them rarely given
         wait: sleeps for a number of seconds, until a state has expired.
     """
     bounds = bounds or Bounds()
-    client = Client(url, {CALLER: headers, OTHER: other_headers}, requests=bounds.requests, seconds=bounds.seconds)
-    scan = Scan(client, has_second_user=bool(other_headers), lifetime=lifetime, wait=wait)
+    scan = Scan(url, bounds, {CALLER: headers, OTHER: other_headers}, lifetime=lifetime, wait=wait)
     report = Report(url)
     try:
         scan.targets = find_targets(scan, named)
@@ -66,14 +65,14 @@ def attack(  # noqa: PLR0913 - keywords, most of them rarely given
         if check.watch:
             report.add(check, _watch(check.watch, scan))
     report.findings.sort(key=lambda finding: ORDER.index(finding.check.severity))
-    report.requests = len(client.exchanges)
+    report.requests = len(scan.exchanges)
     return report
 
 
 def _run(check: Check, run: Callable[[Scan], Iterable[Proof]], scan: Scan, report: Report) -> None:
     proofs: list[Proof] = []
     reason = ""  # why the check was not run to its end
-    first = len(scan.client.exchanges)
+    first = len(scan.exchanges)
     try:
         proofs.extend(run(scan))  # keeps the proofs before an exception
     except SkipCheck as skipped:
@@ -85,16 +84,16 @@ def _run(check: Check, run: Callable[[Scan], Iterable[Proof]], scan: Scan, repor
         report.not_tried[check.name] = reason
         return
     report.add(check, proofs[:MAX_PROOFS])
-    without_verdict = sum(exchange.response.undecided for exchange in scan.client.exchanges[first:])
+    without_verdict = sum(exchange.response.undecided for exchange in scan.exchanges[first:])
     if without_verdict:
         report.without_verdict[check.name] = without_verdict
 
 
-def _watch(watch: Callable[[Exchange, str], str | None], scan: Scan) -> list[Proof]:
+def _watch(watch: Callable[[Exchange], str | None], scan: Scan) -> list[Proof]:
     """Examine every exchange of the run. Of equal descriptions, only the first is a proof."""
     proofs: dict[str, Proof] = {}
-    for exchange in scan.client.exchanges:
-        what = watch(exchange, scan.canary)
+    for exchange in scan.exchanges:
+        what = watch(exchange)
         if what:
             proofs.setdefault(what, Proof(exchange, what))
     return list(islice(proofs.values(), MAX_PROOFS))

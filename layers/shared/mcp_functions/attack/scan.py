@@ -19,16 +19,22 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.attack import messages, schema_values
-from mcp_functions.attack.client import CALLER
+from mcp_functions.attack import client, messages, schema_values
+from mcp_functions.attack.client import CALLER, OTHER, RESPONSE_SECONDS, Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mcp_functions.attack.client import Client, Exchange, Request, Response
+    from mcp_functions.attack.client import Request, Response
 
+# A random text that checks write into states, answers and headers. No error should repeat it.
+CANARY = f"canary-{secrets.token_hex(8)}"
 MAX_ROUNDS = 6  # rounds of one conversation
 MAX_OTHER_CALLS = 4  # calls with other arguments that are tried
+
+
+class LimitReached(Exception):
+    """The run has used all its requests or seconds."""
 
 
 class SkipCheck(Exception):
@@ -98,18 +104,56 @@ class Target:
         return " ".join(words)
 
 
-@dataclass
 class Scan:
-    """The server, its targets, and the methods that checks use."""
+    """The server, its targets, and the methods that checks use. It sends one request at a time, up to its bounds."""
 
-    client: Client
-    targets: Sequence[Target] = ()  # the calls that ask; the first is the victim
-    has_second_user: bool = False  # whether a second user's credentials are known
-    lifetime: float | None = None  # seconds after which the server promises that a state has expired
-    # A random text that checks write into states, answers and headers. No error should repeat it.
-    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
-    wait: Callable[[float], object] = time.sleep  # waits for a number of seconds
-    ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of requests
+    def __init__(
+        self,
+        url: str,
+        bounds: Bounds,
+        credentials: Mapping[str, Sequence[tuple[str, str]]],
+        *,
+        lifetime: float | None,
+        wait: Callable[[float], object],
+    ) -> None:
+        """Start the clock.
+
+        Args:
+            url: the URL of the endpoint.
+            bounds: how many requests may be sent, and how long the run may take.
+            credentials: the headers of CALLER and of OTHER, by these names.
+            lifetime: seconds after which the server promises that a state has expired; None if unknown.
+            wait: waits for a number of seconds.
+        """
+        self.lifetime = lifetime
+        self.wait = wait
+        self.has_second_user = bool(credentials[OTHER])
+        self.targets: Sequence[Target] = ()  # the calls that ask; the first is the victim
+        self.ids = count(1)  # the ids of requests
+        self.exchanges: list[Exchange] = []  # the requests so far, with their responses
+        self._url = url
+        self._requests = bounds.requests
+        self._end = time.monotonic() + bounds.seconds
+        self._credentials = credentials
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the end of the run."""
+        return self._end - time.monotonic()
+
+    def send(self, request: Request) -> Exchange:
+        """Send a request and wait for its response.
+
+        Raises:
+            LimitReached: all requests were sent, or the time is over.
+        """
+        seconds_left = self.seconds_left
+        if len(self.exchanges) >= self._requests or seconds_left <= 0:
+            raise LimitReached
+        seconds = max(0.1, min(RESPONSE_SECONDS, seconds_left))
+        response = client.send(self._url, request, self._credentials[request.person], seconds=seconds)
+        self.exchanges.append(Exchange(request, response))
+        return self.exchanges[-1]
 
     def require_victim(self) -> Target:
         """Return the call to attack.
@@ -176,7 +220,7 @@ class Scan:
 
     def call(self, target: Target, **changes: Any) -> Exchange:  # noqa: ANN401 - as `request` takes them
         """Call a target, with the parameters of `request`."""
-        return self.client.send(self.request(target, **changes))
+        return self.send(self.request(target, **changes))
 
     def begin(self, target: Target) -> tuple[str, dict[str, Any]]:
         """Begin a conversation; return its first state, and correct answers to its first questions."""
