@@ -16,7 +16,7 @@ from mcp_functions.attack import messages, report_writer
 from mcp_functions.attack.checks import CHECKS
 from mcp_functions.attack.client import send
 from mcp_functions.attack.runner import attack
-from mcp_functions.attack.scan import Bounds
+from mcp_functions.attack.scan import DEFAULT_BOUNDS, Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,8 +54,8 @@ PROOF = "Write the report, with every byte of what proves a finding."
 @click.option("--arguments", multiple=True, metavar="JSON", help="Of each --tool, in their order.")
 @click.option("--only", multiple=True, type=click.Choice(NAMES), metavar="CHECK", help="Run this check alone.")
 @click.option("--lifetime", type=float, metavar="SECONDS", help=LIFETIME)
-@click.option("--requests", type=int, default=Bounds().requests, show_default=True, help="At most.")
-@click.option("--seconds", type=float, default=Bounds().seconds, show_default=True, help="At most.")
+@click.option("--requests", type=int, default=DEFAULT_BOUNDS.requests, show_default=True, help="At most.")
+@click.option("--seconds", type=float, default=DEFAULT_BOUNDS.seconds, show_default=True, help="At most.")
 @click.option("--json", "file", type=click.File("w", encoding="utf-8", lazy=False), metavar="FILE", help=PROOF)
 @click.option("--yes-this-is-mine", "confirmed_host", metavar="HOST", help="Needed for any host but this machine.")
 def command(  # noqa: PLR0913 - the options of a command

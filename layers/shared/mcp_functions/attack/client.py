@@ -59,8 +59,6 @@ class Response:
     @property
     def message(self) -> dict[str, Any]:
         """The JSON-RPC response; {} if the body has none."""
-        if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
-            return self.messages[0]
         responses = [message for message in self.messages if _is_response(message)]
         return responses[-1] if responses else {}
 

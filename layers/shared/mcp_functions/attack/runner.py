@@ -14,13 +14,14 @@ from mcp_functions.attack.checks import CHECKS
 from mcp_functions.attack.client import CALLER, OTHER
 from mcp_functions.attack.discovery import find_targets
 from mcp_functions.attack.findings import Proof, Report, Severity
-from mcp_functions.attack.scan import Bounds, LimitReached, Scan, SkipCheck
+from mcp_functions.attack.scan import DEFAULT_BOUNDS, LimitReached, Scan, SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from mcp_functions.attack.client import Exchange
     from mcp_functions.attack.findings import Check
+    from mcp_functions.attack.scan import Bounds
 
 MAX_PROOFS = 40  # proofs of one finding that are kept
 ORDER = list(Severity)  # the worst first
@@ -34,7 +35,7 @@ def attack(  # noqa: PLR0913 - keywords, most of them rarely given
     other_headers: Sequence[tuple[str, str]] = (),
     named: Sequence[tuple[str, dict[str, Any]]] = (),
     lifetime: float | None = None,
-    bounds: Bounds | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
     checks: Sequence[Check] = CHECKS,
     wait: Callable[[float], object] = time.sleep,
 ) -> Report:
@@ -50,8 +51,7 @@ def attack(  # noqa: PLR0913 - keywords, most of them rarely given
         checks: the checks to run, in their order.
         wait: sleeps for a number of seconds, until a state has expired.
     """
-    bounds = bounds or Bounds()
-    scan = Scan(url, bounds, {CALLER: headers, OTHER: other_headers}, lifetime=lifetime, wait=wait)
+    scan = Scan(url, {CALLER: headers, OTHER: other_headers}, bounds, lifetime, wait)
     report = Report(url)
     try:
         scan.targets = find_targets(scan, named)

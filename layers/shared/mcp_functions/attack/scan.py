@@ -20,7 +20,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.attack import client, messages, schema_values
-from mcp_functions.attack.client import CALLER, OTHER, RESPONSE_SECONDS, Exchange
+from mcp_functions.attack.client import CALLER, RESPONSE_SECONDS, Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,6 +50,9 @@ class Bounds(NamedTuple):
 
     requests: int = 1500
     seconds: float = 120.0
+
+
+DEFAULT_BOUNDS = Bounds()
 
 
 @dataclass(frozen=True)
@@ -104,42 +107,24 @@ class Target:
         return " ".join(words)
 
 
+@dataclass
 class Scan:
     """The server, its targets, and the methods that checks use. It sends one request at a time, up to its bounds."""
 
-    def __init__(
-        self,
-        url: str,
-        bounds: Bounds,
-        credentials: Mapping[str, Sequence[tuple[str, str]]],
-        *,
-        lifetime: float | None,
-        wait: Callable[[float], object],
-    ) -> None:
-        """Start the clock.
-
-        Args:
-            url: the URL of the endpoint.
-            bounds: how many requests may be sent, and how long the run may take.
-            credentials: the headers of CALLER and of OTHER, by these names.
-            lifetime: seconds after which the server promises that a state has expired; None if unknown.
-            wait: waits for a number of seconds.
-        """
-        self.lifetime = lifetime
-        self.wait = wait
-        self.has_second_user = bool(credentials[OTHER])
-        self.targets: Sequence[Target] = ()  # the calls that ask; the first is the victim
-        self.ids = count(1)  # the ids of requests
-        self.exchanges: list[Exchange] = []  # the requests so far, with their responses
-        self._url = url
-        self._requests = bounds.requests
-        self._end = time.monotonic() + bounds.seconds
-        self._credentials = credentials
+    url: str  # of the endpoint
+    credentials: Mapping[str, Sequence[tuple[str, str]]] = field(repr=False)  # the headers of CALLER and of OTHER
+    bounds: Bounds
+    lifetime: float | None  # seconds after which the server promises that a state has expired; None if unknown
+    wait: Callable[[float], object]  # waits for a number of seconds
+    targets: Sequence[Target] = ()  # the calls that ask; the first is the victim
+    exchanges: list[Exchange] = field(default_factory=list)  # the requests so far, with their responses
+    ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of requests
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def seconds_left(self) -> float:
         """The seconds until the end of the run."""
-        return self._end - time.monotonic()
+        return self.began + self.bounds.seconds - time.monotonic()
 
     def send(self, request: Request) -> Exchange:
         """Send a request and wait for its response.
@@ -147,11 +132,10 @@ class Scan:
         Raises:
             LimitReached: all requests were sent, or the time is over.
         """
-        seconds_left = self.seconds_left
-        if len(self.exchanges) >= self._requests or seconds_left <= 0:
+        if len(self.exchanges) >= self.bounds.requests or self.seconds_left <= 0:
             raise LimitReached
-        seconds = max(0.1, min(RESPONSE_SECONDS, seconds_left))
-        response = client.send(self._url, request, self._credentials[request.person], seconds=seconds)
+        seconds = max(0.1, min(RESPONSE_SECONDS, self.seconds_left))
+        response = client.send(self.url, request, self.credentials[request.person], seconds=seconds)
         self.exchanges.append(Exchange(request, response))
         return self.exchanges[-1]
 

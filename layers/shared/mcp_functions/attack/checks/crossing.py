@@ -88,7 +88,7 @@ def state_for_another_method(scan: Scan) -> Iterator[Proof]:
 def state_of_another_person(scan: Scan) -> Iterator[Proof]:
     """servers SHOULD include … the authenticated principal, rejecting state presented by a different principal."""
     victim = scan.require_victim_needing_state()
-    if not scan.has_second_user:
+    if not scan.credentials[OTHER]:
         raise SkipCheck(reason="it takes a second person: give their credentials with --other-header")
     for owner, thief in ((CALLER, OTHER), (OTHER, CALLER)):
         state, answers = scan.reach_last_round(victim, person=owner)
