@@ -84,7 +84,6 @@ class Deployment:
         clock: the one clock; a test advances it.
         table: the table in memory; `table.weather` decides which requests fail.
         kms: the KMS in memory; `kms.failure` is raised by every call.
-        sleeps: the pauses between repeated requests, in seconds.
         on_round: called when a function begins a round; the function dies in this round if it returns True.
         rounds_run: how many rounds functions have begun.
 
@@ -100,7 +99,6 @@ class Deployment:
         """Deploy some handlers; without a key nothing is sealed, and with `table=""` nothing is stored."""
         self.handlers, self.placement, self.has_key = handlers, placement, has_key
         self.clock, self.table, self.kms = Clock(START), MemoryTable(), MemoryKms()
-        self.sleeps: list[float] = []
         defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         defaults |= {"table": self.table.name, "server_name": "tested"}
         self.settings = make_settings(resource_url=RESOURCE, **{**defaults, **options})
@@ -193,13 +191,7 @@ class Deployment:
         )
 
     def _make_legacy(self, modern: ModernServer, seal_factory: SealFactory) -> LegacyServer:
-        return LegacyServer(
-            self.settings, modern, seal_factory if self.has_key else None, now=self.clock, sleep=self._sleep
-        )
-
-    def _sleep(self, seconds: float) -> None:
-        self.sleeps.append(seconds)
-        self.clock.advance(seconds)
+        return LegacyServer(self.settings, modern, seal_factory if self.has_key else None, now=self.clock)
 
 
 class FunctionDiedError(KeyboardInterrupt):

@@ -62,7 +62,7 @@ def receive_answer(request: LegacyRequest, message: Mapping[str, Any]) -> None:
     question = store.ids.read_question(message["id"], request.client)
     notes = observability.current()
     notes.conclude("complete")
-    stored = store.retry(lambda: store.find(question.stream), request.gateway_deadline)
+    stored = store.find(question.stream)
     if stored is None:
         notes.reason = "answered_late"
         return
@@ -105,13 +105,12 @@ def _continue_call(
         observability.current().reason = "client_error"
         asked = dict(stored.record.messages[-1])
         last = explanations.client_error(question.call, asked, message.get("error"))
-        store.replace(stored, waiting.end_record(last), request.gateway_deadline)
+        store.replace(stored, waiting.end_record(last))
         return
     answer = {name: value for name, value in result.items() if name != "_meta"}
     answers = {**question.answers, question.key: answer}
     if question.rest:
-        record = store.retry(lambda: waiting.question_record(question.rest, answers), request.gateway_deadline)
-        store.replace(stored, record, request.gateway_deadline)
+        store.replace(stored, waiting.question_record(question.rest, answers))
     else:
         waiting.run_next_round(stored, answers)
 
@@ -140,7 +139,7 @@ class WaitingCall(NamedTuple):
             McpError: the record could not become RUNNING, so the round did not run.
         """
         request = self.request
-        running = self.store.claim(stored, request.lambda_deadline, request.gateway_deadline)
+        running = self.store.claim(stored, request.lambda_deadline)
         capabilities = request.session.capabilities if request.session else {}
         unsent = tuple(stored.record.messages) if stored.record.phase == Phase.OUT_OF_TIME else ()
         outcome = run_rounds(request, self.call, capabilities, answers, unsent)
@@ -154,14 +153,12 @@ class WaitingCall(NamedTuple):
 
     def _store_outcome(self, running: StoredRecord, outcome: Outcome) -> CallRecord:
         """Store the record of a round's outcome, and return it."""
-        deadline = self.request.lambda_deadline
-        # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
-        record = self.store.retry(lambda: self.outcome_record(outcome), deadline)
+        record = self.outcome_record(outcome)
         try:
-            self.store.replace(running, record, deadline)
+            self.store.replace(running, record)
         except ItemTooLarge:
             record = self.end_record(responses.error_message(self.call.id, ResultLost().to_json()))
-            self.store.replace(running, record, deadline)
+            self.store.replace(running, record)
         return record
 
     def outcome_record(self, outcome: Outcome) -> CallRecord:

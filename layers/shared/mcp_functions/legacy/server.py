@@ -52,7 +52,6 @@ class LegacyServer:
         seal_factory: SealFactory | None,
         *,
         now: Callable[[], float] = time.time,
-        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         """Connect the parts of a deployment. No request to KMS or to the table is sent before a client needs it.
 
@@ -61,10 +60,9 @@ class LegacyServer:
             modern: the server of 2026-07-28 that runs the translated requests.
             seal_factory: makes the seals and the table; None without a key, and then clients have no session.
             now: the clock, in unix seconds.
-            sleep: waits some seconds between attempts to reach the table.
         """
         tokens = sessions.SessionTokens(seal_factory, settings) if seal_factory else None
-        calls = CallStore(settings, seal_factory, now=now, sleep=sleep) if seal_factory and settings.table else None
+        calls = CallStore(settings, seal_factory, now) if seal_factory and settings.table else None
         self._deployment = Deployment(settings, modern, now, session_tokens=tokens, call_store=calls)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
