@@ -83,7 +83,7 @@ class CallStore:
         try:
             item = self._table.get(key)
             if item:
-                self._write(item, record)
+                self.replace(item, record)
             else:  # it was deleted just now
                 self._table.create(key, record._asdict(), expires=self._expires())
         except (Conflict, UnreadableItem):
@@ -102,14 +102,15 @@ class CallStore:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
-    def claim(self, stored: StoredRecord, lambda_deadline: float) -> StoredRecord:
+    def claim(self, stored: StoredRecord, lambda_deadline: float) -> Item:
         """Reserve a call for this function, which Lambda ends at a deadline; Conflict if another was faster."""
         until = math.ceil(lambda_deadline) + RUNNING_MARGIN
-        return self.replace(stored, CallRecord(stored.record.nonce, stored.record.step, Phase.RUNNING, until=until))
+        running = CallRecord(stored.record.nonce, stored.record.step, Phase.RUNNING, until=until)
+        return self.replace(stored.item, running)
 
-    def replace(self, stored: StoredRecord, record: CallRecord) -> StoredRecord:
-        """Replace a record by another; Conflict if another writer was faster."""
-        return StoredRecord(record, self._write(stored.item, record))
+    def replace(self, item: Item, record: CallRecord) -> Item:
+        """Replace the record in an item by another; Conflict if another writer was faster."""
+        return self._table.replace(item, record._asdict(), expires=self._expires())
 
     def delete(self, session: str, request_id: RequestId, principal: str | None) -> None:
         """Delete the record of a cancelled call. A function that still runs the call then cannot store its result."""
@@ -121,9 +122,6 @@ class CallStore:
                 notes.reason = "cancelled"
         except (Conflict, UnreadableItem):
             notes.reason = "not_cancelled"
-
-    def _write(self, item: Item, record: CallRecord) -> Item:
-        return self._table.replace(item, record._asdict(), expires=self._expires())
 
     def _expires(self) -> int:
         return int(self._now()) + self.ids.max_age  # until no id names the record any more

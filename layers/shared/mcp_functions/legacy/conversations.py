@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.call_store import CallStore, StoredRecord
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.runner import Outcome
+    from mcp_functions.store import Item
 
 
 def receive_answer(request: LegacyRequest, message: Mapping[str, Any]) -> None:
@@ -105,12 +106,12 @@ def _continue_call(
         observability.current().reason = "client_error"
         asked = dict(stored.record.messages[-1])
         last = explanations.client_error(question.call, asked, message.get("error"))
-        store.replace(stored, waiting.end_record(last))
+        store.replace(stored.item, waiting.end_record(last))
         return
     answer = {name: value for name, value in result.items() if name != "_meta"}
     answers = {**question.answers, question.key: answer}
     if question.rest:
-        store.replace(stored, waiting.question_record(question.rest, answers))
+        store.replace(stored.item, waiting.question_record(question.rest, answers))
     else:
         waiting.run_next_round(stored, answers)
 
@@ -151,7 +152,7 @@ class WaitingCall(NamedTuple):
             observability.current().reason = error.reason
         return None
 
-    def _store_outcome(self, running: StoredRecord, outcome: Outcome) -> CallRecord:
+    def _store_outcome(self, running: Item, outcome: Outcome) -> CallRecord:
         """Store the record of a round's outcome, and return it."""
         record = self.outcome_record(outcome)
         try:

@@ -1,4 +1,4 @@
-"""Replies to one JSON-RPC request of a legacy client.
+"""Replies to one JSON-RPC request of a client of 2025.
 
 The method decides where the reply comes from:
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.protocol.wire_types import RequestId
-
 
 # These params have another meaning in 2026-07-28, or none.
 DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})

@@ -1,4 +1,4 @@
-"""One HTTP request of a legacy client, as all functions of this package receive it.
+"""One HTTP request of a client of 2025, as all functions of this package receive it.
 
 `read_request` identifies the caller, opens the session and finds the revision and the deadlines. The request also
 holds the parts of the deployment that answer: the modern server, the keys, the table of calls and the clock.
@@ -35,7 +35,7 @@ class ModernServer(NamedTuple):
 
 
 class Deployment(NamedTuple):
-    """The parts of a deployment that answer legacy clients."""
+    """The parts of a deployment that answer clients of 2025."""
 
     settings: Settings
     modern: ModernServer  # the server of 2026-07-28, which runs the translated requests
@@ -45,7 +45,7 @@ class Deployment(NamedTuple):
 
 
 class LegacyRequest(NamedTuple):
-    """One HTTP request of a legacy client."""
+    """One HTTP request of a client of 2025."""
 
     deployment: Deployment
     http: HttpRequest

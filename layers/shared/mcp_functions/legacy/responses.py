@@ -1,4 +1,4 @@
-"""The HTTP responses for legacy clients: one JSON object, an array, or a complete event stream.
+"""The HTTP responses for clients of 2025: one JSON object, an array, or a complete event stream.
 
 A response is a stream if it has notifications, or if the client must return for the rest of the call. In the second
 case the events have ids. A JSON-RPC error has HTTP status 200, because these clients treat another status as a broken

@@ -1,4 +1,4 @@
-"""Runs the calls of legacy clients on the modern server, which speaks 2026-07-28.
+"""Runs the calls of clients of 2025 on the modern server, which speaks 2026-07-28.
 
     run_request   writes one modern request, and lets the server answer it
     run_rounds    sends further requests for a call that needs more time than one request has

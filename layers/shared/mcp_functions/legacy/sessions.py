@@ -1,4 +1,4 @@
-"""Sessions of legacy clients: what a client sent in `initialize`, which its later requests need.
+"""Sessions of clients of 2025: what a client sent in `initialize`, which its later requests need.
 
 The header Mcp-Session-Id holds the whole session, as a sealed (encrypted and authenticated) token. So no server stores
 it, and every server with the key can open it. A change of the session makes a new token.
