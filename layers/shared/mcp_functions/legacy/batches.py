@@ -11,7 +11,7 @@ from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.http.responses import check_size, empty, json
 from mcp_functions.legacy import conversations, replies
-from mcp_functions.legacy.responses import StreamEvent, error_message, stream_response
+from mcp_functions.legacy.responses import Reply, StreamEvent, error_message, stream_response
 from mcp_functions.legacy.runner import SPARE_SECONDS
 from mcp_functions.protocol.errors import Busy, McpError, MethodNotFound
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.legacy.responses import Reply
 
 
 def respond(request: LegacyRequest, batch: Sequence[Mapping[str, Any]]) -> Response:
@@ -31,20 +30,20 @@ def respond(request: LegacyRequest, batch: Sequence[Mapping[str, Any]]) -> Respo
     """
     request = request._replace(in_batch=True)
     has_requests = any("method" in message and "id" in message for message in batch)
-    sent: list[Mapping[str, Any]] = []
-    headers: dict[str, str] = {}
+    answered: list[Reply] = []
     for message in batch:
         if "method" not in message:
             _receive_answer(request, message, has_requests=has_requests)
         elif "id" not in message:
             conversations.receive_notification(request, message)
         else:
-            reply = _reply(request, message)
-            headers |= reply.headers
-            sent += _fitting_messages(request.http, sent, reply)
+            answered.append(_reply(request, message))
     if not has_requests:
         return empty(202)
-    return check_size(_response(request.http, sent, headers))
+    try:
+        return _response(request.http, answered)
+    except McpError:  # the messages are too large for one response, or one is not Unicode
+        return _response(request.http, _fitting(request.http, answered))
 
 
 def _receive_answer(request: LegacyRequest, message: Mapping[str, Any], *, has_requests: bool) -> None:
@@ -77,21 +76,29 @@ def _is_late(request: LegacyRequest) -> bool:
     return request.seconds_left < SPARE_SECONDS
 
 
-def _fitting_messages(http: HttpRequest, sent: Sequence[Mapping[str, Any]], reply: Reply) -> list[Mapping[str, Any]]:
-    """Return the messages of a reply, or only an error if Lambda could not return them after the earlier ones."""
-    response = reply.response or {}
-    messages = [*reply.notifications, response]
-    try:
-        check_size(_response(http, [*sent, *messages], {}))
-    except McpError as error:
-        return [error_message(response["id"], error.to_json())]
-    return messages
+def _fitting(http: HttpRequest, all_replies: Sequence[Reply]) -> list[Reply]:
+    """Return the replies; an error replaces each one that Lambda could not return after those before it."""
+    fitting: list[Reply] = []
+    for reply in all_replies:
+        try:
+            _response(http, [*fitting, reply])
+            fitting.append(reply)
+        except McpError as error:
+            id_ = (reply.response or {})["id"]
+            fitting.append(Reply(error_message(id_, error.to_json()), headers=reply.headers))
+    return fitting
 
 
-def _response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
-    """Return a stream if there are notifications and the client accepts one; otherwise the responses as an array."""
-    only_responses = [message for message in sent if "method" not in message]
-    has_notifications = len(only_responses) < len(sent)
-    if has_notifications and events.accepts_event_stream(http):
-        return stream_response([StreamEvent(message) for message in sent], headers)
-    return json(200, only_responses, headers)
+def _response(http: HttpRequest, all_replies: Sequence[Reply]) -> Response:
+    """Return a stream if there are notifications and the client accepts one; otherwise the responses as an array.
+
+    Raises:
+        McpError: Lambda could not return the response.
+    """
+    headers: dict[str, str] = {}
+    for reply in all_replies:
+        headers |= reply.headers
+    if any(reply.notifications for reply in all_replies) and events.accepts_event_stream(http):
+        messages = [message for reply in all_replies for message in (*reply.notifications, reply.response)]
+        return check_size(stream_response([StreamEvent(message) for message in messages], headers))
+    return check_size(json(200, [reply.response for reply in all_replies], headers))
