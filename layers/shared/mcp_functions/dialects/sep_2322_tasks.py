@@ -57,17 +57,6 @@ STATUS_MESSAGES = {
 INVALID_TASK = 'params.task must be {"ttl": …}, in milliseconds, a whole number from 1 on, or {}'
 
 
-class TaskFailed(McpError):
-    """A task has failed: `tasks/result` responds with the error that the call itself would have had."""
-
-    status = 200
-
-    def __init__(self, error: Mapping[str, Any]) -> None:
-        """Use the members of a JSON-RPC error."""
-        super().__init__(str(error["message"]), error.get("data"), reason="task_failed")
-        self.code = error["code"]
-
-
 class Sep2322Tasks(Dialect):
     """The dialect `sep-2322-tasks`."""
 
@@ -162,8 +151,8 @@ class TaskRequest(NamedTuple):
             case "completed":
                 result = task["result"]
                 return Result({**result, "_meta": {**result.get("_meta", {}), **meta}})
-            case "failed":
-                raise TaskFailed(task["error"])
+            case "failed":  # the error that the call itself would have had
+                raise _to_exception(task["error"])
             case "cancelled":
                 raise UnknownName(message="The task was cancelled, so it has no result")
         message = "The task is still working: poll tasks/get until its status is input_required or completed"
@@ -277,6 +266,12 @@ def _status(result: Mapping[str, Any]) -> dict[str, Any]:
         "ttl": result["ttlMs"],
         "pollInterval": result["pollIntervalMs"],
     }
+
+
+def _to_exception(json_error: Mapping[str, Any]) -> McpError:
+    error = McpError(str(json_error["message"]), json_error.get("data"), reason="task_failed")
+    error.code = json_error["code"]
+    return error
 
 
 def _fits(question: Mapping[str, Any], response: Mapping[str, Any]) -> bool:

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
 MAX_CHANGES = 16  # how many characters of a state are changed, one at a time
-# A changed character is of the same class, so that the state still looks right.
-CLASSES = (ascii_lowercase, ascii_uppercase, digits, "-_", "+/")
+# Each character and the next one of its class, which replaces it: so a changed state still looks right.
+NEIGHBOURS: dict[str, str] = {}
+for characters in (ascii_lowercase, ascii_uppercase, digits, "-_", "+/"):
+    NEIGHBOURS.update(zip(characters, characters[1:] + characters[0], strict=True))
 BASE64URL = ascii_uppercase + ascii_lowercase + digits + "-_"  # in the order of their values
 SIGNED_PARTS = 3  # header, payload and signature, as in a JWT
 
@@ -180,10 +182,11 @@ def _invalid(valid: str) -> States:
 
 def _damaged(valid: str) -> States:
     """Yield the state with one change each, which no decoder can ignore."""
-    places = [at for at in range(len(valid) - 2) if _may_change(valid, at)]
+    # The last character of a base64 text may have bits that decoders ignore, so that one stays.
+    places = [at for at in range(len(valid) - 2) if valid[at] in NEIGHBOURS and valid[at + 1] not in ".=:"]
     step = max(1, len(places) // MAX_CHANGES)
     for at in places[::step]:
-        yield f"character {at} of {len(valid)} changed", f"{valid[:at]}{_neighbour(valid[at])}{valid[at + 1 :]}"
+        yield f"character {at} of {len(valid)} changed", f"{valid[:at]}{NEIGHBOURS[valid[at]]}{valid[at + 1 :]}"
     for cut in (4, len(valid) // 4, len(valid) // 2, len(valid) - 8):
         if 0 < cut < len(valid):
             yield f"{cut} characters cut off", valid[:-cut]
@@ -231,22 +234,8 @@ def _edited(valid: str) -> States:
         raise SkipCheck(reason="the state is no readable JSON")
 
 
-def _may_change(valid: str, at: int) -> bool:
-    # The last character of a base64 text may have bits that decoders ignore, so that one stays.
-    is_last_of_part = valid[at + 1] in ".=:"
-    return _neighbour(valid[at]) is not None and not is_last_of_part
-
-
 def _noise(length: int) -> str:
     return secrets.token_urlsafe(length)[:length]
-
-
-def _neighbour(character: str) -> str | None:
-    """Return another character of the same class; None if the character is in no class."""
-    for letters in CLASSES:
-        if character in letters:
-            return letters[(letters.index(character) + 1) % len(letters)]
-    return None
 
 
 def _equal_last_characters(valid: str) -> list[str]:
