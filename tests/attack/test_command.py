@@ -76,7 +76,7 @@ def test_the_check_of_each_vulnerability_finds_it(hole: str) -> None:
         report = attack(url, **PEOPLE, lifetime=weak_server.LIFETIME, checks=[BY_NAME[hole]])
     (finding,) = report.findings
     assert finding.check.name == hole
-    assert all(proof.what for proof in finding.proofs)
+    assert all(proof.description for proof in finding.proofs)
 
 
 @pytest.mark.parametrize("holes", COMBINED_VULNERABILITIES)

@@ -91,8 +91,8 @@ def command(  # noqa: PLR0913 - the options of a command
         checks=[check for check in CHECKS if not only or check.name in only],
     )
     if file:
-        file.write(json.dumps(report_writer.data(report), indent=2) + "\n")
-    click.echo(report_writer.text(report, secured=bool(headers)), nl=False)
+        file.write(json.dumps(report_writer.as_json(report), indent=2) + "\n")
+    click.echo(report_writer.as_text(report, secured=bool(headers)), nl=False)
     return HOLES if report.holes else 0
 
 

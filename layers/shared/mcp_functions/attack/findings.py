@@ -42,7 +42,7 @@ class Proof(NamedTuple):
     """An exchange that proves a finding, and its description."""
 
     exchange: Exchange
-    what: str
+    description: str
 
 
 @dataclass(frozen=True)

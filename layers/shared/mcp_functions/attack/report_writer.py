@@ -17,7 +17,7 @@ MAX_BODY_CHARS = 1500  # the longest body that a command contains
 CREDENTIALS = {"caller": "$CREDENTIALS", "other": "$OTHER_CREDENTIALS"}  # shell variables that the user sets
 
 
-def text(report: Report, *, secured: bool) -> str:
+def as_text(report: Report, *, secured: bool) -> str:
     """Return a report for people.
 
     Args:
@@ -27,7 +27,7 @@ def text(report: Report, *, secured: bool) -> str:
     return "\n".join(_lines(report, secured=secured)) + "\n"
 
 
-def data(report: Report) -> dict[str, Any]:
+def as_json(report: Report) -> dict[str, Any]:
     """Return a report for programs: with whole bodies, in base64."""
     return {
         "url": report.url,
@@ -80,7 +80,7 @@ def _finding_lines(finding: Finding, url: str, *, secured: bool) -> Iterator[str
     yield f"{check.severity.upper()}  {check.name}  ({check.basis}; {check.section})"
     yield f"  our opinion: {check.sentence}" if check.basis == "opinion" else f'  "{check.sentence}"'
     for proof in finding.proofs[:SHOWN_PROOFS]:
-        yield f"  - {proof.what}"
+        yield f"  - {proof.description}"
         yield f"    {curl(url, proof.exchange.request, secured=secured)}"
     if len(finding.proofs) > SHOWN_PROOFS:
         yield f"  - and {len(finding.proofs) - SHOWN_PROOFS} more: --json"
@@ -107,7 +107,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _proof(proof: Proof) -> dict[str, Any]:
     request, response = proof.exchange
     return {
-        "what": proof.what,
+        "what": proof.description,
         "request": {
             "method": request.method,
             "headers": [list(pair) for pair in request.headers],

@@ -93,7 +93,7 @@ def _watch(watch: Callable[[Exchange], str | None], scan: Scan) -> list[Proof]:
     """Examine every exchange of the run. Of equal descriptions, only the first is a proof."""
     proofs: dict[str, Proof] = {}
     for exchange in scan.exchanges:
-        what = watch(exchange)
-        if what:
-            proofs.setdefault(what, Proof(exchange, what))
+        description = watch(exchange)
+        if description:
+            proofs.setdefault(description, Proof(exchange, description))
     return list(islice(proofs.values(), MAX_PROOFS))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.legacy.request import LegacyRequest, ModernServer
-    from mcp_functions.legacy.revisions import Kind
+    from mcp_functions.legacy.revisions import MessageKind
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
@@ -124,7 +124,7 @@ class LegacyServer:
             return None
 
     def _answer(
-        self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, kind: Kind, body: JSONValue
+        self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, kind: MessageKind, body: JSONValue
     ) -> Response | None:
         """Check the caller, the session and the headers, and answer a message by its kind."""
         events.check_media_type(http)
@@ -147,7 +147,7 @@ class LegacyServer:
         return empty(202)
 
 
-def _note_method(kind: Kind, body: JSONValue) -> None:
+def _note_method(kind: MessageKind, body: JSONValue) -> None:
     """Note the method for the log line. Answers and batches have none, so the line names their kind."""
     notes = observability.current()
     if kind in ("answer", "batch"):

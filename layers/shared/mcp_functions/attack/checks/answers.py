@@ -1,6 +1,7 @@
 """Checks of answers to questions that were not asked, or that do not fit; and of questions that were not declared.
 
-Each check yields a `Proof` for each exchange in which the server did what it must not do.
+The docstring of a check is the sentence that it tests. The check yields a `Proof` for each exchange in which the server
+did what the sentence forbids.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ def answers_malformed(scan: Scan) -> Iterator[Proof]:
     state, answers = scan.begin(victim)
     responses = list(MALFORMED)
     for key in answers:
-        responses += [(f"{key}: {what}", {**answers, key: entry}) for what, entry in ENTRIES]
-    for what, response in responses:
+        responses += [(f"{key}: {description}", {**answers, key: entry}) for description, entry in ENTRIES]
+    for description, response in responses:
         exchange = scan.call(victim, requestState=state, inputResponses=response)
         if scan.has_advanced(victim, exchange.response):
-            yield Proof(exchange, f"inputResponses were {what}, and the server went on: {exchange.response}")
+            yield Proof(exchange, f"inputResponses were {description}, and the server went on: {exchange.response}")
 
 
 @check(Severity.DEVIATION, Basis.SHOULD, "client/elicitation, Security")
@@ -73,11 +74,11 @@ def answers_that_do_not_fit(scan: Scan) -> Iterator[Proof]:
     victim = scan.require_victim_with_state()
     state, answers = scan.begin(victim)
     for key, request in victim.questions.items():
-        for what, answer in _misfits(request):
+        for description, answer in _misfits(request):
             exchange = scan.call(victim, requestState=state, inputResponses={**answers, key: answer})
             if scan.has_advanced(victim, exchange.response):
                 outcome = f"and the server went on: {exchange.response}"
-                yield Proof(exchange, f"the answer to {key} did not fit ({what}), {outcome}")
+                yield Proof(exchange, f"the answer to {key} did not fit ({description}), {outcome}")
 
 
 @check(Severity.DEVIATION, Basis.MUST, MRTR)
@@ -129,8 +130,8 @@ def _misfits(request: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
         return
     yield "an action that does not exist", {**schema_values.answer(request), "action": "yes"}
     schema = (request.get("params") or {}).get("requestedSchema") or {}
-    for what, content in schema_values.misfits(schema, CANARY):
-        yield what, {"action": "accept", "content": content}
+    for description, content in schema_values.misfits(schema, CANARY):
+        yield description, {"action": "accept", "content": content}
     if schema.get("required"):
         yield "accepted without content", {"action": "accept"}
 

@@ -1,6 +1,7 @@
 """Checks with valid states in the wrong place: of another call, another person, another time; and one state twice.
 
 A server that completes a call with such a state does not bind its states, so an answer to one call counts for another.
+The docstring of a check is the sentence that it tests.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def state_rewound(scan: Scan) -> Iterator[Proof]:
         return
     again = scan.call(victim, requestState=state, inputResponses=answers)
     if scan.has_advanced(victim, again.response):
-        what = f"the state of round 1 was taken again after that of round 2 had been left: {again.response}"
-        yield Proof(again, what)
+        description = f"the state of round 1 was taken again after that of round 2 had been left: {again.response}"
+        yield Proof(again, description)
 
 
 @check(Severity.HOLE, Basis.SHOULD, MRTR)

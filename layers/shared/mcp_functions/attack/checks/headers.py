@@ -1,6 +1,7 @@
 """Checks with headers that differ from the body: a proxy that routes by them would see another request than the server.
 
 MCP repeats the revision, the method and the name in headers. Each check sends a correct request with one wrong header.
+The docstring of a check is the sentence that it tests.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def headers_against_body(scan: Scan) -> Iterator[Proof]:
     """Servers that process the request body MUST reject requests where the values specified in the headers do not match
     the corresponding values in the request body.
     """
-    for what, exchange in _wrong_requests(scan):
+    for description, exchange in _wrong_requests(scan):
         result = exchange.response.result
         if result is None:
             continue
         is_older = _may_be_older(exchange.request) and "resultType" not in result  # older revisions have no resultType
         if not is_older:
-            yield Proof(exchange, f"{what}: {exchange.response}")
+            yield Proof(exchange, f"{description}: {exchange.response}")
 
 
 @check(Severity.DEVIATION, Basis.MUST, f"{HTTP}, Server Validation")
@@ -45,12 +46,12 @@ def header_error(scan: Scan) -> Iterator[Proof]:
     """When rejecting a request due to header validation failure, servers MUST return HTTP status 400 Bad Request and
     MUST include a JSON-RPC error response using … -32020.
     """
-    for what, exchange in _wrong_requests(scan):
+    for description, exchange in _wrong_requests(scan):
         response = exchange.response
         if response.result is not None or response.undecided or _may_be_older(exchange.request):
             continue
         if (response.status, response.code) != (HTTPStatus.BAD_REQUEST, MISMATCH):
-            yield Proof(exchange, f"{what}: {response}")
+            yield Proof(exchange, f"{description}: {response}")
 
 
 @check(Severity.DEVIATION, Basis.MUST, f"{HTTP}, Value Encoding")
@@ -72,10 +73,10 @@ def _correct_request(scan: Scan) -> Request:
 def _wrong_requests(scan: Scan) -> Iterator[tuple[str, Exchange]]:
     """Send a request for each wrong value of a header; yield a description and the exchange."""
     correct = _correct_request(scan)
-    for name, what, values in _wrong_values(dict(correct.headers)):
+    for name, description, values in _wrong_values(dict(correct.headers)):
         request = with_header(correct, name, *values)
         if sorted(request.headers) != sorted(correct.headers):
-            yield f"{name} {what}", scan.send(request)
+            yield f"{name} {description}", scan.send(request)
 
 
 def _wrong_values(headers: dict[str, str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -1,4 +1,7 @@
-"""Checks of HTTP: requests from web pages of strangers, methods, broken headers, and the codes of plain errors."""
+"""Checks of HTTP: requests from web pages of strangers, methods, broken headers, and the codes of plain errors.
+
+The docstring of a check is the sentence that it tests.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +142,7 @@ def codes_of_refusals(scan: Scan) -> Iterator[Proof]:
     old["params"]["_meta"][PREFIX + "protocolVersion"] = "1999-01-01"
     old_request = with_header(messages.write(old), "MCP-Protocol-Version", "1999-01-01")
     without_meta = messages.write({**scan.list_message(), "params": {}})
-    for what, request, status, code in (
+    for description, request, status, code in (
         ("a method that does not exist", unknown, HTTPStatus.NOT_FOUND, METHOD_NOT_FOUND),
         ("a revision that does not exist", old_request, HTTPStatus.BAD_REQUEST, UNSUPPORTED),
         ("no _meta", without_meta, HTTPStatus.BAD_REQUEST, INVALID_PARAMS),
@@ -149,4 +152,4 @@ def codes_of_refusals(scan: Scan) -> Iterator[Proof]:
         has_data = code != UNSUPPORTED or isinstance((response.error or {}).get("data"), dict)
         is_expected = (response.status, response.code) == (status, code) and has_data
         if not is_expected and not response.undecided:
-            yield Proof(exchange, f"{what}: {response}, and not HTTP {status} with {code}")
+            yield Proof(exchange, f"{description}: {response}, and not HTTP {status} with {code}")

@@ -9,6 +9,8 @@
 
 These functions make states from a valid state. A check sends each in the place of the valid state, with correct
 answers. If the server completes the call, it does not protect its states.
+
+The docstring of a check is the sentence that it tests.
 """
 
 from __future__ import annotations
@@ -89,26 +91,26 @@ def state_respelled(scan: Scan) -> Iterator[Proof]:
 @check(Severity.DEVIATION, Basis.MUST, MRTR)
 def state_not_refused(scan: Scan) -> Iterator[Proof]:
     """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
-    for exchange, what in _send_variants(scan, _invalid, limit=3):
+    for description, exchange in _send_variants(scan, _invalid, limit=3):
         response = exchange.response
         if response.result is not None and not response.done:
-            yield Proof(exchange, f"the state was {what}, and it was answered with {response}, not with an error")
+            yield Proof(exchange, f"the state was {description}, and was answered with {response}, not with an error")
 
 
 @check(Severity.DEVIATION, Basis.OPINION, MRTR)
 def state_oracle(scan: Scan) -> Iterator[Proof]:
     """refusals that differ show a forger which check failed."""
     first: Response | None = None
-    what_first = ""
-    for exchange, what in _send_variants(scan, _invalid):
+    first_description = ""
+    for description, exchange in _send_variants(scan, _invalid):
         response = exchange.response
         if response.error is None or response.undecided:
             continue
         if first is None:
             first = response
-            what_first = what
+            first_description = description
         elif (response.status, response.error) != (first.status, first.error):
-            yield Proof(exchange, f"{what}: {response}; but {what_first}: {first}")
+            yield Proof(exchange, f"{description}: {response}; but {first_description}: {first}")
 
 
 @check(Severity.HOLE, Basis.MUST, MRTR)
@@ -119,23 +121,23 @@ def state_damaged(scan: Scan) -> Iterator[Proof]:
 
 def _completed(scan: Scan, make_states: Callable[[str], States]) -> Iterator[Proof]:
     """Prove that one of these states completes a call."""
-    for exchange, what in _send_variants(scan, make_states):
+    for description, exchange in _send_variants(scan, make_states):
         if exchange.response.done:
-            yield Proof(exchange, f"the state was {what}, and the call was completed: {exchange.response}")
+            yield Proof(exchange, f"the state was {description}, and the call was completed: {exchange.response}")
 
 
 def _send_variants(
     scan: Scan, make_states: Callable[[str], States], limit: int | None = None
-) -> Iterator[tuple[Exchange, str]]:
-    """Send states in the place of a valid one, with correct answers; yield each exchange and its description.
+) -> Iterator[tuple[str, Exchange]]:
+    """Send states in the place of a valid one, with correct answers; yield a description and the exchange.
 
     Raises:
         SkipCheck: at the end the valid state was refused too, so the refusals before prove nothing.
     """
     victim = scan.require_victim_needing_state()
     valid, answers = scan.reach_last_round(victim)
-    for what, state in islice(make_states(valid), limit):
-        yield scan.call(victim, requestState=state, inputResponses=answers), what
+    for description, state in islice(make_states(valid), limit):
+        yield description, scan.call(victim, requestState=state, inputResponses=answers)
     control = scan.call(victim, requestState=valid, inputResponses=answers).response
     if not control.done:
         raise SkipCheck(reason=f"the valid state was not accepted either: {control}")

@@ -1,6 +1,7 @@
 """Checks with bodies that are not JSON, that two parsers may read differently, or that are not one request.
 
-Functions such as `_not_json` make these bodies from the text of a correct request.
+Functions such as `_not_json` make these bodies from the text of a correct request. The docstring of a check is the
+sentence that it tests.
 """
 
 from __future__ import annotations
@@ -73,18 +74,18 @@ def survives_odd_json(scan: Scan) -> Iterator[Proof]:
 
 def _accepted(scan: Scan, make_bodies: Callable[[str], Bodies]) -> Iterator[Proof]:
     """Prove that one of these bodies is answered with a result."""
-    for what, exchange in _sent(scan, make_bodies):
+    for description, exchange in _sent(scan, make_bodies):
         response = exchange.response
         is_batch = response.body.startswith(b"[") and b'"result"' in response.body
         if is_batch or response.result is not None:
-            yield Proof(exchange, f"{what}: {response}")
+            yield Proof(exchange, f"{description}: {response}")
 
 
 def _sent(scan: Scan, make_bodies: Callable[[str], Bodies]) -> Iterator[tuple[str, Exchange]]:
     """Send each body with the headers of a correct one."""
     message = scan.list_message()
-    for what, body in make_bodies(json.dumps(message)):
-        yield what, scan.send(Request(body, messages.headers(message)))
+    for description, body in make_bodies(json.dumps(message)):
+        yield description, scan.send(Request(body, messages.headers(message)))
 
 
 def _not_json(correct: str) -> Bodies:

@@ -1,6 +1,7 @@
 """Checks of every response of a run: crashes, leaks, and codes and statuses that do not agree.
 
 A check takes an exchange, that is a request and its response. It returns what is wrong, or None.
+The docstring of a check is the sentence that it tests.
 """
 
 from __future__ import annotations
