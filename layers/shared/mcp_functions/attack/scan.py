@@ -140,22 +140,14 @@ class Scan:
         return self.exchanges[-1]
 
     def require_victim(self) -> Target:
-        """Return the call to attack.
-
-        Raises:
-            SkipCheck: there is none.
-        """
+        """Return the call to attack; SkipCheck if there is none."""
         if not self.targets:
             reason = "nothing was found that answers with input_required: name it with --tool and --arguments"
             raise SkipCheck(reason)
         return self.targets[0]
 
     def require_victim_with_state(self) -> Target:
-        """Return the call to attack.
-
-        Raises:
-            SkipCheck: there is none, it returns no state, or correct answers do not complete it.
-        """
+        """Return the call to attack; SkipCheck if it returns no state, or correct answers do not complete it."""
         victim = self.require_victim()
         if not victim.gives_state:
             raise SkipCheck(reason=f"{victim.name} asks without a requestState")
@@ -165,10 +157,7 @@ class Scan:
         return victim
 
     def require_victim_needing_state(self) -> Target:
-        """Return the call to attack.
-
-        Raises:
-            SkipCheck: as for `require_victim_with_state`, or answers complete it without its state too.
+        """Return the call to attack, as `require_victim_with_state`; SkipCheck if answers alone complete it too.
 
         MRTR, Server Requirements: "Integrity protection MAY be omitted only when tampering can cause nothing worse than
         request failure". Where answers alone complete the call, a forged state that does so too proves nothing.

@@ -22,18 +22,13 @@ if TYPE_CHECKING:
 
 
 class StreamEvent(NamedTuple):
-    """One event of a stream.
+    """One event of a stream."""
 
-    Attributes:
-        message: the JSON-RPC message; None for an event that only has an id. 2025-11-25, basic/transports, "Sending
-            Messages to the Server": "an event ID and an empty `data` field".
-        id: the id from which the client resumes the stream; "" if no event follows.
-        retry: the milliseconds after which the client returns; 0 leaves that to the client.
-    """
-
+    # The JSON-RPC message; None for an event that only has an id. 2025-11-25, basic/transports, "Sending Messages to
+    # the Server": "an event ID and an empty `data` field".
     message: Mapping[str, Any] | None
-    id: str = ""
-    retry: int = 0
+    id: str = ""  # the client resumes the stream from it; "" if no event follows
+    retry: int = 0  # the milliseconds after which the client returns; 0 leaves that to the client
 
     def text(self) -> str:
         """Return the event as a stream carries it."""
