@@ -196,7 +196,7 @@ class FrontDoor:
         from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
 
         settings = self._settings
-        modern = ModernServer(self.answer, self._catalog, forwards=True)
+        modern = ModernServer(self.answer, self._catalog)
         service = f"{settings.stack}/{folder}"  # only this function can open what it seals
         seals = SealFactory(settings, service, now=self._now) if settings.kms_keys else None
         return LegacyServer(settings, modern, seals, now=self._now)

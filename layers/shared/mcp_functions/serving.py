@@ -256,7 +256,7 @@ class EndpointFactory:
         from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
 
         seals = self._seals if self._has_keys else None
-        modern = ModernServer(dispatcher.answer, dispatcher.catalog, forwards=False)
+        modern = ModernServer(dispatcher.answer, dispatcher.catalog)
         return LegacyServer(self._settings, modern, seals, now=self._now)
 
     def _add_dialects(self, endpoint: Endpoint) -> Endpoint:

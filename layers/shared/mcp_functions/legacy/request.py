@@ -30,8 +30,6 @@ class ModernServer(NamedTuple):
 
     answer: Callable[[Request], Result | ForwardedResponse]
     catalog: Mapping[str, Any]  # its tools, prompts and resources
-    # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
-    forwards: bool = True
 
 
 class Deployment(NamedTuple):

@@ -149,15 +149,14 @@ def _message(
 
 
 def _modern_request(request: LegacyRequest, message: JSONRPCRequest) -> Request:
-    modern = request.deployment.modern
-    written_headers = _headers(message, modern.catalog, request.http.headers)
+    written_headers = _headers(message, request.deployment.modern.catalog, request.http.headers)
     return Request(
         message=message,
         headers=written_headers,
         principal=request.caller.principal,
         address=request.http.address,
         gateway_deadline=request.gateway_deadline - SPARE_SECONDS,
-        event=_event(request.event, message, written_headers) if modern.forwards else request.event,
+        event=_event(request.event, message, written_headers),
         scopes=request.caller.scopes,
         lambda_deadline=request.lambda_deadline,
     )
@@ -183,7 +182,7 @@ def _headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapp
 
 
 def _event(event: Mapping[str, Any], message: JSONRPCRequest, written_headers: Mapping[str, str]) -> dict[str, Any]:
-    """Return the event that API Gateway would have sent for a modern client.
+    """Return the event that API Gateway would have sent for a modern client, which a front door forwards.
 
     It is dated back by `SPARE_SECONDS`, so that the function which gets it ends before this one must.
     """
