@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # These params have another meaning in 2026-07-28, or none.
 DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
+# The capabilities of a server that 2025 and 2026-07-28 have in common.
+CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")
 
 
 def reply_to(request: LegacyRequest, message: Mapping[str, Any]) -> Reply:
@@ -97,22 +99,16 @@ def _initialize(request: LegacyRequest, call: Call) -> Reply:
     outcome = runner.run_request(request, discover, session.capabilities)
     if outcome.error:
         return Reply(error_message(call.id, outcome.error))
-    result = _initialize_result(outcome.result, revision)
-    return Reply(result_message(call.id, result), headers=_session_header(request, session))
-
-
-def _initialize_result(discovered: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    """Return the result of `initialize` from the result of `server/discover`."""
+    discovered = outcome.result
     capabilities = discovered["capabilities"]
-    legacy_names = ("tools", "prompts", "resources", "completions", "logging")
     result: dict[str, Any] = {
         "protocolVersion": revision,
-        "capabilities": {name: capabilities[name] for name in legacy_names if name in capabilities},
+        "capabilities": {name: capabilities[name] for name in CAPABILITIES if name in capabilities},
         "serverInfo": discovered["_meta"][META_SERVER_INFO],
     }
     if "instructions" in discovered:
         result["instructions"] = discovered["instructions"]
-    return result
+    return Reply(result_message(call.id, result), headers=_session_header(request, session))
 
 
 def _set_level(request: LegacyRequest, call: Call) -> Reply:

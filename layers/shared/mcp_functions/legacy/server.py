@@ -82,7 +82,11 @@ class LegacyServer:
         kind = revisions.message_kind(body, version)
         if kind is None:
             return None
-        _note_method(kind, body)
+        notes = observability.current()
+        if kind in ("answer", "batch"):
+            notes.method = kind  # these have no method, so the log line names their kind
+        else:
+            note_method(notes, body["method"])
         try:
             return self._answer(http, event, context, kind, body)
         except McpError as error:
@@ -145,15 +149,6 @@ class LegacyServer:
         else:
             conversations.receive_notification(request, body)
         return empty(202)
-
-
-def _note_method(kind: MessageKind, body: JSONValue) -> None:
-    """Note the method for the log line. Answers and batches have none, so the line names their kind."""
-    notes = observability.current()
-    if kind in ("answer", "batch"):
-        notes.method = kind
-    else:
-        note_method(notes, body["method"])
 
 
 def _check_headers(request: LegacyRequest, messages: Sequence[Mapping[str, Any]]) -> None:

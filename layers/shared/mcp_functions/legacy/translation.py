@@ -94,7 +94,9 @@ def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: s
         return dict(request)
     params = request["params"]
     if method == "sampling/createMessage":
-        params = _sampling_params(params, revision)
+        if "tools" in params and not supports(revision, "sampling.tools"):
+            raise NotInRevision
+        params = {**params, "messages": [_sampling_message(message, revision) for message in params["messages"]]}
     elif params.get("mode") != "url":
         params = _form_params(params, revision)
     elif supports(revision, "elicitation.url"):
@@ -155,12 +157,6 @@ def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any]:
         legacy["enum"] = [choice["const"] for choice in choices]
         legacy["enumNames"] = [choice["title"] for choice in choices]
     return legacy
-
-
-def _sampling_params(params: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    if "tools" in params and not supports(revision, "sampling.tools"):
-        raise NotInRevision
-    return {**params, "messages": [_sampling_message(message, revision) for message in params["messages"]]}
 
 
 def _sampling_message(message: Mapping[str, Any], revision: str) -> dict[str, Any]:
