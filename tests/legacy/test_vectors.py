@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_functions.dispatch.seal_factory import SealFactory
-from mcp_functions.legacy.call_ids import Call, CallIds, CallStream, Client, PendingQuestion, StreamPosition
+from mcp_functions.legacy.call_ids import Call, CallIds, CallStream, Owner, PendingQuestion, StreamPosition
 from mcp_functions.legacy.sessions import Session, SessionTokens
 from tests.support.envelope_vectors import VECTORS
 from tests.support.settings import make_settings
@@ -22,7 +22,7 @@ SEALED_AT = 1767225605
 PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
 CLIENT_INFO = ("a client", "1.30")
 SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT_INFO, "info", PRINCIPAL, SEALED_AT + 86400)
-CLIENT = Client(SESSION.id, PRINCIPAL, caller_id="c")
+OWNER = Owner(SESSION.id, PRINCIPAL, caller_id="c")
 STREAM = CallStream(SESSION.id, 7, "AAECAwQFBgcICQoL", PRINCIPAL, SEALED_AT + 900)
 POSITION = StreamPosition(STREAM, 1, polls=2)
 FIELDS = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
@@ -59,10 +59,10 @@ def test_a_session_is_read_and_written_as_in_its_vector() -> None:
 
 
 def test_an_event_id_is_read_and_written_as_in_its_vector() -> None:
-    assert CallIds(VectorSeals("now"), SETTINGS).read_event(token_of("event"), CLIENT) == POSITION
+    assert CallIds(VectorSeals("now"), SETTINGS).read_event(token_of("event"), OWNER) == POSITION
     assert CallIds(VectorSeals("born"), SETTINGS).write_event(POSITION) == token_of("event")
 
 
 def test_a_question_id_is_read_and_written_as_in_its_vector() -> None:
-    assert CallIds(VectorSeals("now"), SETTINGS).read_question(token_of("question"), CLIENT) == QUESTION
+    assert CallIds(VectorSeals("now"), SETTINGS).read_question(token_of("question"), OWNER) == QUESTION
     assert CallIds(VectorSeals("born"), SETTINGS).write_question(QUESTION) == token_of("question")

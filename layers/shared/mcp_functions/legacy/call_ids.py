@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 
-class Client(NamedTuple):
-    """The client that sends a request. Only the session and the caller that received an id can use it."""
+class Owner(NamedTuple):
+    """The session and the caller that send a request. Only those that received an id can use it."""
 
-    session: str | None  # the `id` of its session; None if it has none
+    session: str | None  # the `id` of the session; None without one
     principal: str | None  # digest of the caller; None on a server without sign-in
     caller_id: str  # the name under which the caller's invalid ids are counted
 
@@ -96,29 +96,29 @@ class CallIds:
         """Return the JSON-RPC id of a question."""
         return self._questions.write(question._asdict())
 
-    def read_event(self, id_: str, client: Client) -> StreamPosition:
+    def read_event(self, id_: str, owner: Owner) -> StreamPosition:
         """Return the position that an event id holds; SessionNotFound if this client did not receive the event."""
         try:
-            return StreamPosition(**_read_for_client(self._events, id_, client))
+            return StreamPosition(**_read_for_owner(self._events, id_, owner))
         except InvalidRequestState as error:
             raise SessionNotFound(reason=f"event_{error.reason}") from None
 
-    def read_question(self, id_: object, client: Client) -> PendingQuestion:
+    def read_question(self, id_: object, owner: Owner) -> PendingQuestion:
         """Return the question that a JSON-RPC id holds; UnknownQuestion if this server did not ask this client."""
         try:
-            members = _read_for_client(self._questions, id_, client)
+            members = _read_for_owner(self._questions, id_, owner)
         except InvalidRequestState as error:
             raise UnknownQuestion(reason=f"question_{error.reason}") from None
         members["call"] = Call(*members["call"])  # JSON has a list
         return PendingQuestion(**members)
 
 
-def _read_for_client(ids: SealedIds, id_: object, client: Client) -> dict[str, Any]:
+def _read_for_owner(ids: SealedIds, id_: object, owner: Owner) -> dict[str, Any]:
     """Return what an id holds; InvalidRequestState if it is invalid, or another caller or session received it."""
     if not isinstance(id_, str):
         raise InvalidRequestState(reason="not_a_token")
-    members = ids.read(id_, client.caller_id)
+    members = ids.read(id_, owner.caller_id)
     members["stream"] = CallStream(*members["stream"])  # JSON has a list
-    if (members["stream"].session, members["stream"].principal) != (client.session, client.principal):
+    if (members["stream"].session, members["stream"].principal) != (owner.session, owner.principal):
         raise InvalidRequestState(reason="session")
     return members

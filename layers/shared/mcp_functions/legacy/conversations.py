@@ -60,7 +60,7 @@ def receive_answer(request: LegacyRequest, message: Mapping[str, Any]) -> None:
     # `revisions.message_kind` has refused a message that sets neither.
     if message.get("result") is not None and message.get("error") is not None:
         raise InvalidRequest(message="A response holds a result or an error, and not both")
-    question = store.ids.read_question(message["id"], request.client)
+    question = store.ids.read_question(message["id"], request.owner)
     notes = observability.current()
     notes.conclude("complete")
     stored = store.find(question.stream)
@@ -89,7 +89,7 @@ def receive_notification(request: LegacyRequest, message: Mapping[str, Any]) -> 
     if store and request.session:
         # A notification has no response. If the table is unavailable, the call ends at its deadline.
         with suppress(McpError):
-            store.delete(request.session.id, request_id, request.client.principal)
+            store.delete(request.session.id, request_id, request.owner.principal)
 
 
 def _continue_call(

@@ -94,7 +94,7 @@ def _initialize(request: LegacyRequest, call: Call) -> Reply:
     observability.current().revision = revision
     deployment = request.deployment
     ends = int(deployment.now()) + deployment.settings.session_seconds
-    session = sessions.new_session(call.params, revision, request.client.principal, ends=ends)
+    session = sessions.new_session(call.params, revision, request.owner.principal, ends=ends)
     discover = Call(call.id, "server/discover", {"_meta": {}})
     outcome = runner.run_request(request, discover, session.capabilities)
     if outcome.error:

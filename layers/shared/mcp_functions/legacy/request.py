@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.http import events, identity
 from mcp_functions.legacy import revisions
-from mcp_functions.legacy.call_ids import Client
+from mcp_functions.legacy.call_ids import Owner
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.seal.principals import caller_id, principal_digest
 
@@ -49,7 +49,7 @@ class LegacyRequest(NamedTuple):
     http: HttpRequest
     event: Mapping[str, Any]  # the event of API Gateway that holds the request
     caller: Identity  # the caller, whom the gateway's authorizer has checked
-    client: Client  # the session and the caller, as ids name them
+    owner: Owner  # the session and the caller, to which ids belong
     session: Session | None  # None if the client sent no session
     revision: str  # the revision that the client uses
     gateway_deadline: float  # until when the gateway waits for the response, in unix seconds
@@ -102,7 +102,7 @@ def read_request(
         http=http,
         event=event,
         caller=caller,
-        client=Client(session.id if session else None, principal, counted_as),
+        owner=Owner(session.id if session else None, principal, counted_as),
         session=session,
         revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
         gateway_deadline=events.gateway_deadline(http, lambda_deadline, now),

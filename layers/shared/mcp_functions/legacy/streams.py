@@ -56,10 +56,10 @@ def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome
     answers a question in vain.
     """
     stream = CallStream(
-        session=request.client.session or "",
+        session=request.owner.session or "",
         request=call.id,
         nonce=base64url(os.urandom(NONCE_BYTES)),
-        principal=request.client.principal,
+        principal=request.owner.principal,
         ends=request.answer_deadline,
     )
     try:
@@ -88,7 +88,7 @@ def resume(request: LegacyRequest, store: CallStore, last_event_id: str) -> Even
         SessionNotFound: this client did not receive the event.
         TemporarilyUnavailable, Misconfigured: no key is available for the event id.
     """
-    position = store.ids.read_event(last_event_id, request.client)
+    position = store.ids.read_event(last_event_id, request.owner)
     if position.last:
         return None
     notes = observability.current()
