@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.testing import MemoryBucket
     from mcp_functions.testing.dynamodb import Fault
 
 START = 1_785_000_000.0
@@ -66,15 +67,20 @@ class MemoryKms:
 
 
 class MemorySealFactory(SealFactory):
-    """A seal factory whose table is in memory."""
+    """A seal factory whose table is in memory, and so is the bucket for large payloads, if there is one."""
 
     memory: MemoryTable
+    bucket: MemoryBucket | None
 
     def _make_table(self, max_age: int) -> Any:  # noqa: ANN401 - a Table
         from mcp_functions import store  # noqa: PLC0415
 
         rows = DynamoDbTable(self.memory.name, lambda: self.memory)
-        return SealedTable(rows, self.seal(store.LABEL, max_age=max_age), self._service, max_age=max_age, now=self._now)
+        seal = self.seal(store.LABEL, max_age=max_age)
+        blobs = None
+        if self.bucket:
+            blobs = store.BlobStore(self.bucket, self.seal(store.BLOB_LABEL, max_age=max_age), self._service)
+        return SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
 
 
 class Deployment:
@@ -94,10 +100,11 @@ class Deployment:
         *handlers: Handler[..., Any],
         placement: str = PLACEMENTS[0],
         has_key: bool = True,
+        bucket: MemoryBucket | None = None,
         **options: Any,  # noqa: ANN401 - more settings
     ) -> None:
         """Deploy some handlers; without a key nothing is sealed, and with `table=""` nothing is stored."""
-        self.handlers, self.placement, self.has_key = handlers, placement, has_key
+        self.handlers, self.placement, self.has_key, self.bucket = handlers, placement, has_key, bucket
         self.clock, self.table, self.kms = Clock(START), MemoryTable(), MemoryKms()
         defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         defaults |= {"table": self.table.name, "server_name": "tested"}
@@ -163,7 +170,7 @@ class Deployment:
 
     def _make_seal_factory(self, folder: str) -> MemorySealFactory:
         seal_factory = MemorySealFactory(self.settings, f"local/{folder}", [self.kms], now=self.clock)
-        seal_factory.memory = self.table
+        seal_factory.memory, seal_factory.bucket = self.table, self.bucket
         return seal_factory
 
     def _make_function(self) -> LambdaFunction:

@@ -13,6 +13,7 @@ import pytest
 from mcp_functions import Elicit, tool
 from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.testing import MemoryBucket
 from tests.legacy import handlers
 from tests.legacy.clients import Client, error_message, read_question, read_retry, result_text
 from tests.legacy.deployment import CallOnce, Deployment
@@ -168,6 +169,18 @@ def test_a_result_too_large_for_the_table_becomes_an_error(placement: str) -> No
     client = Deployment(ask_and_return_much, placement=placement).initialized_client()
     client.accept(read_question(client.call("ask_and_return_much"))["id"], why="Fixed")
     assert "too large" in error_message(client.resume())
+
+
+def test_a_result_too_large_for_lambda_becomes_an_error_even_if_a_bucket_holds_it() -> None:
+    @tool
+    def ask_and_return_escapes(*, elicit: Elicit) -> str:
+        elicit("why", "Go on?", handlers.Why)
+        return "é" * 1_500_000  # six characters each in a response of Lambda
+
+    deployment = Deployment(ask_and_return_escapes, bucket=MemoryBucket())
+    client = deployment.initialized_client()
+    client.accept(read_question(client.call("ask_and_return_escapes"))["id"], why="Fixed")
+    assert "6 MB" in error_message(client.resume())
 
 
 def test_a_large_result_during_an_outage_becomes_an_error(placement: str) -> None:
