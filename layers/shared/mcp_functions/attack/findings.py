@@ -78,12 +78,12 @@ class Check:
 
 def check(severity: Severity, basis: Basis, section: str) -> Callable[[Callable[[Scan], Iterable[Proof]]], Check]:
     """Make a check of a function that sends requests."""
-    return lambda run: Check(severity, basis, section, run=run)
+    return lambda function: Check(severity, basis, section, run=function)
 
 
 def watch(severity: Severity, basis: Basis, section: str) -> Callable[[Callable[[Exchange], str | None]], Check]:
     """Make a check of a function that examines each exchange of the run."""
-    return lambda watch: Check(severity, basis, section, watch=watch)
+    return lambda function: Check(severity, basis, section, watch=function)
 
 
 @dataclass(frozen=True)

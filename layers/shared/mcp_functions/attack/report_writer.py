@@ -24,7 +24,15 @@ def as_text(report: Report, *, secured: bool) -> str:
         report: the report.
         secured: whether requests had credentials; then the commands name them as shell variables.
     """
-    return "\n".join(_lines(report, secured=secured)) + "\n"
+    lines = [f"{report.requests} requests to {report.url}", f"asked by: {report.target}"]
+    for finding in report.findings:
+        lines += _finding_lines(finding, report.url, secured=secured)
+    lines += ["", f"found nothing: {', '.join(_passed(report)) or 'none'}"]
+    lines += [f"not tried: {name}: {reason}" for name, reason in report.not_tried.items()]
+    if report.spent:
+        lines.append("The bounds of the run were used up before its end.")
+    lines.append(f"{len(report.holes)} holes in {len(report.findings)} findings.")
+    return "\n".join(lines) + "\n"
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -58,20 +66,6 @@ def curl(url: str, request: Request, *, secured: bool) -> str:
     if request.body:
         command += f" --data-binary {_body(request.body)}"
     return command
-
-
-def _lines(report: Report, *, secured: bool) -> Iterator[str]:
-    yield f"{report.requests} requests to {report.url}"
-    yield f"asked by: {report.target}"
-    for finding in report.findings:
-        yield from _finding_lines(finding, report.url, secured=secured)
-    yield ""
-    yield f"found nothing: {', '.join(_passed(report)) or 'none'}"
-    for name, reason in report.not_tried.items():
-        yield f"not tried: {name}: {reason}"
-    if report.spent:
-        yield "The bounds of the run were used up before its end."
-    yield f"{len(report.holes)} holes in {len(report.findings)} findings."
 
 
 def _finding_lines(finding: Finding, url: str, *, secured: bool) -> Iterator[str]:
