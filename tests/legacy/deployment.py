@@ -103,12 +103,31 @@ class Deployment:
         bucket: MemoryBucket | None = None,
         **options: Any,  # noqa: ANN401 - more settings
     ) -> None:
-        """Deploy some handlers; without a key nothing is sealed, and with `table=""` nothing is stored."""
-        self.handlers, self.placement, self.has_key, self.bucket = handlers, placement, has_key, bucket
-        self.clock, self.table, self.kms = Clock(START), MemoryTable(), MemoryKms()
-        defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
-        defaults |= {"table": self.table.name, "server_name": "tested"}
-        self.settings = make_settings(resource_url=RESOURCE, **{**defaults, **options})
+        """Deploy some handlers.
+
+        Args:
+            handlers: the handlers of the one Lambda.
+            placement: whether clients reach the Lambda directly or through the front door.
+            has_key: False for a deployment without a key, which seals nothing.
+            bucket: for payloads that do not fit into an item of the table; None for a deployment without a bucket.
+            options: more settings; with `table=""` nothing is stored.
+        """
+        self.handlers = handlers
+        self.placement = placement
+        self.has_key = has_key
+        self.bucket = bucket
+        self.clock = Clock(START)
+        self.table = MemoryTable()
+        self.kms = MemoryKms()
+        defaults: dict[str, Any] = {
+            "auth_mode": "jwt",
+            "jwt_issuer": ISSUER,
+            "jwt_audiences": (RESOURCE,),
+            "resource_url": RESOURCE,
+            "server_name": "tested",
+            "table": self.table.name,
+        }
+        self.settings = make_settings(**{**defaults, **options})
         self.rounds_run = 0
         self.on_round: Callable[[], bool] = lambda: False
         self.replace_containers()
@@ -170,7 +189,8 @@ class Deployment:
 
     def _make_seal_factory(self, folder: str) -> MemorySealFactory:
         seal_factory = MemorySealFactory(self.settings, f"local/{folder}", [self.kms], now=self.clock)
-        seal_factory.memory, seal_factory.bucket = self.table, self.bucket
+        seal_factory.memory = self.table
+        seal_factory.bucket = self.bucket
         return seal_factory
 
     def _make_function(self) -> LambdaFunction:
