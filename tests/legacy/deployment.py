@@ -17,7 +17,7 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.legacy import LegacyServer, ModernServer
+from mcp_functions.legacy import LegacyServer
 from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.legacy.clients import ISSUER, RESOURCE, Client
@@ -206,19 +206,22 @@ class Deployment:
 
         legacy = None
         if self.placement == "direct":
-            legacy = self._make_legacy(ModernServer(answer, catalog.build(self.handlers)), seal_factory)
+            legacy = self._make_legacy(answer, catalog.build(self.handlers), seal_factory)
         return LambdaFunction(lambda _name, _now: Endpoint(self.settings, answer, handle_legacy=legacy), now=self.clock)
 
     def _make_front_door(self) -> LambdaFunction:
         offered = catalog.build(self.handlers, "all")
         front = FrontDoor(offered, self.settings, lambda: Invoke(self), {"instructions": "Be nice"}, now=self.clock)
-        legacy = self._make_legacy(ModernServer(front.answer, offered), self._make_seal_factory("mcp"))
+        legacy = self._make_legacy(front.answer, offered, self._make_seal_factory("mcp"))
         return LambdaFunction(
             lambda _name, _now: Endpoint(self.settings, front.answer, handle_legacy=legacy), now=self.clock
         )
 
-    def _make_legacy(self, modern: ModernServer, seal_factory: SealFactory) -> LegacyServer:
-        return LegacyServer(self.settings, modern, seal_factory if self.has_key else None, now=self.clock)
+    def _make_legacy(
+        self, answer: Callable[[Any], Any], offered: Mapping[str, Any], seal_factory: SealFactory
+    ) -> LegacyServer:
+        seals = seal_factory if self.has_key else None
+        return LegacyServer(self.settings, answer, offered, seals, now=self.clock)
 
 
 class FunctionDiedError(KeyboardInterrupt):

@@ -193,10 +193,9 @@ class FrontDoor:
     def _make_legacy_server(self, folder: str) -> LegacyServer:
         """Make the server for clients of 2025, at the first request of such a client. No other client needs it."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
+        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415
 
         settings = self._settings
-        modern = ModernServer(self.answer, self._catalog)
         service = f"{settings.stack}/{folder}"  # only this function can open what it seals
         seals = SealFactory(settings, service, now=self._now) if settings.kms_keys else None
-        return LegacyServer(settings, modern, seals, now=self._now)
+        return LegacyServer(settings, self.answer, self._catalog, seals, now=self._now)

@@ -253,11 +253,10 @@ class EndpointFactory:
 
     def _make_legacy_server(self, dispatcher: Dispatcher) -> LegacyServer:
         """Make the server for clients of 2025, at the first request of such a client. No other client needs it."""
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
+        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415
 
         seals = self._seals if self._has_keys else None
-        modern = ModernServer(dispatcher.answer, dispatcher.catalog)
-        return LegacyServer(self._settings, modern, seals, now=self._now)
+        return LegacyServer(self._settings, dispatcher.answer, dispatcher.catalog, seals, now=self._now)
 
     def _add_dialects(self, endpoint: Endpoint) -> Endpoint:
         """Let an endpoint answer the messages of dialects, which are proposals for the protocol."""

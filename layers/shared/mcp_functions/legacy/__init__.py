@@ -18,7 +18,6 @@ The modern path does not import this package, so deleting these files removes th
 
 from __future__ import annotations
 
-from mcp_functions.legacy.request import ModernServer
 from mcp_functions.legacy.server import LegacyServer
 
-__all__ = ["LegacyServer", "ModernServer"]
+__all__ = ["LegacyServer"]

@@ -21,22 +21,16 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, LambdaContext
     from mcp_functions.legacy.call_store import CallStore
     from mcp_functions.legacy.sessions import Session, SessionTokens
-    from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
+    from mcp_functions.protocol.messages import AnyResult, Identity, Request
     from mcp_functions.settings import Settings
-
-
-class ModernServer(NamedTuple):
-    """The server of 2026-07-28: this Lambda function, or an endpoint that forwards requests to other functions."""
-
-    answer: Callable[[Request], Result | ForwardedResponse]
-    catalog: Mapping[str, Any]  # its tools, prompts and resources
 
 
 class Deployment(NamedTuple):
     """The parts of a deployment that answer clients of 2025."""
 
     settings: Settings
-    modern: ModernServer  # the server of 2026-07-28, which runs the translated requests
+    answer_modern: Callable[[Request], AnyResult]  # runs a request of 2026-07-28, here or in another function
+    catalog: Mapping[str, Any]  # the tools, prompts and resources
     now: Callable[[], float]  # the clock, in unix seconds
     session_tokens: SessionTokens | None = None  # None without a key: clients have no session
     call_store: CallStore | None = None  # None without a key or a table: clients are asked nothing

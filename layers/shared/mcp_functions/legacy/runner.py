@@ -109,7 +109,7 @@ def run_request(
     notes = observability.current()
     message = _message(request, call, capabilities, answers)
     try:
-        answer = request.deployment.modern.answer(_modern_request(request, message))
+        answer = request.deployment.answer_modern(_modern_request(request, message))
     except (Unauthorized, InsufficientScope) as error:
         notes.add_error(error)
         return Outcome(error=ACCESS_DENIED_ERROR, refusal=responses.failure(error, call.id))
@@ -149,7 +149,7 @@ def _message(
 
 
 def _modern_request(request: LegacyRequest, message: JSONRPCRequest) -> Request:
-    written_headers = _headers(message, request.deployment.modern.catalog, request.http.headers)
+    written_headers = _headers(message, request.deployment.catalog, request.http.headers)
     return Request(
         message=message,
         headers=written_headers,

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
-    from mcp_functions.legacy.request import LegacyRequest, ModernServer
+    from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.revisions import MessageKind
+    from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
@@ -48,7 +49,8 @@ class LegacyServer:
     def __init__(
         self,
         settings: Settings,
-        modern: ModernServer,
+        answer_modern: Callable[[Request], AnyResult],
+        catalog: Mapping[str, Any],
         seal_factory: SealFactory | None,
         *,
         now: Callable[[], float] = time.time,
@@ -57,13 +59,14 @@ class LegacyServer:
 
         Args:
             settings: the settings of the deployment.
-            modern: the server of 2026-07-28 that runs the translated requests.
+            answer_modern: runs a translated request, which is one of 2026-07-28.
+            catalog: the tools, prompts and resources of the deployment.
             seal_factory: makes the seals and the table; None without a key, and then clients have no session.
             now: the clock, in unix seconds.
         """
         tokens = sessions.SessionTokens(seal_factory, settings) if seal_factory else None
         calls = CallStore(settings, seal_factory, now) if seal_factory and settings.table else None
-        self._deployment = Deployment(settings, modern, now, session_tokens=tokens, call_store=calls)
+        self._deployment = Deployment(settings, answer_modern, catalog, now, session_tokens=tokens, call_store=calls)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Answer one HTTP request; None if it is not of a client of 2025.
@@ -158,6 +161,6 @@ def _check_headers(request: LegacyRequest, messages: Sequence[Mapping[str, Any]]
         headers.check_no_contradiction(message, received)
         params = message.get("params")
         if message.get("method") == "tools/call" and isinstance(params, dict):  # an answer may have any params
-            declared = lookup.header_arguments(request.deployment.modern.catalog, params.get("name"))
+            declared = lookup.header_arguments(request.deployment.catalog, params.get("name"))
             received_arguments = {name: parameter for name, parameter in declared.items() if name in received}
             lookup.check_headers(received_arguments, params, received)
