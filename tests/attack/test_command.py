@@ -76,7 +76,7 @@ def test_the_check_of_each_vulnerability_finds_it(hole: str) -> None:
         report = attack(url, **PEOPLE, lifetime=weak_server.LIFETIME, checks=[BY_NAME[hole]])
     (finding,) = report.findings
     assert finding.check.name == hole
-    assert all(proof.what for proof in finding.proofs)
+    assert all(proof.description for proof in finding.proofs)
 
 
 @pytest.mark.parametrize("holes", COMBINED_VULNERABILITIES)
@@ -212,7 +212,10 @@ def test_the_attacker_can_run_a_single_check(capsys: pytest.CaptureFixture[str])
         (["http://127.0.0.1:1/mcp", "--tool", "x", "--arguments", "[]"], "--arguments must be a JSON object"),
         (["http://127.0.0.1:1/mcp", "--arguments", "{}"], "--arguments belongs to a --tool"),
         (["http://127.0.0.1:1/mcp", "--header", "Bearer x"], "a header is written 'Name: value'"),
-        (["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"], "--json /no/such/folder: No such file or directory"),
+        (
+            ["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"],
+            "'--json': '/no/such/folder': No such file or directory",
+        ),
     ],
 )
 def test_the_attacker_reports_an_invalid_command_line_in_one_line(

@@ -18,7 +18,7 @@ from mcp_functions import Header, Progress, tool
 from mcp_functions.http import identity
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.legacy import LegacyServer, ModernServer
+from mcp_functions.legacy import LegacyServer
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
 from tests.support import wire
@@ -419,7 +419,7 @@ def test_the_time_for_checking_the_caller_does_not_extend_the_deadline_of_lambda
         requests.append(request)
         return Result(EMPTY_LIST)
 
-    legacy = LegacyServer(SETTINGS, ModernServer(handle, {}), None, now=lambda: NOW)
+    legacy = LegacyServer(SETTINGS, handle, {}, None, now=lambda: NOW)
     function = make_function(SETTINGS, handle, now=lambda: NOW, answer_legacy=legacy)
     message_of_2025 = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     for message, headers in [(wire.message("tools/list"), {}), (message_of_2025, {"mcp-protocol-version": None})]:

@@ -90,7 +90,9 @@ class Client:
         now: Callable[[], float] = lambda: 1_785_000_000.0,
     ) -> None:
         """Take the function that answers events, and the user who signs in (None: without signing in)."""
-        self.function, self.name, self.now = function, name, now
+        self.function = function
+        self.name = name
+        self.now = now
         self.context = context or wire.Context("local_mcp")
         self.session: str | None = None
         self.version: str | None = None
@@ -100,30 +102,34 @@ class Client:
 
     def http(self, method: str, body: Any = None, **headers: str | None) -> dict[str, Any]:  # noqa: ANN401 - JSON
         """Send one HTTP request without the headers that are None."""
-        named = {
-            "accept": "application/json, text/event-stream" if method == "POST" else "text/event-stream",
-            **({"content-type": "application/json"} if method == "POST" else {}),
+        sent_headers: dict[str, str | None] = {
+            "accept": "text/event-stream",
             "mcp-session-id": self.session,
             "mcp-protocol-version": self.version if self.version != "2025-03-26" else None,
-            **{name.replace("_", "-"): value for name, value in headers.items()},
         }
-        context: dict[str, Any] = {
-            "http": {"method": method, "path": "/mcp", "sourceIp": "192.0.2.1"},
-            **self.authorizer_context(),
-        }
-        event = {
+        if method == "POST":
+            sent_headers["accept"] = "application/json, text/event-stream"
+            sent_headers["content-type"] = "application/json"
+        for name, value in headers.items():
+            sent_headers[name.replace("_", "-")] = value
+        event: dict[str, Any] = {
             "version": "2.0",
             "routeKey": "ANY /mcp",
             "rawPath": "/mcp",
             "rawQueryString": "",
-            "headers": {name: value for name, value in named.items() if value is not None},
-            "requestContext": context,
+            "headers": {name: value for name, value in sent_headers.items() if value is not None},
+            "requestContext": {
+                "http": {"method": method, "path": "/mcp", "sourceIp": "192.0.2.1"},
+                **self.authorizer_context(),
+            },
             "isBase64Encoded": False,
-            **({"body": body if isinstance(body, str) else json.dumps(body)} if body is not None else {}),
         }
+        if body is not None:
+            event["body"] = body if isinstance(body, str) else json.dumps(body)
         self.response = self.function(event, self.context)
-        if token := self.response["headers"].get("mcp-session-id"):  # as the TypeScript client takes it up
-            self.session = token
+        session = self.response["headers"].get("mcp-session-id")
+        if session:  # as the TypeScript client takes it up
+            self.session = session
         return self.response
 
     def authorizer_context(self) -> dict[str, Any]:
@@ -148,8 +154,10 @@ class Client:
     def send(self, method: str, params: Mapping[str, Any] | None = None, **headers: str | None) -> list[Event]:
         """Send one request; return the messages as events (without ids, if the body is JSON)."""
         self.request_id += 1
-        sent = {"jsonrpc": "2.0", "id": self.request_id, "method": method, **({"params": params} if params else {})}
-        return self.read(self.http("POST", sent, **headers))
+        request: dict[str, Any] = {"jsonrpc": "2.0", "id": self.request_id, "method": method}
+        if params:
+            request["params"] = params
+        return self.read(self.http("POST", request, **headers))
 
     def read(self, response: Mapping[str, Any]) -> list[Event]:
         """Read the messages of a response."""

@@ -17,7 +17,7 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.legacy import LegacyServer, ModernServer
+from mcp_functions.legacy import LegacyServer
 from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.legacy.clients import ISSUER, RESOURCE, Client
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.testing import MemoryBucket
     from mcp_functions.testing.dynamodb import Fault
 
 START = 1_785_000_000.0
@@ -66,15 +67,20 @@ class MemoryKms:
 
 
 class MemorySealFactory(SealFactory):
-    """A seal factory whose table is in memory."""
+    """A seal factory whose table is in memory, and so is the bucket for large payloads, if there is one."""
 
     memory: MemoryTable
+    bucket: MemoryBucket | None
 
     def _make_table(self, max_age: int) -> Any:  # noqa: ANN401 - a Table
         from mcp_functions import store  # noqa: PLC0415
 
         rows = DynamoDbTable(self.memory.name, lambda: self.memory)
-        return SealedTable(rows, self.seal(store.LABEL, max_age=max_age), self._service, max_age=max_age, now=self._now)
+        seal = self.seal(store.LABEL, max_age=max_age)
+        blobs = None
+        if self.bucket:
+            blobs = store.BlobStore(self.bucket, self.seal(store.BLOB_LABEL, max_age=max_age), self._service)
+        return SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
 
 
 class Deployment:
@@ -84,7 +90,6 @@ class Deployment:
         clock: the one clock; a test advances it.
         table: the table in memory; `table.weather` decides which requests fail.
         kms: the KMS in memory; `kms.failure` is raised by every call.
-        sleeps: the pauses between repeated requests, in seconds.
         on_round: called when a function begins a round; the function dies in this round if it returns True.
         rounds_run: how many rounds functions have begun.
 
@@ -95,15 +100,34 @@ class Deployment:
         *handlers: Handler[..., Any],
         placement: str = PLACEMENTS[0],
         has_key: bool = True,
+        bucket: MemoryBucket | None = None,
         **options: Any,  # noqa: ANN401 - more settings
     ) -> None:
-        """Deploy some handlers; without a key nothing is sealed, and with `table=""` nothing is stored."""
-        self.handlers, self.placement, self.has_key = handlers, placement, has_key
-        self.clock, self.table, self.kms = Clock(START), MemoryTable(), MemoryKms()
-        self.sleeps: list[float] = []
-        defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
-        defaults |= {"table": self.table.name, "server_name": "tested"}
-        self.settings = make_settings(resource_url=RESOURCE, **{**defaults, **options})
+        """Deploy some handlers.
+
+        Args:
+            handlers: the handlers of the one Lambda.
+            placement: whether clients reach the Lambda directly or through the front door.
+            has_key: False for a deployment without a key, which seals nothing.
+            bucket: for payloads that do not fit into an item of the table; None for a deployment without a bucket.
+            options: more settings; with `table=""` nothing is stored.
+        """
+        self.handlers = handlers
+        self.placement = placement
+        self.has_key = has_key
+        self.bucket = bucket
+        self.clock = Clock(START)
+        self.table = MemoryTable()
+        self.kms = MemoryKms()
+        defaults: dict[str, Any] = {
+            "auth_mode": "jwt",
+            "jwt_issuer": ISSUER,
+            "jwt_audiences": (RESOURCE,),
+            "resource_url": RESOURCE,
+            "server_name": "tested",
+            "table": self.table.name,
+        }
+        self.settings = make_settings(**{**defaults, **options})
         self.rounds_run = 0
         self.on_round: Callable[[], bool] = lambda: False
         self.replace_containers()
@@ -166,6 +190,7 @@ class Deployment:
     def _make_seal_factory(self, folder: str) -> MemorySealFactory:
         seal_factory = MemorySealFactory(self.settings, f"local/{folder}", [self.kms], now=self.clock)
         seal_factory.memory = self.table
+        seal_factory.bucket = self.bucket
         return seal_factory
 
     def _make_function(self) -> LambdaFunction:
@@ -181,25 +206,22 @@ class Deployment:
 
         legacy = None
         if self.placement == "direct":
-            legacy = self._make_legacy(ModernServer(answer, catalog.build(self.handlers)), seal_factory)
+            legacy = self._make_legacy(answer, catalog.build(self.handlers), seal_factory)
         return LambdaFunction(lambda _name, _now: Endpoint(self.settings, answer, answer_legacy=legacy), now=self.clock)
 
     def _make_front_door(self) -> LambdaFunction:
         offered = catalog.build(self.handlers, "all")
         front = FrontDoor(offered, self.settings, lambda: Invoke(self), {"instructions": "Be nice"}, now=self.clock)
-        legacy = self._make_legacy(ModernServer(front.answer, offered), self._make_seal_factory("mcp"))
+        legacy = self._make_legacy(front.answer_translated, offered, self._make_seal_factory("mcp"))
         return LambdaFunction(
             lambda _name, _now: Endpoint(self.settings, front.answer, answer_legacy=legacy), now=self.clock
         )
 
-    def _make_legacy(self, modern: ModernServer, seal_factory: SealFactory) -> LegacyServer:
-        return LegacyServer(
-            self.settings, modern, seal_factory if self.has_key else None, now=self.clock, sleep=self._sleep
-        )
-
-    def _sleep(self, seconds: float) -> None:
-        self.sleeps.append(seconds)
-        self.clock.advance(seconds)
+    def _make_legacy(
+        self, answer: Callable[[Any], Any], offered: Mapping[str, Any], seal_factory: SealFactory
+    ) -> LegacyServer:
+        seals = seal_factory if self.has_key else None
+        return LegacyServer(self.settings, answer, offered, seals, now=self.clock)
 
 
 class FunctionDiedError(KeyboardInterrupt):

@@ -77,13 +77,13 @@ class TestResultsTooLargeForOneResponse:
 
     CALLS = [tool_call(1, "return_much"), tool_call(2, "return_much")]  # noqa: RUF012 - a constant
 
-    def test_a_json_batch_replaces_results_by_errors_until_it_fits(self, client: Client) -> None:
+    def test_a_result_that_does_not_fit_into_a_json_batch_is_an_error(self, client: Client) -> None:
         (event,) = client.read(client.http("POST", self.CALLS, accept="application/json"))
-        assert ["error" in response for response in event.data] == [True, False]
+        assert ["error" in response for response in event.data] == [False, True]
 
-    def test_a_streamed_batch_replaces_results_by_errors_until_it_fits(self, client: Client) -> None:
+    def test_a_result_that_does_not_fit_into_a_streamed_batch_is_an_error(self, client: Client) -> None:
         messages = [event.data for event in client.read(client.http("POST", self.CALLS))]
-        assert ["error" in message for message in messages if "id" in message] == [True, False]
+        assert ["error" in message for message in messages if "id" in message] == [False, True]
 
 
 def test_a_response_to_no_question_leaves_the_other_messages_of_a_batch(client: Client) -> None:

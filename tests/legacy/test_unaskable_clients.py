@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcp_functions import Elicit, Question, serve, tool
+from mcp_functions import serve, tool
 from mcp_functions.testing import deployed
 from tests.legacy.clients import Client, read_question, result_text
 from tests.legacy.deployment import Deployment
@@ -119,18 +119,6 @@ def test_a_capability_that_the_session_declares_is_not_missing_under_the_header_
     client.initialize("2025-11-25")
     message = result_text(client.send("tools/call", RESOLVE, mcp_protocol_version="2025-03-26"))
     assert "they do not resume streams" in message
-
-
-def test_a_round_with_too_many_questions_is_explained() -> None:
-    @tool
-    def survey(*, elicit: Elicit) -> str:
-        elicit.together(*(Question(f"q{number}", f"Question {number}?", bool) for number in range(33)))
-        return "done"
-
-    client = Deployment(survey).initialized_client()
-    message = result_text(client.call("survey"))
-    assert "more questions at once than this server can keep" in message
-    assert "Question 32?" in message
 
 
 # ---- Settings and tools

@@ -8,12 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_functions.dispatch.seal_factory import SealFactory
-from mcp_functions.http.events import HttpRequest
-from mcp_functions.legacy.call import Call
-from mcp_functions.legacy.call_ids import CallIds, CallStream, PendingQuestion, StreamPosition
-from mcp_functions.legacy.request import Deployment, LegacyRequest, ModernServer
+from mcp_functions.legacy.call_ids import Call, CallIds, CallStream, Owner, PendingQuestion, StreamPosition
 from mcp_functions.legacy.sessions import Session, SessionTokens
-from mcp_functions.protocol.messages import Identity, Request, Result
 from tests.support.envelope_vectors import VECTORS
 from tests.support.settings import make_settings
 
@@ -21,38 +17,12 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Seal
 
 
-def answer_nothing(request: Request) -> Result:
-    raise AssertionError(request)  # these tests only open ids
-
-
 SETTINGS = make_settings()
 SEALED_AT = 1767225605
 PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
-CLIENT = ("a client", "1.30")
-SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT, "info", PRINCIPAL, SEALED_AT + 86400)
-HTTP = HttpRequest(
-    {"requestContext": {}},
-    "POST",
-    "/mcp",
-    headers={},
-    body="",
-    is_base64=False,
-    address="203.0.113.9",
-    gateway_deadline=SEALED_AT + 30,
-    lambda_deadline=SEALED_AT + 30,
-)
-REQUEST = LegacyRequest(
-    Deployment(SETTINGS, ModernServer(answer_nothing, {}), lambda: SEALED_AT),
-    HTTP,
-    {},
-    Identity(),
-    PRINCIPAL,
-    "c",
-    SESSION.revision,
-    SESSION,
-    gateway_deadline=SEALED_AT + 30,
-    lambda_deadline=SEALED_AT + 30,
-)
+CLIENT_INFO = ("a client", "1.30")
+SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT_INFO, "info", PRINCIPAL, SEALED_AT + 86400)
+OWNER = Owner(SESSION.id, PRINCIPAL, caller_id="c")
 STREAM = CallStream(SESSION.id, 7, "AAECAwQFBgcICQoL", PRINCIPAL, SEALED_AT + 900)
 POSITION = StreamPosition(STREAM, 1, polls=2)
 FIELDS = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
@@ -89,10 +59,10 @@ def test_a_session_is_read_and_written_as_in_its_vector() -> None:
 
 
 def test_an_event_id_is_read_and_written_as_in_its_vector() -> None:
-    assert CallIds(VectorSeals("now"), SETTINGS).read_event(token_of("event"), REQUEST.client) == POSITION
+    assert CallIds(VectorSeals("now"), SETTINGS).read_event(token_of("event"), OWNER) == POSITION
     assert CallIds(VectorSeals("born"), SETTINGS).write_event(POSITION) == token_of("event")
 
 
 def test_a_question_id_is_read_and_written_as_in_its_vector() -> None:
-    assert CallIds(VectorSeals("now"), SETTINGS).read_question(token_of("question"), REQUEST.client) == QUESTION
+    assert CallIds(VectorSeals("now"), SETTINGS).read_question(token_of("question"), OWNER) == QUESTION
     assert CallIds(VectorSeals("born"), SETTINGS).write_question(QUESTION) == token_of("question")

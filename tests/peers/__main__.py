@@ -12,5 +12,5 @@ from tests.peers.running import COMMANDS, attacked, row
 
 reports = attacked(COMMANDS[sys.argv[1]])
 for configuration, report in reports.items():
-    sys.stdout.write(f"\n######## {configuration}\n{report_writer.text(report, secured=False)}")
+    sys.stdout.write(f"\n######## {configuration}\n{report_writer.as_text(report, secured=False)}")
 sys.stdout.write("\n" + "\n".join(row(configuration, report) for configuration, report in reports.items()) + "\n")

@@ -13,7 +13,7 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.legacy import LegacyServer, ModernServer
+from mcp_functions.legacy import LegacyServer
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
     def make_endpoint(_name: str, now: Callable[[], float]) -> Endpoint:
         values = settings.Settings(os.environ)
         front_door = FrontDoor(listed, values, lambda: Lambdas(all=function), None, now=now)
-        legacy = LegacyServer(values, ModernServer(front_door.answer, listed), None, now=now)
+        legacy = LegacyServer(values, front_door.answer_translated, listed, None, now=now)
         endpoint = Endpoint(values, front_door.answer, listed, answer_legacy=legacy)
         if values.dialects:
             return dialects.add_to_front_door(endpoint, listed, front_door.forward)

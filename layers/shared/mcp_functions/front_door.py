@@ -90,12 +90,11 @@ def _make_endpoint(path: str | os.PathLike[str], about: Mapping[str, Any], funct
 
     def make_legacy_server() -> LegacyServer:
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - no other client needs it
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
+        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415
 
-        modern = ModernServer(front_door.answer, catalog, forwards=True)
         service = f"{settings.stack}/{folder}"  # only this function can open what it seals
         seals = SealFactory(settings, service, now=now) if settings.kms_keys else None
-        return LegacyServer(settings, modern, seals, now=now)
+        return LegacyServer(settings, front_door.answer_translated, catalog, seals, now=now)
 
     # The server for clients of 2025 is made when the first of them calls.
     answer_legacy = lazy_function(make_legacy_server) if settings.earlier_revisions else None
@@ -149,6 +148,12 @@ class FrontDoor:
             request.require_tasks_extension()
             return self.forward(lookup.task_function(self._catalog, method, params), request)
         return self._lists.answer(method, params)  # refuses a method that no function has
+
+    def answer_translated(self, request: Request) -> Result | ForwardedResponse:
+        """Answer a request that `legacy` translated for a client of 2025."""
+        from mcp_functions.legacy import with_forwardable_event  # noqa: PLC0415 - no other client needs it
+
+        return self.answer(with_forwardable_event(request))
 
     def _answer_call(self, request: Request) -> Result | ForwardedResponse:
         """Forward a call or a completion, unless one of its headers differs from its arguments."""

@@ -236,10 +236,9 @@ def _make_endpoint(options: ServeOptions, function_name: str, now: Clock) -> End
     dispatcher = Dispatcher(options.handlers, settings, make_conversations, tasks)
 
     def make_legacy_server() -> LegacyServer:
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - no other client needs it
+        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415 - no other client needs it
 
-        modern = ModernServer(dispatcher.answer, dispatcher.catalog, forwards=False)
-        return LegacyServer(settings, modern, seals, now=now)
+        return LegacyServer(settings, dispatcher.answer, dispatcher.catalog, seals, now=now)
 
     endpoint = Endpoint(
         settings,

@@ -1,6 +1,6 @@
 """Attacks that a hostile client can try against any MCP server of revision 2026-07-28: use it on your own.
 
-    discovery: which calls ask the client questions -> checks: send wrong requests, compare the responses -> report
+    find the calls that ask the client questions -> checks: send wrong requests, compare the responses -> report
 
 A server that asks a question gives the client a state (`requestState`), and each further request (a round) returns it
 with the answers. Most attacks change or misuse this state. A finding is reported only if a response proves it.

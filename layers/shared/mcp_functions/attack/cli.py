@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import json
 from ipaddress import ip_address
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from urllib.parse import urlsplit
 
 import click
 
 from mcp_functions.attack import messages, report_writer
 from mcp_functions.attack.checks import CHECKS
-from mcp_functions.attack.client import CALLER, Client
+from mcp_functions.attack.client import send
 from mcp_functions.attack.runner import attack
-from mcp_functions.attack.scan import Bounds
+from mcp_functions.attack.scan import DEFAULT_BOUNDS, Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,21 +26,6 @@ HOLES = 1
 USAGE = 2
 INTERRUPTED = 130
 UNAUTHORIZED = 401  # HTTP
-
-
-class Options(TypedDict):
-    """The options of the command."""
-
-    headers: list[tuple[str, str]]  # the caller's credentials
-    other_headers: list[tuple[str, str]]  # a second person's credentials
-    tools: Sequence[str]  # names of tools that may be called
-    arguments: Sequence[str]  # a JSON object for each tool
-    only: Sequence[str]  # names of the checks to run; empty for all
-    lifetime: float | None  # seconds after which a state expires
-    requests: int  # the most that are sent
-    seconds: float  # the longest time of the run
-    file: Path | None  # gets the report as JSON
-    mine: str | None  # the host that the user confirms as their own
 
 
 def _headers(_context: click.Context, _parameter: click.Parameter, lines: Sequence[str]) -> list[tuple[str, str]]:
@@ -55,18 +39,9 @@ def _headers(_context: click.Context, _parameter: click.Parameter, lines: Sequen
     return pairs
 
 
-def _writable(_context: click.Context, _parameter: click.Parameter, file: Path | None) -> Path | None:
-    """Refuse a file for the report before the run, which takes minutes."""
-    try:
-        if file:
-            file.touch()
-    except OSError as error:
-        _refuse(f"--json {file}: {error.strerror}")
-    return file
-
-
-HEADER: dict[str, Any] = {"multiple": True, "callback": _headers, "metavar": "'NAME: VALUE'"}
 NAMES = [check.name for check in CHECKS]
+HEADER: dict[str, Any] = {"multiple": True, "callback": _headers, "metavar": "'NAME: VALUE'"}
+TOOL = "A tool that asks; repeatable. No other is called."
 LIFETIME = "Of a state, as the server promises; the command waits until it has passed."
 PROOF = "Write the report, with every byte of what proves a finding."
 
@@ -75,40 +50,49 @@ PROOF = "Write the report, with every byte of what proves a finding."
 @click.argument("url")
 @click.option("--header", "headers", help="The caller's credentials.", **HEADER)
 @click.option("--other-header", "other_headers", help="A second person's.", **HEADER)
-@click.option(
-    "--tool", "tools", multiple=True, metavar="NAME", help="A tool that asks; repeatable. No other is called."
-)
+@click.option("--tool", "tools", multiple=True, metavar="NAME", help=TOOL)
 @click.option("--arguments", multiple=True, metavar="JSON", help="Of each --tool, in their order.")
 @click.option("--only", multiple=True, type=click.Choice(NAMES), metavar="CHECK", help="Run this check alone.")
 @click.option("--lifetime", type=float, metavar="SECONDS", help=LIFETIME)
-@click.option("--requests", type=int, default=Bounds().requests, show_default=True, help="At most.")
-@click.option("--seconds", type=float, default=Bounds().seconds, show_default=True, help="At most.")
-@click.option("--json", "file", type=click.Path(path_type=Path), callback=_writable, metavar="FILE", help=PROOF)
-@click.option("--yes-this-is-mine", "mine", metavar="HOST", help="Needed for any host but this machine.")
-def command(url: str, **options: Unpack[Options]) -> int:
+@click.option("--requests", type=int, default=DEFAULT_BOUNDS.requests, show_default=True, help="At most.")
+@click.option("--seconds", type=float, default=DEFAULT_BOUNDS.seconds, show_default=True, help="At most.")
+@click.option("--json", "file", type=click.File("w", encoding="utf-8", lazy=False), metavar="FILE", help=PROOF)
+@click.option("--yes-this-is-mine", "confirmed_host", metavar="HOST", help="Needed for any host but this machine.")
+def command(  # noqa: PLR0913 - the options of a command
+    url: str,
+    *,
+    headers: list[tuple[str, str]],
+    other_headers: list[tuple[str, str]],
+    tools: Sequence[str],
+    arguments: Sequence[str],
+    only: Sequence[str],
+    lifetime: float | None,
+    requests: int,
+    seconds: float,
+    file: TextIO | None,
+    confirmed_host: str | None,
+) -> int:
     """Attack a server of your own, of revision 2026-07-28, as a hostile client would.
 
     It calls what the server at URL offers, with invented arguments and answers: run it where nothing can be lost.
     """
-    _check_host(url, options["mine"])
-    named = named_calls(options["tools"], options["arguments"])
-    _check_reachable(url, options["headers"])
-    names = ", ".join(name for name, _arguments in named)
-    bounds = Bounds(options["requests"], options["seconds"])
-    click.echo(f"{url}: at most {bounds.requests} requests, {bounds.seconds:g} s, one at a time.")
-    click.echo(f"Nothing but {names} is called." if named else "Everything listed is called.")
+    _check_host(url, confirmed_host)
+    named = named_calls(tools, arguments)
+    _check_reachable(url, headers)
+    click.echo(f"{url}: at most {requests} requests, {seconds:g} s, one at a time.")
+    click.echo(f"Nothing but {', '.join(tools)} is called." if tools else "Everything listed is called.")
     report = attack(
         url,
-        headers=options["headers"],
-        other_headers=options["other_headers"],
+        headers=headers,
+        other_headers=other_headers,
         named=named,
-        lifetime=options["lifetime"],
-        bounds=bounds,
-        checks=[check for check in CHECKS if not options["only"] or check.name in options["only"]],
+        lifetime=lifetime,
+        bounds=Bounds(requests, seconds),
+        checks=[check for check in CHECKS if not only or check.name in only],
     )
-    if options["file"]:
-        options["file"].write_text(json.dumps(report_writer.data(report), indent=2) + "\n", encoding="utf-8")
-    click.echo(report_writer.text(report, secured=bool(options["headers"])), nl=False)
+    if file:
+        file.write(json.dumps(report_writer.as_json(report), indent=2) + "\n")
+    click.echo(report_writer.as_text(report, secured=bool(headers)), nl=False)
     return HOLES if report.holes else 0
 
 
@@ -158,8 +142,7 @@ def _is_loopback(host: str) -> bool:
 
 def _check_reachable(url: str, headers: Sequence[tuple[str, str]]) -> None:
     """Refuse a server that does not answer `server/discover`."""
-    client = Client(url, {CALLER: headers}, requests=1, seconds=30)
-    response = client.send(messages.write(messages.message("server/discover", {}))).response
+    response = send(url, messages.write(messages.message("server/discover", {})), headers, seconds=30)
     if response.result is not None:
         return
     if response.status == 0:

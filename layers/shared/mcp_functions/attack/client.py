@@ -1,7 +1,7 @@
 """An HTTP client that sends bytes as they are: ordinary clients correct what an attack needs to be wrong.
 
-`Client.send` takes a Request and returns an Exchange: the request and its Response, whose properties read JSON-RPC. The
-client adds credentials only while it sends, and no Request keeps them, so a report cannot contain them.
+`send` takes a Request and returns its Response, whose properties read JSON-RPC. It adds credentials only while it
+sends, and no Request keeps them, so a report cannot contain them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
@@ -17,17 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 CALLER = "caller"  # the user whose credentials most requests have
 OTHER = "other"  # a second user, who tries to use what belongs to the first one
 EVENT_STREAM = "text/event-stream"
 MAX_BODY = 16 * 1024 * 1024  # bytes of a response that are read
-RESPONSE_SECONDS = 10.0  # longest wait for one response
-
-
-class LimitReached(Exception):
-    """The run has used all its requests or seconds."""
+RESPONSE_SECONDS = 10.0  # the longest wait for one response
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +59,6 @@ class Response:
     @property
     def message(self) -> dict[str, Any]:
         """The JSON-RPC response; {} if the body has none."""
-        if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
-            return self.messages[0]
         responses = [message for message in self.messages if _is_response(message)]
         return responses[-1] if responses else {}
 
@@ -131,64 +126,24 @@ class Exchange(NamedTuple):
     response: Response
 
 
-@dataclass
-class Client:
-    """Sends one request at a time, up to a number of requests and of seconds.
+def send(
+    url: str, request: Request, credentials: Iterable[tuple[str, str]] = (), *, seconds: float = RESPONSE_SECONDS
+) -> Response:
+    """Send a request with credentials, and wait some seconds for its response.
 
-    Attributes:
-        url: the URL of the endpoint.
-        credentials: the headers of CALLER and of OTHER, by these names.
-        requests: how many requests may be sent.
-        seconds: the longest time of the whole run, from now on; if `requests` is 1, also of that request.
-        now: returns monotonic seconds.
-        exchanges: the requests so far, with their responses.
+    A broken connection gives a response of status 0.
     """
-
-    url: str
-    credentials: Mapping[str, Sequence[tuple[str, str]]] = field(repr=False)
-    requests: int = field(kw_only=True)
-    seconds: float = field(kw_only=True)
-    now: Callable[[], float] = field(default=time.monotonic, kw_only=True)
-    exchanges: list[Exchange] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        """Start the clock."""
-        self._response_seconds = self.seconds if self.requests == 1 else RESPONSE_SECONDS
-        self._end = self.now() + self.seconds
-
-    @property
-    def seconds_left(self) -> float:
-        """The seconds until the end of the run."""
-        return self._end - self.now()
-
-    def send(self, request: Request) -> Exchange:
-        """Send a request and wait for its response; a broken connection gives a response of status 0.
-
-        Raises:
-            LimitReached: all requests were sent, or the time is over.
-        """
-        if len(self.exchanges) >= self.requests or self.seconds_left <= 0:
-            raise LimitReached
-        try:
-            response = self._send(request)
-        except (OSError, HTTPException, ValueError) as error:
-            response = Response(0, failed=type(error).__name__)
-        self.exchanges.append(Exchange(request, response))
-        return self.exchanges[-1]
-
-    def _send(self, request: Request) -> Response:
-        address = urlsplit(self.url)
-        connection_class = HTTPSConnection if address.scheme == "https" else HTTPConnection
-        timeout = max(0.1, min(self._response_seconds, self.seconds_left))
-        connection = connection_class(address.netloc, timeout=timeout)
-        path = address.path or "/"
-        if address.query:
-            path += f"?{address.query}"
-        length = len(request.body) if request.content_length is None else request.content_length
-        has_host = any(name.lower() == "host" for name, _value in request.headers)
-        try:
+    address = urlsplit(url)
+    connection_class = HTTPSConnection if address.scheme == "https" else HTTPConnection
+    path = address.path or "/"
+    if address.query:
+        path += f"?{address.query}"
+    length = len(request.body) if request.content_length is None else request.content_length
+    has_host = any(name.lower() == "host" for name, _value in request.headers)
+    try:
+        with closing(connection_class(address.netloc, timeout=seconds)) as connection:
             connection.putrequest(request.method, path, skip_host=has_host, skip_accept_encoding=True)
-            for name, value in (*request.headers, *self.credentials.get(request.person, ())):
+            for name, value in (*request.headers, *credentials):
                 connection.putheader(name, value)
             connection.putheader("Content-Length", str(length))
             connection.putheader("Connection", "close")
@@ -197,25 +152,26 @@ class Client:
                 connection.sock.shutdown(socket.SHUT_WR)  # so the server learns that the rest of the body never comes
             response = connection.getresponse()
             headers = {name.lower(): value for name, value in response.getheaders()}
-            return Response(response.status, headers, self._read(response, headers))
-        finally:
-            connection.close()
+            return Response(response.status, headers, _read_body(response, headers, seconds))
+    except (OSError, HTTPException, ValueError) as error:
+        return Response(0, failed=type(error).__name__)
 
-    def _read(self, response: HTTPResponse, headers: Mapping[str, str]) -> bytes:
-        """Read a body. Of a stream, read up to the JSON-RPC response: the server may keep the stream open after it."""
-        if not headers.get("content-type", "").startswith(EVENT_STREAM):
-            return response.read(MAX_BODY)
-        body = b""
-        end = self.now() + self._response_seconds
-        while self.now() < end and len(body) < MAX_BODY:
-            line = response.readline()
-            if not line:
-                break
-            body += line
-            text = line.decode(errors="replace")
-            if text.startswith("data:") and _is_response(parse_message(text.removeprefix("data:"))):
-                break
-        return body
+
+def _read_body(response: HTTPResponse, headers: Mapping[str, str], seconds: float) -> bytes:
+    """Read a body. Of a stream, read up to the JSON-RPC response: the server may keep the stream open after it."""
+    if not headers.get("content-type", "").startswith(EVENT_STREAM):
+        return response.read(MAX_BODY)
+    body = b""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and len(body) < MAX_BODY:
+        line = response.readline()
+        if not line:
+            break
+        body += line
+        text = line.decode(errors="replace")
+        if text.startswith("data:") and _is_response(parse_message(text.removeprefix("data:"))):
+            break
+    return body
 
 
 def _is_response(message: Mapping[str, Any]) -> bool:

@@ -1,7 +1,12 @@
 """Checks, findings and the report.
 
-A check tests one sentence of the specification, or of another source, which it quotes. A finding is a check that
-failed, with proofs: exchanges of a request and its response.
+A check tests one sentence of the specification, or of another source. It is a function with a decorator:
+
+    @check(Severity.HOLE, Basis.MUST, "basic/patterns/mrtr")
+    def state_forged(scan: Scan) -> Iterator[Proof]:     the check "state-forged"
+        '''servers MUST protect its integrity …'''       the sentence that it tests, which the report quotes
+
+A finding is a check that failed, with proofs: exchanges of a request and its response.
 """
 
 from __future__ import annotations
@@ -37,22 +42,48 @@ class Proof(NamedTuple):
     """An exchange that proves a finding, and its description."""
 
     exchange: Exchange
-    what: str
+    description: str
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check, by `run` or by `watch`."""
+    """One check: a function that sends requests (`run`), or that examines an exchange of the run (`watch`).
 
-    name: str  # in kebab-case
+    The function has the name of the check. Its docstring is the sentence that is checked: quoted, unless it is the
+    authors' opinion.
+    """
+
     severity: Severity
     basis: Basis
     section: str  # the section of the specification 2026-07-28, or of another source
-    sentence: str  # the sentence that is checked; quoted, unless it is the authors' opinion
-    run: Callable[[Scan], Iterable[Proof]] | None = None  # sends requests
-    # Examines an exchange of the run, given the run's canary, a text that no response should repeat. It returns what is
-    # wrong, or None.
-    watch: Callable[[Exchange, str], str | None] | None = None
+    run: Callable[[Scan], Iterable[Proof]] | None = None
+    watch: Callable[[Exchange], str | None] | None = None  # returns what is wrong with the response
+
+    @property
+    def name(self) -> str:
+        """The name, for example "state-forged"."""
+        return self._function.__name__.replace("_", "-")
+
+    @property
+    def sentence(self) -> str:
+        """The sentence in one line."""
+        return " ".join((self._function.__doc__ or "").split())
+
+    @property
+    def _function(self) -> Callable[..., object]:
+        function = self.run or self.watch
+        assert function  # noqa: S101 - the decorators below set one of them
+        return function
+
+
+def check(severity: Severity, basis: Basis, section: str) -> Callable[[Callable[[Scan], Iterable[Proof]]], Check]:
+    """Make a check of a function that sends requests."""
+    return lambda function: Check(severity, basis, section, run=function)
+
+
+def watch(severity: Severity, basis: Basis, section: str) -> Callable[[Callable[[Exchange], str | None]], Check]:
+    """Make a check of a function that examines each exchange of the run."""
+    return lambda function: Check(severity, basis, section, watch=function)
 
 
 @dataclass(frozen=True)

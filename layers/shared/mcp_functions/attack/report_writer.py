@@ -17,17 +17,25 @@ MAX_BODY_CHARS = 1500  # the longest body that a command contains
 CREDENTIALS = {"caller": "$CREDENTIALS", "other": "$OTHER_CREDENTIALS"}  # shell variables that the user sets
 
 
-def text(report: Report, *, secured: bool) -> str:
+def as_text(report: Report, *, secured: bool) -> str:
     """Return a report for people.
 
     Args:
         report: the report.
         secured: whether requests had credentials; then the commands name them as shell variables.
     """
-    return "\n".join(_lines(report, secured=secured)) + "\n"
+    lines = [f"{report.requests} requests to {report.url}", f"asked by: {report.target}"]
+    for finding in report.findings:
+        lines += _finding_lines(finding, report.url, secured=secured)
+    lines += ["", f"found nothing: {', '.join(_passed(report)) or 'none'}"]
+    lines += [f"not tried: {name}: {reason}" for name, reason in report.not_tried.items()]
+    if report.spent:
+        lines.append("The bounds of the run were used up before its end.")
+    lines.append(f"{len(report.holes)} holes in {len(report.findings)} findings.")
+    return "\n".join(lines) + "\n"
 
 
-def data(report: Report) -> dict[str, Any]:
+def as_json(report: Report) -> dict[str, Any]:
     """Return a report for programs: with whole bodies, in base64."""
     return {
         "url": report.url,
@@ -60,27 +68,13 @@ def curl(url: str, request: Request, *, secured: bool) -> str:
     return command
 
 
-def _lines(report: Report, *, secured: bool) -> Iterator[str]:
-    yield f"{report.requests} requests to {report.url}"
-    yield f"asked by: {report.target}"
-    for finding in report.findings:
-        yield from _finding_lines(finding, report.url, secured=secured)
-    yield ""
-    yield f"found nothing: {', '.join(_passed(report)) or 'none'}"
-    for name, reason in report.not_tried.items():
-        yield f"not tried: {name}: {reason}"
-    if report.spent:
-        yield "The bounds of the run were used up before its end."
-    yield f"{len(report.holes)} holes in {len(report.findings)} findings."
-
-
 def _finding_lines(finding: Finding, url: str, *, secured: bool) -> Iterator[str]:
     check = finding.check
     yield ""
     yield f"{check.severity.upper()}  {check.name}  ({check.basis}; {check.section})"
     yield f"  our opinion: {check.sentence}" if check.basis == "opinion" else f'  "{check.sentence}"'
     for proof in finding.proofs[:SHOWN_PROOFS]:
-        yield f"  - {proof.what}"
+        yield f"  - {proof.description}"
         yield f"    {curl(url, proof.exchange.request, secured=secured)}"
     if len(finding.proofs) > SHOWN_PROOFS:
         yield f"  - and {len(finding.proofs) - SHOWN_PROOFS} more: --json"
@@ -107,7 +101,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _proof(proof: Proof) -> dict[str, Any]:
     request, response = proof.exchange
     return {
-        "what": proof.what,
+        "what": proof.description,
         "request": {
             "method": request.method,
             "headers": [list(pair) for pair in request.headers],

@@ -19,16 +19,22 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.attack import messages, schema_values
-from mcp_functions.attack.client import CALLER
+from mcp_functions.attack import client, messages, schema_values
+from mcp_functions.attack.client import CALLER, RESPONSE_SECONDS, Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mcp_functions.attack.client import Client, Exchange, Request, Response
+    from mcp_functions.attack.client import Request, Response
 
+# A random text that checks write into states, answers and headers. No error should repeat it.
+CANARY = f"canary-{secrets.token_hex(8)}"
 MAX_ROUNDS = 6  # rounds of one conversation
 MAX_OTHER_CALLS = 4  # calls with other arguments that are tried
+
+
+class LimitReached(Exception):
+    """The run has used all its requests or seconds."""
 
 
 class SkipCheck(Exception):
@@ -44,6 +50,9 @@ class Bounds(NamedTuple):
 
     requests: int = 1500
     seconds: float = 120.0
+
+
+DEFAULT_BOUNDS = Bounds()
 
 
 @dataclass(frozen=True)
@@ -100,34 +109,45 @@ class Target:
 
 @dataclass
 class Scan:
-    """The server, its targets, and the methods that checks use."""
+    """The server, its targets, and the methods that checks use. It sends one request at a time, up to its bounds."""
 
-    client: Client
+    url: str  # of the endpoint
+    credentials: Mapping[str, Sequence[tuple[str, str]]] = field(repr=False)  # the headers of CALLER and of OTHER
+    bounds: Bounds
+    lifetime: float | None  # seconds after which the server promises that a state has expired; None if unknown
+    wait: Callable[[float], object]  # waits for a number of seconds
     targets: Sequence[Target] = ()  # the calls that ask; the first is the victim
-    has_second_user: bool = False  # whether a second user's credentials are known
-    lifetime: float | None = None  # seconds after which the server promises that a state has expired
-    # A random text that checks write into states, answers and headers. No error should repeat it.
-    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
-    wait: Callable[[float], object] = time.sleep  # waits for a number of seconds
+    exchanges: list[Exchange] = field(default_factory=list)  # the requests so far, with their responses
     ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of requests
+    began: float = field(default_factory=time.monotonic)
 
-    def require_victim(self) -> Target:
-        """Return the call to attack.
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the end of the run."""
+        return self.began + self.bounds.seconds - time.monotonic()
+
+    def send(self, request: Request) -> Exchange:
+        """Send a request and wait for its response.
 
         Raises:
-            SkipCheck: there is none.
+            LimitReached: all requests were sent, or the time is over.
         """
+        if len(self.exchanges) >= self.bounds.requests or self.seconds_left <= 0:
+            raise LimitReached
+        seconds = max(0.1, min(RESPONSE_SECONDS, self.seconds_left))
+        response = client.send(self.url, request, self.credentials[request.person], seconds=seconds)
+        self.exchanges.append(Exchange(request, response))
+        return self.exchanges[-1]
+
+    def require_victim(self) -> Target:
+        """Return the call to attack; SkipCheck if there is none."""
         if not self.targets:
             reason = "nothing was found that answers with input_required: name it with --tool and --arguments"
             raise SkipCheck(reason)
         return self.targets[0]
 
     def require_victim_with_state(self) -> Target:
-        """Return the call to attack.
-
-        Raises:
-            SkipCheck: there is none, it returns no state, or correct answers do not complete it.
-        """
+        """Return the call to attack; SkipCheck if it returns no state, or correct answers do not complete it."""
         victim = self.require_victim()
         if not victim.gives_state:
             raise SkipCheck(reason=f"{victim.name} asks without a requestState")
@@ -137,10 +157,7 @@ class Scan:
         return victim
 
     def require_victim_needing_state(self) -> Target:
-        """Return the call to attack.
-
-        Raises:
-            SkipCheck: as for `require_victim_with_state`, or answers complete it without its state too.
+        """Return the call to attack, as `require_victim_with_state`; SkipCheck if answers alone complete it too.
 
         MRTR, Server Requirements: "Integrity protection MAY be omitted only when tampering can cause nothing worse than
         request failure". Where answers alone complete the call, a forged state that does so too proves nothing.
@@ -176,7 +193,7 @@ class Scan:
 
     def call(self, target: Target, **changes: Any) -> Exchange:  # noqa: ANN401 - as `request` takes them
         """Call a target, with the parameters of `request`."""
-        return self.client.send(self.request(target, **changes))
+        return self.send(self.request(target, **changes))
 
     def begin(self, target: Target) -> tuple[str, dict[str, Any]]:
         """Begin a conversation; return its first state, and correct answers to its first questions."""

@@ -152,16 +152,10 @@ class _Example(NamedTuple):
                 item = self.value(schema.get("items", {}), depth + 1)
                 return [item] * max(1, schema.get("minItems", 1))
             case "object":
-                return self._object(schema, depth)
-        return self._string(schema)
-
-    def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        properties = schema.get("properties") or {}
-        required = schema.get("required") or []
-        names = [name for name in properties if self.optional or name in required]
-        return {name: self.value(properties[name], depth + 1) for name in names}
-
-    def _string(self, schema: dict[str, Any]) -> str:
+                members = schema.get("properties") or {}
+                required = schema.get("required") or []
+                names = [name for name in members if self.optional or name in required]
+                return {name: self.value(members[name], depth + 1) for name in names}
         text = FORMATS.get(str(schema.get("format")), TEXT).ljust(schema.get("minLength", 0), "x")
         return text[: schema.get("maxLength", len(text))]
 

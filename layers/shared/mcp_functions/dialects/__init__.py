@@ -2,8 +2,8 @@
 
 A dialect is one proposal ("SEP"), in a module `sep_<number>.py`. The setting MCP_DIALECTS enables it. It translates:
 
-    a request                    `Dialect.answer`: translated, answered in the released revision, and translated back
-    answers without a request    `Dialect.continue_call`: becomes a call of the released revision, which continues
+    a request                    `answer`: translated, answered in the released revision, and translated back
+    answers without a request    `continue_call`: becomes a call of the released revision, which continues
 
 Such answers come with a token: the folder of the function that asked, a dot, and sealed data that only this function
 opens. A front door, which forwards requests to the functions, reads the folder. A request in which the client asks for

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.messages import Result
+from mcp_functions.protocol.messages import Result, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
+    from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
 
@@ -31,22 +32,26 @@ class DialectContext(NamedTuple):
     now: Callable[[], float]  # unix seconds
 
 
-def _return_none(*_arguments: object) -> None:
-    """Stand in for a function that a proposal does not need."""
-
-
-class Dialect(NamedTuple):
-    """One proposal."""
+class Dialect:
+    """One proposal. A dialect overrides `answer`, and of the other methods those that its messages need."""
 
     name: str  # the name of the experimental capability with which clients ask for it
-    # `answer` answers a request of a client that asks for the dialect.
-    answer: Callable[[DialectContext, Request], AnyResult]
-    # `read_token` returns the token in a body that is not a request; None if the body has no token of this dialect.
-    read_token: Callable[[HttpRequest, Any], str | None] = _return_none
-    # `continue_call` opens that token, and returns the call that continues with the answers in the body.
-    continue_call: Callable[[DialectContext, HttpRequest, Any, str], Continuation | None] = _return_none
-    # `read_task_id` returns the id of the task that a request of this dialect names; None for other requests.
-    read_task_id: Callable[[Request], str | None] = _return_none
+
+    def answer(self, context: DialectContext, request: Request) -> AnyResult:
+        """Answer a request of a client that asks for the dialect."""
+        raise NotImplementedError
+
+    def read_token(self, http: HttpRequest, body: JSONValue) -> str | None:  # noqa: ARG002
+        """Return the token in a body that is not a request; None if the body has no token of this dialect."""
+        return None
+
+    def continue_call(self, context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
+        """Open that token, and return the call that continues with the answers in the body."""
+        raise NotImplementedError
+
+    def read_task_id(self, request: Request) -> str | None:  # noqa: ARG002
+        """Return the id of the task that a request of this dialect names; None for other requests."""
+        return None
 
 
 def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
@@ -56,10 +61,7 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
     """
     if request.is_of_2025:
         return None
-    experimental = request.capabilities.get("experimental")
-    if not isinstance(experimental, dict):
-        return None
-    declared = experimental.get(name)
+    declared = value_at(request.capabilities, "experimental", name)
     return declared if isinstance(declared, dict) else None
 
 

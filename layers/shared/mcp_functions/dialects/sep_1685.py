@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, declaration, is_response, is_unfinished, stream_event
 from mcp_functions.dialects.turn_state import Turn, TurnQuestion
+from mcp_functions.http import identity
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import ResponseBody
@@ -62,48 +63,52 @@ class Options(NamedTuple):
     state_is_object: bool  # True: {"sealed": token}; False: the token
 
 
-def answer(context: DialectContext, request: Request) -> AnyResult:
-    """Answer a request; the questions of a call are written in the client's format.
+class StateBesideRequest(Dialect):
+    """The dialect `sep-1685`."""
 
-    Raises:
-        InvalidParams: the client's options or its responses are malformed.
-        InvalidRequestState: a state is invalid.
-        StateTooLarge: a token would be too large.
-    """
-    options = _read_options(request)
-    if options.format != ONE_REQUEST:
-        request = _with_answers(context, request, options.format)
-    result = context.answer_modern(request)
-    if not is_unfinished(result, request):
-        return result  # finished, or an error: nothing to translate
-    if options.format == ONE_REQUEST:
-        return _write_first_question(context, request, result, options)
-    return _write_all_questions(context, request, result, options)
+    name = NAME
 
+    def answer(self, context: DialectContext, request: Request) -> AnyResult:
+        """Answer a request; the questions of a call are written in the client's format.
 
-def read_token(_http: HttpRequest, body: object) -> str | None:
-    """Return the token in a response: its state, or its id if it has no state.
+        Raises:
+            InvalidParams: the client's options or its responses are malformed.
+            InvalidRequestState: a state is invalid.
+            StateTooLarge: a token would be too large.
+        """
+        options = _read_options(request)
+        if options.format != ONE_REQUEST:
+            request = _with_answers(context, request, options.format)
+        result = context.answer_modern(request)
+        if not is_unfinished(result, request):
+            return result  # finished, or an error: nothing to translate
+        if options.format == ONE_REQUEST:
+            return _write_first_question(context, request, result, options)
+        return _write_all_questions(context, request, result, options)
 
-    Raises:
-        InvalidRequestState: the state is not one that this server has sent.
-    """
-    if not is_response(body) or not isinstance(body["id"], str):
-        return None
-    if "state" in body:
-        return _read_state(body["state"])
-    return body["id"]
+    def read_token(self, http: HttpRequest, body: JSONValue) -> str | None:  # noqa: ARG002
+        """Return the token in a response: its state, or its id if it has no state.
 
+        Raises:
+            InvalidRequestState: the state is not one that this server has sent.
+        """
+        if not is_response(body) or not isinstance(body["id"], str):
+            return None
+        if "state" in body:
+            return _read_state(body["state"])
+        return body["id"]
 
-def continue_call(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
-    """Return the call that a response continues.
+    def continue_call(self, context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
+        """Return the call that a response continues.
 
-    Raises:
-        InvalidRequestState: the state is invalid, or belongs to another request.
-    """
-    if body["id"] != token:
-        raise InvalidRequestState(reason="another_request")
-    turn = turn_state.open_turn(context, ONE_REQUEST, token, http)
-    return turn_state.repeat_call(http, turn, _read_answers(turn, [body]))
+        Raises:
+            InvalidRequestState: the state is invalid, or belongs to another request.
+        """
+        if body["id"] != token:
+            raise InvalidRequestState(reason="another_request")
+        principal = identity.admit(http, context.settings, context.now()).principal
+        turn = turn_state.open_turn(context, ONE_REQUEST, token, principal, http.address)
+        return turn_state.repeat_call(http, turn, _read_answers(turn, [body]))
 
 
 def _write_first_question(context: DialectContext, request: Request, result: Result, options: Options) -> Result:
@@ -188,7 +193,7 @@ def _read_dependent(
         if "state" not in holder:
             continue
         token = _read_state(holder["state"])
-        turn = turn_state.open_turn_for(context, format_name, token, request.principal, request.address)
+        turn = turn_state.open_turn(context, format_name, token, request.principal, request.address)
         request_states.add(turn.request_state)
         answers |= _read_answers(turn, belonging)
     if not request_states:
@@ -235,4 +240,4 @@ def _read_options(request: Request) -> Options:
     return Options(FORMATS[option], state_is_object=state_type == "object")
 
 
-DIALECT = Dialect(NAME, answer, read_token=read_token, continue_call=continue_call)
+DIALECT = StateBesideRequest()

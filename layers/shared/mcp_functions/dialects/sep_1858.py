@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, is_response, is_unfinished, stream_event
 from mcp_functions.dialects.turn_state import Turn, TurnQuestion
+from mcp_functions.http import identity
 from mcp_functions.protocol.errors import InvalidRequest, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.messages import ResponseBody
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.protocol.wire_types import JSONValue
 
-NAME = "sep-1858"
 HEADER = "last-event-id"
 MAX_EVENT_ID = 6 * 1024  # characters: an HTTP API allows 10 240 bytes for all headers, with the access token
 NONCE_BYTES = 9  # random bytes in the ids of a turn's questions
@@ -40,69 +40,73 @@ TOO_LARGE = (
 )
 
 
-def answer(context: DialectContext, request: Request) -> AnyResult:
-    """Answer a request; the questions of a call are written as events.
+class MultiTurnStreams(Dialect):
+    """The dialect `sep-1858`."""
 
-    Raises:
-        StateTooLarge: the id of the last event would be too long.
-    """
-    result = context.answer_modern(request)
-    if not is_unfinished(result, request):
-        return result  # finished, or an error: nothing to translate
-    id_prefix = base64url(os.urandom(NONCE_BYTES))
-    asked: dict[str, TurnQuestion] = {}  # the questions by the ids of their requests, for the token
-    requests: list[str] = []  # the events with these requests
-    for number, (key, question) in enumerate(result.result["inputRequests"].items(), start=1):
-        id_ = f"{id_prefix}-{number}"
-        asked[id_] = TurnQuestion(key, question["method"])
-        requests.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
-    turn = Turn(result.result["requestState"], asked, turn_state.call_parts(request))
-    last_event_id = turn_state.seal_turn(context, NAME, request, turn)
-    if len(last_event_id) > MAX_EVENT_ID:
-        raise StateTooLarge(TOO_LARGE)
-    # "When a server needs to send one or more requests … it should first send a `buffer_input` SSE event."
-    # "The server then sends its requests … followed by an `input_required` SSE event, and disconnects."
-    stream = [
-        *map(stream_event, result.notifications),
-        stream_event(name="buffer_input", id_=f"{id_prefix}-0"),
-        *requests,
-        stream_event(name="input_required", id_=last_event_id),
-    ]
-    return result._replace(body=ResponseBody("".join(stream), is_stream=True))
+    name = "sep-1858"
+
+    def answer(self, context: DialectContext, request: Request) -> AnyResult:
+        """Answer a request; the questions of a call are written as events.
+
+        Raises:
+            StateTooLarge: the id of the last event would be too long.
+        """
+        result = context.answer_modern(request)
+        if not is_unfinished(result, request):
+            return result  # finished, or an error: nothing to translate
+        id_prefix = base64url(os.urandom(NONCE_BYTES))
+        asked: dict[str, TurnQuestion] = {}  # the questions by the ids of their requests, for the token
+        requests: list[str] = []  # the events with these requests
+        for number, (key, question) in enumerate(result.result["inputRequests"].items(), start=1):
+            id_ = f"{id_prefix}-{number}"
+            asked[id_] = TurnQuestion(key, question["method"])
+            requests.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
+        turn = Turn(result.result["requestState"], asked, turn_state.call_parts(request))
+        last_event_id = turn_state.seal_turn(context, self.name, request, turn)
+        if len(last_event_id) > MAX_EVENT_ID:
+            raise StateTooLarge(TOO_LARGE)
+        # "When a server needs to send one or more requests … it should first send a `buffer_input` SSE event."
+        # "The server then sends its requests … followed by an `input_required` SSE event, and disconnects."
+        stream = [
+            *map(stream_event, result.notifications),
+            stream_event(name="buffer_input", id_=f"{id_prefix}-0"),
+            *requests,
+            stream_event(name="input_required", id_=last_event_id),
+        ]
+        return result._replace(body=ResponseBody("".join(stream), is_stream=True))
+
+    def read_token(self, http: HttpRequest, body: JSONValue) -> str | None:
+        """Return the event id that comes with an array of responses.
+
+        Raises:
+            InvalidRequest: the request has responses without an event id.
+        """
+        if not isinstance(body, list) or not all(map(is_response, body)):
+            return None
+        event_id = http.headers.get(HEADER)
+        if body and not event_id:
+            message = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
+            raise InvalidRequest(message)
+        return event_id
+
+    def continue_call(self, context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
+        """Return the call that an array of responses continues.
+
+        Raises:
+            InvalidRequest: a question has two answers.
+            InvalidRequestState: the event id is invalid.
+        """
+        principal = identity.admit(http, context.settings, context.now()).principal
+        turn = turn_state.open_turn(context, self.name, token, principal, http.address)
+        answers: dict[str, Any] = {}
+        for response in body:
+            question = turn.asked.get(str(response["id"]))
+            if question is None:  # "SHOULD ignore any unexpected information"
+                continue
+            if question.key in answers:
+                raise InvalidRequest(message="Two responses have the same id")
+            answers[question.key] = turn_state.response_result(response, question)
+        return turn_state.repeat_call(http, turn, answers)
 
 
-def read_token(http: HttpRequest, body: object) -> str | None:
-    """Return the event id that comes with an array of responses.
-
-    Raises:
-        InvalidRequest: the request has responses without an event id.
-    """
-    if not isinstance(body, list) or not all(map(is_response, body)):
-        return None
-    event_id = http.headers.get(HEADER)
-    if body and not event_id:
-        message = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
-        raise InvalidRequest(message)
-    return event_id
-
-
-def continue_call(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
-    """Return the call that an array of responses continues.
-
-    Raises:
-        InvalidRequest: a question has two answers.
-        InvalidRequestState: the event id is invalid.
-    """
-    turn = turn_state.open_turn(context, NAME, token, http)
-    answers: dict[str, Any] = {}
-    for response in body:
-        question = turn.asked.get(str(response["id"]))
-        if question is None:  # "SHOULD ignore any unexpected information"
-            continue
-        if question.key in answers:
-            raise InvalidRequest(message="Two responses have the same id")
-        answers[question.key] = turn_state.response_result(response, question)
-    return turn_state.repeat_call(http, turn, answers)
-
-
-DIALECT = Dialect(NAME, answer, read_token=read_token, continue_call=continue_call)
+DIALECT = MultiTurnStreams()

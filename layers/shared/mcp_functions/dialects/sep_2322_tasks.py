@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.request_state import RequestStates
 
 NAME = "sep-2322-tasks"
+METHODS = ("tasks/get", "tasks/result", "tasks/input_response", "tasks/cancel")
 RELATED = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
 # All capabilities that a question may need. A `tasks/get` that declares them succeeds whatever the task asks.
 ALL_CAPABILITIES: dict[str, Any] = {
@@ -56,55 +57,31 @@ STATUS_MESSAGES = {
 INVALID_TASK = 'params.task must be {"ttl": …}, in milliseconds, a whole number from 1 on, or {}'
 
 
-class TaskFailed(McpError):
-    """A task has failed: `tasks/result` responds with the error that the call itself would have had."""
+class Sep2322Tasks(Dialect):
+    """The dialect `sep-2322-tasks`."""
 
-    status = 200
+    name = NAME
 
-    def __init__(self, error: Mapping[str, Any]) -> None:
-        """Use the members of a JSON-RPC error."""
-        super().__init__(str(error["message"]), error.get("data"), reason="task_failed")
-        self.code = error["code"]
+    def answer(self, context: DialectContext, request: Request) -> AnyResult:
+        """Answer a request of a client that declares this dialect; an McpError is the error of the extension."""
+        if request.method == "tools/call":
+            return _call(context, request)
+        if request.method not in METHODS:
+            return context.answer_modern(request)
+        task = TaskRequest(context, request, _task_id(request))
+        if request.method == "tasks/result":
+            return task.outcome()
+        if request.method == "tasks/input_response":
+            return task.receive_answers()
+        if request.method == "tasks/cancel":
+            task.send("tasks/cancel", request.capabilities)
+        return task.status()
 
-
-class TaskRequest(NamedTuple):
-    """A request of this dialect about a task."""
-
-    context: DialectContext
-    request: Request
-    task_id: str
-
-    def send(
-        self, method: str, capabilities: Mapping[str, Any], params: Mapping[str, Any] | None = None
-    ) -> Mapping[str, Any]:
-        """Send a request of the extension about the task, as a client with these capabilities; return its result."""
-        request = _with_extension(self.request, capabilities)
-        params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
-        message: Any = {**request.message, "method": method, "params": params}
-        # This client need not send the header `mcp-name`. If it does, the header must not contradict the body.
-        headers.check_task_id(message, {"mcp-name": self.task_id, **request.headers})
-        # The headers must name the method of the extension in place of the dialect's.
-        modern_headers = {**request.headers, "mcp-method": method, "mcp-name": self.task_id}
-        result = self.context.answer_modern(request._replace(message=message, headers=modern_headers))
-        assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
-        return result.result
-
-
-def answer(context: DialectContext, request: Request) -> AnyResult:
-    """Answer a request of a client that declares this dialect; an McpError is the error of the extension."""
-    method = request.method
-    if method == "tools/call":
-        return _call(context, request)
-    if method in METHODS:
-        return METHODS[method](TaskRequest(context, request, _task_id(request)))
-    return context.answer_modern(request)
-
-
-def read_task_id(request: Request) -> str | None:
-    """Return the id of the task that a request of this dialect names."""
-    if request.method not in METHODS or declaration(request, NAME) is None:
-        return None
-    return _task_id(request)
+    def read_task_id(self, request: Request) -> str | None:
+        """Return the id of the task that a request of this dialect names."""
+        if request.method not in METHODS or declaration(request, NAME) is None:
+            return None
+        return _task_id(request)
 
 
 def _call(context: DialectContext, request: Request) -> AnyResult:
@@ -136,71 +113,106 @@ def _call_without_task(context: DialectContext, request: Request) -> AnyResult:
         raise InvalidParams(message) from None
 
 
-def _get(task: TaskRequest) -> Result:
-    """Return a task's status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
-    # The result has no question, so the client needs no capability.
-    found = task.send("tasks/get", ALL_CAPABILITIES)
-    return Result({**_status(found), "_meta": dict(found["_meta"])})
+class TaskRequest(NamedTuple):
+    """A request of this dialect about a task."""
 
+    context: DialectContext
+    request: Request
+    task_id: str
 
-def _cancel(task: TaskRequest) -> Result:
-    """Request the cancellation of a task, and return its status."""
-    task.send("tasks/cancel", task.request.capabilities)
-    return _get(task)
+    def send(
+        self, method: str, capabilities: Mapping[str, Any], params: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """Send a request of the extension about the task, as a client with these capabilities; return its result."""
+        request = _with_extension(self.request, capabilities)
+        params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
+        message: Any = {**request.message, "method": method, "params": params}
+        # This client need not send the header `mcp-name`. If it does, the header must not contradict the body.
+        headers.check_task_id(message, {"mcp-name": self.task_id, **request.headers})
+        # The headers must name the method of the extension in place of the dialect's.
+        modern_headers = {**request.headers, "mcp-method": method, "mcp-name": self.task_id}
+        result = self.context.answer_modern(request._replace(message=message, headers=modern_headers))
+        assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
+        return result.result
 
+    def status(self) -> Result:
+        """Return the status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
+        # The result has no question, so the client needs no capability.
+        task = self.send("tasks/get", ALL_CAPABILITIES)
+        return Result({**_status(task), "_meta": dict(task["_meta"])})
 
-def _result(task: TaskRequest) -> Result:
-    """Return the questions or the result of a task. It never waits, because a Lambda cannot wait that long."""
-    found = task.send("tasks/get", task.request.capabilities)
-    status = found["status"]
-    if status == "input_required":
-        return _questions(task, found)
-    if status == "completed":
-        result = found["result"]
-        return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task, found)}})
-    if status == "failed":
-        raise TaskFailed(found["error"])
-    if status == "cancelled":
-        raise UnknownName(message="The task was cancelled, so it has no result")
-    message = "The task is still working: poll tasks/get until its status is input_required or completed"
-    raise UnknownName(message, {"task": _status(found)})
+    def outcome(self) -> Result:
+        """Return the questions or the result. It never waits, because a Lambda cannot wait that long."""
+        task = self.send("tasks/get", self.request.capabilities)
+        meta = self._meta(task)
+        match task["status"]:
+            case "input_required":
+                return Result({**self._questions(task["inputRequests"]), "_meta": meta})
+            case "completed":
+                result = task["result"]
+                return Result({**result, "_meta": {**result.get("_meta", {}), **meta}})
+            case "failed":  # the error that the call itself would have had
+                raise _to_exception(task["error"])
+            case "cancelled":
+                raise UnknownName(message="The task was cancelled, so it has no result")
+        message = "The task is still working: poll tasks/get until its status is input_required or completed"
+        raise UnknownName(message, {"task": _status(task)})
 
+    def _questions(self, questions: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a result with the questions, and a requestState that holds their keys.
 
-def _questions(task: TaskRequest, found: Mapping[str, Any]) -> Result:
-    """Return the questions of a task, with a requestState that holds their keys.
+        "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
+        `input_required`."; "Servers MAY include a requestState field". Answers that come back with the requestState
+        count only for these questions.
+        """
+        asked = dict.fromkeys(questions, "")  # only the keys are needed later, so their fingerprints are empty
+        token = self._states().seal(self._binding(), None, asked=asked, record={})
+        return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
-    "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
-    `input_required`."; "Servers MAY include a requestState field". Answers that come back with the requestState count
-    only for these questions.
-    """
-    questions = found["inputRequests"]
-    asked = dict.fromkeys(questions, "")  # only the keys are needed later, so their fingerprints are empty
-    token = _states(task).seal(_binding(task), None, asked=asked, record={})
-    result = {"resultType": "input_required", "inputRequests": questions, "requestState": token}
-    return Result({**result, "_meta": _about(task, found)})
+    def receive_answers(self) -> Result:
+        """Receive answers; the acknowledgement does not depend on their content.
 
+        "since the response is missing required information, the server does not proceed with processing the task and
+        leaves the Task status as `input_required`"
+        """
+        responses: Any = self.request.params.get("inputResponses")
+        # A malformed request: "should return a `JSONRPCErrorResponse` with an appropriate error code and message"
+        if not is_dict_of(dict, responses):
+            raise InvalidParams(message="params.inputResponses must be an object of objects")
+        shown = self._shown_questions()
+        task = self.send("tasks/get", ALL_CAPABILITIES)
+        questions = task.get("inputRequests", {})
+        accepted: dict[str, Any] = {}
+        for key, response in responses.items():
+            was_shown = shown is None or key in shown
+            if key in questions and was_shown and _fits(questions[key], response):
+                accepted[key] = response  # the others: "it SHOULD ignore any unexpected information"
+        if accepted:
+            self.send("tasks/update", self.request.capabilities, {"inputResponses": accepted})
+        return Result({"_meta": self._meta(task)})
 
-def _input_response(task: TaskRequest) -> Result:
-    """Receive answers; the acknowledgement does not depend on their content.
+    def _shown_questions(self) -> list[str] | None:
+        """Return the keys of the questions that a client was shown; None without a token, as in SEP-2322's example."""
+        request = self.request
+        if "requestState" not in request.params:
+            return None
+        token = request.params["requestState"]
+        if not isinstance(token, str):
+            raise InvalidRequestState(reason="shape")
+        caller = caller_id(request.principal, request.address)
+        return list(self._states().open(token, self._binding(), caller=caller).asked)
 
-    "since the response is missing required information, the server does not proceed with processing the task and leaves
-    the Task status as `input_required`"
-    """
-    responses: Any = task.request.params.get("inputResponses")
-    # A malformed request: "should return a `JSONRPCErrorResponse` with an appropriate error code and message"
-    if not is_dict_of(dict, responses):
-        raise InvalidParams(message="params.inputResponses must be an object of objects")
-    shown = _shown_questions(task)
-    found = task.send("tasks/get", ALL_CAPABILITIES)
-    questions = found.get("inputRequests", {})
-    accepted: dict[str, Any] = {}
-    for key, response in responses.items():
-        was_shown = shown is None or key in shown
-        if key in questions and was_shown and _fits(questions[key], response):
-            accepted[key] = response  # the others: "it SHOULD ignore any unexpected information"
-    if accepted:
-        task.send("tasks/update", task.request.capabilities, {"inputResponses": accepted})
-    return Result({"_meta": _about(task, found)})
+    def _meta(self, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the `_meta` of a result: the task that it belongs to, and the server."""
+        return {RELATED: {"taskId": self.task_id}, META_SERVER_INFO: task["_meta"][META_SERVER_INFO]}
+
+    def _states(self) -> RequestStates:
+        return self.context.states(self.context.settings.max_task_ttl, turn_state.label(NAME))
+
+    def _binding(self) -> Binding:
+        """Return what the token is sealed for: the function, the task and the principal."""
+        principal = principal_digest(self.request.principal)
+        return Binding(self.context.audience, "tasks/input_response", self.task_id, "", principal)
 
 
 def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Request:
@@ -256,9 +268,10 @@ def _status(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _about(task: TaskRequest, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `_meta` of a result: the task that it belongs to, and the server."""
-    return {RELATED: {"taskId": task.task_id}, META_SERVER_INFO: found["_meta"][META_SERVER_INFO]}
+def _to_exception(json_error: Mapping[str, Any]) -> McpError:
+    error = McpError(str(json_error["message"]), json_error.get("data"), reason="task_failed")
+    error.code = json_error["code"]
+    return error
 
 
 def _fits(question: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
@@ -271,28 +284,4 @@ def _fits(question: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     return bool(Draft202012Validator(schema).is_valid(response.get("content", {})))
 
 
-def _shown_questions(task: TaskRequest) -> list[str] | None:
-    """Return the keys of the questions that a client was shown; None without a token, as in SEP-2322's example."""
-    request = task.request
-    if "requestState" not in request.params:
-        return None
-    token = request.params["requestState"]
-    if not isinstance(token, str):
-        raise InvalidRequestState(reason="shape")
-    caller = caller_id(request.principal, request.address)
-    state = _states(task).open(token, _binding(task), caller=caller)
-    return list(state.asked)
-
-
-def _states(task: TaskRequest) -> RequestStates:
-    return task.context.states(task.context.settings.max_task_ttl, turn_state.label(NAME))
-
-
-def _binding(task: TaskRequest) -> Binding:
-    """Return what the token is sealed for: the function, the task and the principal."""
-    principal = principal_digest(task.request.principal)
-    return Binding(task.context.audience, "tasks/input_response", task.task_id, "", principal)
-
-
-METHODS = {"tasks/get": _get, "tasks/result": _result, "tasks/input_response": _input_response, "tasks/cancel": _cancel}
-DIALECT = Dialect(NAME, answer, read_task_id=read_task_id)
+DIALECT = Sep2322Tasks()

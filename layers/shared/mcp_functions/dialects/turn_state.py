@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.http import identity
 from mcp_functions.protocol import headers, results
 from mcp_functions.protocol.constants import (
     CALL_METHODS,
@@ -74,16 +73,8 @@ def seal_turn(context: DialectContext, format_name: str, request: Request, turn:
     return f"{context.folder}.{states.seal(binding, None, asked={}, record=record)}"
 
 
-def open_turn(context: DialectContext, format_name: str, token: str, http: HttpRequest) -> Turn:
-    """Return the turn in a token; see `open_turn_for`."""
-    principal = identity.admit(http, context.settings, context.now()).principal
-    return open_turn_for(context, format_name, token, principal, http.address)
-
-
-def open_turn_for(
-    context: DialectContext, format_name: str, token: str, principal: Principal | None, address: str
-) -> Turn:
-    """Return the turn in a token, for a principal that is already known.
+def open_turn(context: DialectContext, format_name: str, token: str, principal: Principal | None, address: str) -> Turn:
+    """Return the turn in a token that a principal has sent from an IP address.
 
     Raises:
         InvalidRequestState: the token belongs to another function, format or principal, or has expired.

@@ -6,11 +6,10 @@ translated back. A session id holds the session itself, sealed: the client can n
     server.py           an HTTP request comes in, an HTTP response goes out; batches.py has the batches of 2025-03-26
     request.py          one HTTP request, with its caller and the parts of the deployment
     sessions.py         what a client sent in `initialize`; sealed_ids.py has the seal of sessions and other ids
-    replies.py          the reply to one JSON-RPC request; final_messages.py has the last message of a call
-    call.py             a call between its rounds
-    runner.py           runs a call; modern_requests.py writes its requests, translation.py rewrites its result
+    replies.py          the reply to one JSON-RPC request
+    runner.py           runs a call on the modern server; translation.py rewrites its result
+    explanations.py     the text for the model if a call was not finished, because the user cannot be asked
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
-    waiting_call.py     runs the next rounds of these calls, and records how they ended
     streams.py          the events for a client that returns for the rest of a call; call_ids.py has the ids for that
     call_store.py       the table with the messages that a client has not fetched yet
 
@@ -19,7 +18,7 @@ The modern path does not import this package, so deleting these files removes th
 
 from __future__ import annotations
 
-from mcp_functions.legacy.request import ModernServer
+from mcp_functions.legacy.runner import with_forwardable_event
 from mcp_functions.legacy.server import LegacyServer
 
-__all__ = ["LegacyServer", "ModernServer"]
+__all__ = ["LegacyServer", "with_forwardable_event"]

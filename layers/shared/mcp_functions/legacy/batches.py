@@ -11,9 +11,8 @@ from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.http.responses import check_size, empty, json
 from mcp_functions.legacy import conversations, replies
-from mcp_functions.legacy.modern_requests import SPARE_SECONDS
-from mcp_functions.legacy.responses import StreamEvent, error_message, is_unicode, stream_response
-from mcp_functions.protocol import json_writer
+from mcp_functions.legacy.responses import Reply, StreamEvent, error_message, stream_response
+from mcp_functions.legacy.runner import SPARE_SECONDS
 from mcp_functions.protocol.errors import Busy, McpError, MethodNotFound
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.legacy.responses import Reply
 
 
 def respond(request: LegacyRequest, batch: Sequence[Mapping[str, Any]]) -> Response:
@@ -32,22 +30,20 @@ def respond(request: LegacyRequest, batch: Sequence[Mapping[str, Any]]) -> Respo
     """
     request = request._replace(in_batch=True)
     has_requests = any("method" in message and "id" in message for message in batch)
-    sent: list[Mapping[str, Any]] = []
-    headers: dict[str, str] = {}
+    answered: list[Reply] = []
     for message in batch:
         if "method" not in message:
             _receive_answer(request, message, has_requests=has_requests)
         elif "id" not in message:
             conversations.receive_notification(request, message)
         else:
-            reply = _reply(request, message)
-            sent += reply.notifications
-            if reply.response:
-                sent.append(reply.response)
-            headers |= reply.headers
+            answered.append(_reply(request, message))
     if not has_requests:
         return empty(202)
-    return _fitting_response(request.http, sent, headers)
+    try:
+        return _response(request.http, answered)
+    except McpError:  # the messages are too large for one response, or one is not Unicode
+        return _response(request.http, _fitting(request.http, answered))
 
 
 def _receive_answer(request: LegacyRequest, message: Mapping[str, Any], *, has_requests: bool) -> None:
@@ -80,36 +76,29 @@ def _is_late(request: LegacyRequest) -> bool:
     return request.seconds_left < SPARE_SECONDS
 
 
-def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
-    """Return a response that Lambda can return: the largest messages become errors, so that the others are not lost.
+def _fitting(http: HttpRequest, all_replies: Sequence[Reply]) -> list[Reply]:
+    """Return the replies; an error replaces each one that Lambda could not return after those before it."""
+    fitting: list[Reply] = []
+    for reply in all_replies:
+        try:
+            _response(http, [*fitting, reply])
+            fitting.append(reply)
+        except McpError as error:
+            id_ = (reply.response or {})["id"]
+            fitting.append(Reply(error_message(id_, error.to_json()), headers=reply.headers))
+    return fitting
+
+
+def _response(http: HttpRequest, all_replies: Sequence[Reply]) -> Response:
+    """Return a stream if there are notifications and the client accepts one; otherwise the responses as an array.
 
     Raises:
-        McpError: even the errors are too large together.
+        McpError: Lambda could not return the response.
     """
-    kept = list(sent)
-    for _ in sent:
-        try:
-            return check_size(_response(http, kept, headers))
-        except McpError as error:
-            largest = max(kept, key=_size)
-            if "id" in largest:
-                kept[kept.index(largest)] = error_message(largest["id"], error.to_json())
-            else:
-                kept.remove(largest)  # a notification
-    return check_size(_response(http, kept, headers))
-
-
-def _response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
-    """Return a stream if there are notifications and the client accepts one; otherwise the responses as an array."""
-    only_responses = [message for message in sent if "method" not in message]
-    has_notifications = len(only_responses) < len(sent)
-    if has_notifications and events.accepts_event_stream(http):
-        return stream_response([StreamEvent(message) for message in sent], headers)
-    return json(200, only_responses, headers)
-
-
-def _size(message: Mapping[str, Any]) -> float:
-    """Return the characters of a message. A message that is not Unicode is the largest: no response can hold it."""
-    if not is_unicode([message]):
-        return float("inf")
-    return len(json_writer.dumps(message))
+    headers: dict[str, str] = {}
+    for reply in all_replies:
+        headers |= reply.headers
+    if any(reply.notifications for reply in all_replies) and events.accepts_event_stream(http):
+        messages = [message for reply in all_replies for message in (*reply.notifications, reply.response)]
+        return check_size(stream_response([StreamEvent(message) for message in messages], headers))
+    return check_size(json(200, [reply.response for reply in all_replies], headers))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.legacy.call import Call
 from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
 from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import InvalidRequestState
@@ -25,12 +24,21 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 
-class Client(NamedTuple):
-    """The client that sends an id."""
+class Owner(NamedTuple):
+    """The session and the caller that send a request. Only those that received an id can use it."""
 
-    session: str | None  # the `id` of its session
-    principal: str | None  # digest of the caller
+    session: str | None  # the `id` of the session; None without one
+    principal: str | None  # digest of the caller; None on a server without sign-in
     caller_id: str  # the name under which the caller's invalid ids are counted
+
+
+class Call(NamedTuple):
+    """One request of a client, between its rounds. Sealed ids and items hold it as an array, in this order."""
+
+    id: RequestId  # the id of the client's request
+    method: str  # the method of the request
+    params: Mapping[str, Any]  # the params of the request, with their meaning in 2026-07-28
+    state: str | None = None  # `requestState` for the next round
 
 
 class CallStream(NamedTuple):
@@ -70,7 +78,7 @@ MAX_QUESTION = 1024 * 1024  # characters: the id of a question travels in a body
 
 
 class CallIds:
-    """Writes and reads both kinds of ids. Only the caller and the session that received an id can use it."""
+    """Writes and reads both kinds of ids. The errors of writing are those of `SealedIds`."""
 
     def __init__(self, seal_factory: SealFactory, settings: Settings) -> None:
         """Make the seals; no key is fetched yet."""
@@ -81,36 +89,36 @@ class CallIds:
         self._questions = SealedIds(seal_factory, b"ks1/question", max_age=self.max_age, max_chars=max_question)
 
     def write_event(self, position: StreamPosition) -> str:
-        """Return the id of the event after which a client is at this position; the errors are those of `SealedIds`."""
+        """Return the id of the event after which a client is at this position."""
         return self._events.write(position._asdict())
 
     def write_question(self, question: PendingQuestion) -> str:
-        """Return the JSON-RPC id of a question; the errors are those of `SealedIds`."""
+        """Return the JSON-RPC id of a question."""
         return self._questions.write(question._asdict())
 
-    def read_event(self, id_: str, client: Client) -> StreamPosition:
+    def read_event(self, id_: str, owner: Owner) -> StreamPosition:
         """Return the position that an event id holds; SessionNotFound if this client did not receive the event."""
         try:
-            return StreamPosition(**_read_for_client(self._events, id_, client))
+            return StreamPosition(**_read_for_owner(self._events, id_, owner))
         except InvalidRequestState as error:
             raise SessionNotFound(reason=f"event_{error.reason}") from None
 
-    def read_question(self, id_: object, client: Client) -> PendingQuestion:
+    def read_question(self, id_: object, owner: Owner) -> PendingQuestion:
         """Return the question that a JSON-RPC id holds; UnknownQuestion if this server did not ask this client."""
         try:
-            data = _read_for_client(self._questions, id_, client)
+            members = _read_for_owner(self._questions, id_, owner)
         except InvalidRequestState as error:
             raise UnknownQuestion(reason=f"question_{error.reason}") from None
-        data["call"] = Call(*data["call"])  # JSON has a list
-        return PendingQuestion(**data)
+        members["call"] = Call(*members["call"])  # JSON has a list
+        return PendingQuestion(**members)
 
 
-def _read_for_client(ids: SealedIds, id_: object, client: Client) -> dict[str, Any]:
-    """Return the data of an id; InvalidRequestState if it is invalid, or another caller or session received it."""
+def _read_for_owner(ids: SealedIds, id_: object, owner: Owner) -> dict[str, Any]:
+    """Return what an id holds; InvalidRequestState if it is invalid, or another caller or session received it."""
     if not isinstance(id_, str):
         raise InvalidRequestState(reason="not_a_token")
-    data = ids.read(id_, client.caller_id)
-    stream = CallStream(*data["stream"])  # JSON has a list
-    if stream.session != client.session or stream.principal != client.principal:
+    members = ids.read(id_, owner.caller_id)
+    members["stream"] = CallStream(*members["stream"])  # JSON has a list
+    if (members["stream"].session, members["stream"].principal) != (owner.session, owner.principal):
         raise InvalidRequestState(reason="session")
-    return {**data, "stream": stream}
+    return members

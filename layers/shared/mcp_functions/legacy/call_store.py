@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import math
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.legacy.call import Call
-from mcp_functions.legacy.call_ids import CallIds
+from mcp_functions.legacy.call_ids import Call, CallIds
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
     from mcp_functions.store import Item
-
-T = TypeVar("T")
 
 
 class Phase(StrEnum):
@@ -59,7 +56,6 @@ class StoredRecord(NamedTuple):
 
 
 RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions stop waiting for its round
-RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
 
 
 class CallStore:
@@ -69,19 +65,11 @@ class CallStore:
     record that does not fit into an item.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        seal_factory: SealFactory,
-        *,
-        now: Callable[[], float],
-        sleep: Callable[[float], object],
-    ) -> None:
-        """Use the deployment's table; no request is sent. `now` and `sleep` are in seconds."""
+    def __init__(self, settings: Settings, seal_factory: SealFactory, now: Callable[[], float]) -> None:
+        """Use the deployment's table; no request is sent. `now` returns unix seconds."""
         self.ids = CallIds(seal_factory, settings)
         self._table = seal_factory.table(self.ids.max_age)
         self._now = now
-        self._sleep = sleep
 
     def create(self, stream: CallStream, record: CallRecord) -> None:
         """Store the first record of a call; it replaces a record of an earlier call with the same id."""
@@ -94,13 +82,12 @@ class CallStore:
     def _replace_earlier_call(self, key: Key, record: CallRecord) -> None:
         try:
             item = self._table.get(key)
-            if item is None:
-                raise TemporarilyUnavailable(reason="mailbox_contended")  # the item was deleted just now
-            self._write(item, record)
-        except Conflict:
+            if item:
+                self.replace(item, record)
+            else:  # it was deleted just now
+                self._table.create(key, record._asdict(), expires=self._expires())
+        except (Conflict, UnreadableItem):
             raise TemporarilyUnavailable(reason="mailbox_contended") from None
-        except UnreadableItem:
-            raise TemporarilyUnavailable(reason="mailbox_unreadable") from None
 
     def find(self, stream: CallStream) -> StoredRecord | None:
         """Return the record of a stream; None if it is gone or belongs to another call with the same id."""
@@ -115,27 +102,15 @@ class CallStore:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
-    def claim(self, stored: StoredRecord, lambda_deadline: float, gateway_deadline: float) -> StoredRecord:
+    def claim(self, stored: StoredRecord, lambda_deadline: float) -> Item:
         """Reserve a call for this function, which Lambda ends at a deadline; Conflict if another was faster."""
         until = math.ceil(lambda_deadline) + RUNNING_MARGIN
-        running = stored.record._replace(phase=Phase.RUNNING, messages=(), until=until)
-        return self.replace(stored, running, gateway_deadline)
+        running = CallRecord(stored.record.nonce, stored.record.step, Phase.RUNNING, until=until)
+        return self.replace(stored.item, running)
 
-    def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord:
-        """Replace a record by another; Conflict if another writer was faster. The deadline is that of `retry`."""
-        item = self.retry(lambda: self._write(stored.item, record), deadline)
-        return StoredRecord(record, item)
-
-    def retry(self, attempt: Callable[[], T], deadline: float) -> T:
-        """Return what `attempt` returns; repeat it until the deadline while the table or KMS is unavailable."""
-        for pause in RETRY_PAUSES:
-            try:
-                return attempt()
-            except TemporarilyUnavailable:
-                if self._now() + pause > deadline:
-                    raise
-                self._sleep(pause)
-        return attempt()
+    def replace(self, item: Item, record: CallRecord) -> Item:
+        """Replace the record in an item by another; Conflict if another writer was faster."""
+        return self._table.replace(item, record._asdict(), expires=self._expires())
 
     def delete(self, session: str, request_id: RequestId, principal: str | None) -> None:
         """Delete the record of a cancelled call. A function that still runs the call then cannot store its result."""
@@ -147,9 +122,6 @@ class CallStore:
                 notes.reason = "cancelled"
         except (Conflict, UnreadableItem):
             notes.reason = "not_cancelled"
-
-    def _write(self, item: Item, record: CallRecord) -> Item:
-        return self._table.replace(item, record._asdict(), expires=self._expires())
 
     def _expires(self) -> int:
         return int(self._now()) + self.ids.max_age  # until no id names the record any more

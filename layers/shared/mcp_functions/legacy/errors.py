@@ -1,11 +1,11 @@
-"""Error codes and statuses that 2026-07-28 retired, and that its predecessors still expect."""
+"""The errors that only clients of 2025 get."""
 
 from __future__ import annotations
 
 from mcp_functions.protocol.errors import InternalError, InvalidRequest
 
 RESOURCE_NOT_FOUND = -32002  # 2025-11-25, server/resources, "Error Handling": "Resource not found: -32002"
-URL_ELICITATION_REQUIRED = -32042  # 2025-11-25, client/elicitation
+URL_ELICITATION_REQUIRED = -32042  # 2025-11-25, client/elicitation, "URL Elicitation Required Error"
 
 
 class SessionNotFound(InvalidRequest):

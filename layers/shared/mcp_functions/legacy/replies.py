@@ -1,8 +1,8 @@
-"""Replies to one JSON-RPC request of a legacy client.
+"""Replies to one JSON-RPC request of a client of 2025.
 
 The method decides where the reply comes from:
 
-    tools/call, prompts/get, resources/read    the modern server; a call that asks its user goes on in `conversations`
+    tools/call, prompts/get, resources/read    the modern server; a call that asks its user goes on in `streams`
     lists, completion/complete                 the modern server
     initialize                                 the modern server's `server/discover`, and a new session
     logging/setLevel, ping                     this module, because 2026-07-28 has no such methods
@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.legacy import conversations, final_messages, revisions, runner, sessions
-from mcp_functions.legacy.call import Call, read_call
-from mcp_functions.legacy.final_messages import Obstacle, obstacle_to_asking
+from mcp_functions.legacy import explanations, revisions, runner, sessions, streams, translation
+from mcp_functions.legacy.call_ids import Call
+from mcp_functions.legacy.explanations import Obstacle, obstacle_to_asking
 from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
@@ -27,10 +27,19 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.protocol.wire_types import RequestId
 
+# These params have another meaning in 2026-07-28, or none.
+DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
+# The capabilities of a server that 2025 and 2026-07-28 have in common.
+CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")
+
 
 def reply_to(request: LegacyRequest, message: Mapping[str, Any]) -> Reply:
     """Return the reply to a request; an error becomes a JSON-RPC error."""
-    call = read_call(message)
+    params = message.get("params") or {}
+    kept = {name: value for name, value in params.items() if name not in DROPPED_PARAMS}
+    meta = params.get("_meta")
+    kept["_meta"] = dict(meta) if isinstance(meta, dict) else {}
+    call = Call(message["id"], message["method"], kept)
     try:
         return _result_reply(request, call)
     except McpError as error:
@@ -61,16 +70,14 @@ def _relay(request: LegacyRequest, call: Call) -> Reply:
     """Let the modern server answer a call or a list."""
     obstacle = obstacle_to_asking(request)
     outcome = runner.run_rounds(request, call, _usable_capabilities(request, obstacle))
-    # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
-    if outcome.refusal and not request.in_batch:
-        return Reply(refusal=outcome.refusal)
     if outcome.is_final:
-        return Reply(final_messages.final_message(request, call, outcome), outcome.notifications)
+        last = translation.legacy_response(request, call, outcome)
+        return Reply(last, outcome.notifications, refusal=outcome.refusal)
     store = request.deployment.call_store
     if obstacle or store is None:
-        last = final_messages.unfinished_message(call, outcome, obstacle or Obstacle.NO_TABLE)
+        last = explanations.cannot_continue(call, outcome, obstacle or Obstacle.NO_TABLE)
         return Reply(last, outcome.notifications)
-    return conversations.begin(request, store, call, outcome)
+    return streams.begin(request, store, call, outcome)
 
 
 def _usable_capabilities(request: LegacyRequest, obstacle: Obstacle | None) -> dict[str, Any]:
@@ -87,34 +94,28 @@ def _initialize(request: LegacyRequest, call: Call) -> Reply:
     observability.current().revision = revision
     deployment = request.deployment
     ends = int(deployment.now()) + deployment.settings.session_seconds
-    session = sessions.new_session(call.params, revision, request.principal, ends=ends)
+    session = sessions.new_session(call.params, revision, request.owner.principal, ends=ends)
     discover = Call(call.id, "server/discover", {"_meta": {}})
     outcome = runner.run_request(request, discover, session.capabilities)
     if outcome.error:
         return Reply(error_message(call.id, outcome.error))
-    result = _initialize_result(outcome.result, revision)
-    return Reply(result_message(call.id, result), headers=_session_header(request, session))
-
-
-def _initialize_result(discovered: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    """Return the result of `initialize` from the result of `server/discover`."""
+    discovered = outcome.result
     capabilities = discovered["capabilities"]
-    legacy_names = ("tools", "prompts", "resources", "completions", "logging")
     result: dict[str, Any] = {
         "protocolVersion": revision,
-        "capabilities": {name: capabilities[name] for name in legacy_names if name in capabilities},
+        "capabilities": {name: capabilities[name] for name in CAPABILITIES if name in capabilities},
         "serverInfo": discovered["_meta"][META_SERVER_INFO],
     }
     if "instructions" in discovered:
         result["instructions"] = discovered["instructions"]
-    return result
+    return Reply(result_message(call.id, result), headers=_session_header(request, session))
 
 
 def _set_level(request: LegacyRequest, call: Call) -> Reply:
     """Reply with a new session token, which holds the level. A client that ignores it keeps its old level."""
     # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
     # capability".
-    if not request.deployment.modern.catalog["logging"]:
+    if not request.deployment.catalog["logging"]:
         raise MethodNotFound
     level = call.params.get("level")
     if level not in LOG_LEVELS:

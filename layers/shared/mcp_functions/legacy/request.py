@@ -1,4 +1,4 @@
-"""One HTTP request of a legacy client, as all functions of this package receive it.
+"""One HTTP request of a client of 2025, as all functions of this package receive it.
 
 `read_request` identifies the caller, opens the session and finds the revision and the deadlines. The request also
 holds the parts of the deployment that answer: the modern server, the keys, the table of calls and the clock.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.http import identity
 from mcp_functions.legacy import revisions
-from mcp_functions.legacy.call_ids import Client
+from mcp_functions.legacy.call_ids import Owner
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.seal.principals import caller_id, principal_digest
 
@@ -21,53 +21,36 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.legacy.call_store import CallStore
     from mcp_functions.legacy.sessions import Session, SessionTokens
-    from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
+    from mcp_functions.protocol.messages import AnyResult, Identity, Request
     from mcp_functions.settings import Settings
 
 
-class ModernServer(NamedTuple):
-    """The server of 2026-07-28: this Lambda function, or an endpoint that forwards requests to other functions."""
-
-    answer: Callable[[Request], Result | ForwardedResponse]
-    catalog: Mapping[str, Any]  # its tools, prompts and resources
-    # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
-    forwards: bool = True
-
-
 class Deployment(NamedTuple):
-    """The parts of a deployment that answer legacy clients."""
+    """The parts of a deployment that answer clients of 2025."""
 
     settings: Settings
-    modern: ModernServer  # the server of 2026-07-28, which runs the translated requests
+    answer_modern: Callable[[Request], AnyResult]  # runs a request of 2026-07-28, here or in another function
+    catalog: Mapping[str, Any]  # the tools, prompts and resources
     now: Callable[[], float]  # the clock, in unix seconds
     session_tokens: SessionTokens | None = None  # None without a key: clients have no session
     call_store: CallStore | None = None  # None without a key or a table: clients are asked nothing
 
 
 class LegacyRequest(NamedTuple):
-    """One HTTP request of a legacy client."""
+    """One HTTP request of a client of 2025."""
 
     deployment: Deployment
     http: HttpRequest
-    event: Mapping[str, Any]  # the event of API Gateway that holds the request
     caller: Identity  # the caller, whom the gateway's authorizer has checked
-    principal: str | None  # digest of the caller; None on a server without sign-in
-    caller_id: str  # the name under which the caller's invalid ids are counted
-    revision: str  # the revision that the client uses
+    owner: Owner  # the session and the caller, to which ids belong
     session: Session | None  # None if the client sent no session
-    gateway_deadline: float  # until when the gateway waits for the response, in unix seconds
-    lambda_deadline: float  # when Lambda ends this function, in unix seconds; not before the gateway's deadline
+    revision: str  # the revision that the client uses
     in_batch: bool = False  # True for each message of a batch: the client is asked nothing
-
-    @property
-    def client(self) -> Client:
-        """The client that sent the request, as ids name it."""
-        return Client(self.session.id if self.session else None, self.principal, self.caller_id)
 
     @property
     def seconds_left(self) -> float:
         """How long the gateway still waits for the response."""
-        return self.gateway_deadline - self.deployment.now()
+        return self.http.gateway_deadline - self.deployment.now()
 
     @property
     def answer_deadline(self) -> int:
@@ -100,12 +83,8 @@ def read_request(deployment: Deployment, http: HttpRequest, session_token: str |
     return LegacyRequest(
         deployment=deployment,
         http=http,
-        event=http.event,
         caller=caller,
-        principal=principal,
-        caller_id=counted_as,
-        revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
+        owner=Owner(session.id if session else None, principal, counted_as),
         session=session,
-        gateway_deadline=http.gateway_deadline,
-        lambda_deadline=http.lambda_deadline,
+        revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
     )

@@ -1,4 +1,4 @@
-"""The HTTP responses for legacy clients: one JSON object, an array, or a complete event stream.
+"""The HTTP responses for clients of 2025: one JSON object, an array, or a complete event stream.
 
 A response is a stream if it has notifications, or if the client must return for the rest of the call. In the second
 case the events have ids. A JSON-RPC error has HTTP status 200, because these clients treat another status as a broken
@@ -22,18 +22,13 @@ if TYPE_CHECKING:
 
 
 class StreamEvent(NamedTuple):
-    """One event of a stream.
+    """One event of a stream."""
 
-    Attributes:
-        message: the JSON-RPC message; None for an event that only has an id. 2025-11-25, basic/transports, "Sending
-            Messages to the Server": "an event ID and an empty `data` field".
-        id: the id from which the client resumes the stream; "" if no event follows.
-        retry: the milliseconds after which the client returns; 0 leaves that to the client.
-    """
-
+    # The JSON-RPC message; None for an event that only has an id. 2025-11-25, basic/transports, "Sending Messages to
+    # the Server": "an event ID and an empty `data` field".
     message: Mapping[str, Any] | None
-    id: str = ""
-    retry: int = 0
+    id: str = ""  # the client resumes the stream from it; "" if no event follows
+    retry: int = 0  # the milliseconds after which the client returns; 0 leaves that to the client
 
     def text(self) -> str:
         """Return the event as a stream carries it."""
@@ -44,12 +39,12 @@ class StreamEvent(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The reply to one request: it has one of `response`, `events` and `refusal`."""
+    """The reply to one request: it has a `response` or `events`."""
 
     response: Mapping[str, Any] | None = None  # a JSON-RPC response
     notifications: Sequence[Mapping[str, Any]] = ()  # sent before the response
     events: tuple[StreamEvent, ...] = ()  # for a client that must return for the rest of the call
-    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403
+    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403, which a batch cannot have
     headers: Mapping[str, str] = {}  # further headers of the HTTP response
 
 
@@ -84,12 +79,3 @@ def reply_response(http: HttpRequest, reply: Reply) -> Response:
 def stream_response(stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:
     """Return an event stream."""
     return responses.response(200, {**STREAM_HEADERS, **headers}, "".join(event.text() for event in stream))
-
-
-def is_unicode(messages: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether messages can be encoded: an author's text may hold half of a surrogate pair."""
-    try:
-        json_writer.dumps(list(messages)).encode()
-    except UnicodeEncodeError:
-        return False
-    return True

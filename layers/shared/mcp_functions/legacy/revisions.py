@@ -43,7 +43,7 @@ INTRODUCED = {
 }
 WITH_BATCHES = OLDEST  # 2025-06-18, changelog: "Remove support for JSON-RPC batching"
 
-Kind: TypeAlias = Literal["request", "notification", "answer", "batch"]  # an answer is a JSON-RPC response
+MessageKind: TypeAlias = Literal["request", "notification", "answer", "batch"]  # an answer is a JSON-RPC response
 
 # Only clients of 2026-07-28 send these methods. If such a request lacks its header and its `_meta`, the code for
 # 2026-07-28 must answer it, because it explains what is missing.
@@ -65,7 +65,7 @@ def negotiate(requested: object) -> str:
     return requested if isinstance(requested, str) and requested in SERVED else LATEST
 
 
-def message_kind(body: object, header: str | None) -> Kind | None:
+def message_kind(body: object, header: str | None) -> MessageKind | None:
     """Return the kind of a legacy message; None if the modern path must answer or refuse the body.
 
     Args:
@@ -80,7 +80,7 @@ def message_kind(body: object, header: str | None) -> Kind | None:
     return "batch" if are_legacy else None
 
 
-def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | None:
+def _single_kind(message: Mapping[str, object], header: str | None) -> MessageKind | None:
     """Return the kind of one message; None if it is not of 2025."""
     if message.get("jsonrpc") != "2.0" or _is_modern(message, header):
         return None

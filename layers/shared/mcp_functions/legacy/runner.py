@@ -1,6 +1,6 @@
-"""Sends the calls of legacy clients to the modern server, which speaks 2026-07-28.
+"""Runs the calls of clients of 2025 on the modern server, which speaks 2026-07-28.
 
-    run_request   sends one request
+    run_request   writes one modern request, and lets the server answer it
     run_rounds    sends further requests for a call that needs more time than one request has
 
 Each of these requests is a round of the call: it runs the call's handler, with the state of the last round.
@@ -9,19 +9,31 @@ Each of these requests is a round of the call: it runs the call's handler, with 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mcp_functions import observability
+from mcp_functions.handlers import lookup
 from mcp_functions.http import responses
-from mcp_functions.legacy.modern_requests import modern_request
+from mcp_functions.protocol import header_parameters, headers
+from mcp_functions.protocol.constants import (
+    CALL_METHODS,
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_CLIENT_REVISION,
+    META_LOG_LEVEL,
+    META_PROTOCOL_VERSION,
+    PROTOCOL_VERSION,
+)
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, Unauthorized, is_ctrl_c, to_mcp_error
-from mcp_functions.protocol.messages import Result, value_at
+from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.messages import Request, Result, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.legacy.call import Call
+    from mcp_functions.legacy.call_ids import Call
     from mcp_functions.legacy.request import LegacyRequest
+    from mcp_functions.protocol.wire_types import JSONRPCRequest
 
 
 class Outcome(NamedTuple):
@@ -54,11 +66,20 @@ class Outcome(NamedTuple):
         return self.result.get("requestState")
 
 
+SPARE_SECONDS = 1.5  # the part of the gateway's time that a request must leave, to store and write its outcome
 MIN_ROUND_SECONDS = 15.0  # `run_rounds` begins another round only if the gateway still waits for this time
+# These headers have another meaning in 2026-07-28, or none.
+DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
+# The JSON-RPC error for a problem with the access token. Batches and event streams show it instead of the HTTP status.
+ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
 
 def run_rounds(
-    request: LegacyRequest, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
+    request: LegacyRequest,
+    call: Call,
+    capabilities: Mapping[str, Any],
+    answers: Mapping[str, Any] | None = None,
+    notifications: tuple[Mapping[str, Any], ...] = (),
 ) -> Outcome:
     """Run rounds of a call until it ends, asks a question, or the gateway does not wait for another round.
 
@@ -67,11 +88,11 @@ def run_rounds(
         call: the call, with the state of its last round.
         capabilities: the client's capabilities that the round may use.
         answers: the answers to the questions of the last round, by key; None if it asked nothing.
+        notifications: those of earlier rounds, which the client has not received.
 
     Returns:
         The outcome of the last round, with the notifications of all rounds.
     """
-    notifications: tuple[Mapping[str, Any], ...] = ()
     while True:
         outcome = run_request(request, call, capabilities, answers)
         notifications += outcome.notifications
@@ -81,18 +102,14 @@ def run_rounds(
         answers = None  # the state holds them now
 
 
-# The JSON-RPC error for a problem with the access token. Batches and event streams show it instead of the HTTP status.
-ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
-
-
 def run_request(
     request: LegacyRequest, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
 ) -> Outcome:
     """Run one modern request; an exception becomes the outcome's error. The arguments are those of `run_rounds`."""
     notes = observability.current()
-    sent = modern_request(request, call, capabilities, answers)
+    message = _message(request, call, capabilities, answers)
     try:
-        answer = request.deployment.modern.answer(sent)
+        answer = request.deployment.answer_modern(_modern_request(request, message))
     except (Unauthorized, InsufficientScope) as error:
         notes.add_error(error)
         return Outcome(error=ACCESS_DENIED_ERROR, refusal=responses.failure(error, call.id))
@@ -109,24 +126,92 @@ def run_request(
     return outcome
 
 
+def _message(
+    request: LegacyRequest, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
+) -> JSONRPCRequest:
+    """Return the JSON-RPC request of 2026-07-28 for one round of a call."""
+    meta: dict[str, Any] = {
+        **call.params["_meta"],
+        META_PROTOCOL_VERSION: PROTOCOL_VERSION,
+        META_CLIENT_CAPABILITIES: dict(capabilities),
+        META_CLIENT_REVISION: request.revision,
+    }
+    if request.session:
+        name, version = request.session.client
+        meta[META_CLIENT_INFO] = {"name": name, "version": version}
+        meta[META_LOG_LEVEL] = request.session.level
+    params = {**call.params, "_meta": meta}
+    if call.state:
+        params["requestState"] = call.state
+    if answers is not None:
+        params["inputResponses"] = dict(answers)
+    return cast("JSONRPCRequest", {"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": params})
+
+
+def _modern_request(request: LegacyRequest, message: JSONRPCRequest) -> Request:
+    return Request(
+        message=message,
+        headers=_headers(message, request.deployment.catalog, request.http.headers),
+        principal=request.caller.principal,
+        address=request.http.address,
+        gateway_deadline=request.http.gateway_deadline - SPARE_SECONDS,
+        event=request.http.event,
+        scopes=request.caller.scopes,
+        lambda_deadline=request.http.lambda_deadline,
+    )
+
+
+def _headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapping[str, str]) -> dict[str, str]:
+    """Return the received headers, with those that 2026-07-28 repeats from the body."""
+    method = message["method"]
+    params = message["params"]
+    written = {name: value for name, value in received.items() if name not in DROPPED_HEADERS}
+    written["accept"] = "application/json, text/event-stream"
+    written["content-type"] = "application/json"
+    written["mcp-protocol-version"] = PROTOCOL_VERSION
+    written["mcp-method"] = method
+    name = params.get(CALL_METHODS[method]) if method in CALL_METHODS else None  # the tool, prompt or resource
+    if isinstance(name, str):
+        written["mcp-name"] = headers.encode(name)
+    if method == "tools/call":
+        arguments = params.get("arguments")
+        declared = lookup.header_arguments(catalog, name)
+        written |= header_parameters.write(declared, arguments if isinstance(arguments, dict) else {})
+    return written
+
+
+def with_forwardable_event(request: Request) -> Request:
+    """Return a request of `run_request` with the event that API Gateway would have sent for a modern client.
+
+    A front door forwards this event to another function. It is dated back by `SPARE_SECONDS`, so that the other
+    function ends before this one must.
+    """
+    event = request.event
+    context = dict(event["requestContext"])
+    context["http"] = {**context["http"], "method": "POST"}
+    spare_ms = int(SPARE_SECONDS * 1000)
+    if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:
+        context["timeEpoch"] -= spare_ms
+    changed = {"headers": dict(request.headers), "requestContext": context}
+    body = {"body": dumps(request.message), "isBase64Encoded": False}
+    return request._replace(event={**event, **changed, **body})
+
+
 def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
     """Read the HTTP response of another function: one JSON message, or an event stream."""
     if response["statusCode"] in (401, 403):  # the access token is the problem
         return Outcome(error=ACCESS_DENIED_ERROR, refusal=response)
+    body = response["body"]
+    texts = [body]
+    if body.startswith("event:"):
+        texts = [line.removeprefix("data: ") for line in body.split("\n") if line.startswith("data: ")]
     try:
-        *notifications, last = [json.loads(text) for text in _message_texts(response["body"])]
+        *notifications, last = map(json.loads, texts)
     except ValueError:  # the body is not JSON, or a stream without a message
         notifications, last = [], None
     if not isinstance(last, dict) or not (last.get("result") or last.get("error")):
         return Outcome(error=InternalError().to_json())
     return Outcome(result=last.get("result") or {}, error=last.get("error") or {}, notifications=tuple(notifications))
-
-
-def _message_texts(body: str) -> list[str]:
-    """Return the JSON texts in a body."""
-    if not body.startswith("event:"):
-        return [body]
-    return [line.removeprefix("data: ") for line in body.split("\n") if line.startswith("data: ")]
 
 
 def _note_outcome(outcome: Outcome) -> None:
@@ -137,13 +222,11 @@ def _note_outcome(outcome: Outcome) -> None:
     elif outcome.needs_time:
         notes.conclude("shed")  # the log's name for a round that ended for lack of time
     elif outcome.error:
-        notes.conclude("failed" if _is_failure(outcome.error) else "refused", "function")
+        # With `retryable` the function did not fail: it only refused a caller, who may try again.
+        is_retryable = value_at(outcome.error, "data", "retryable") is True
+        has_failed = outcome.error.get("code") == InternalError.code and not is_retryable
+        notes.conclude("failed" if has_failed else "refused", "function")
         notes.code = outcome.error.get("code")
     else:
         notes.conclude("complete")
         notes.tool_error = outcome.result.get("isError") is True
-
-
-def _is_failure(error: Mapping[str, Any]) -> bool:
-    """Return whether the function failed. With `retryable` it only refused a caller, who may try again."""
-    return error.get("code") == InternalError.code and value_at(error, "data", "retryable") is not True

@@ -32,7 +32,7 @@ class SealedIds:
             seal_factory: makes the seal.
             label: the kind of id: an id of one kind cannot be read as another.
             max_age: how long an id is valid, in seconds.
-            max_chars: the most characters that an id may have at its place in the message.
+            max_chars: the longest id that fits into its header or body.
         """
         self._seal = seal_factory.seal(label, max_age=max_age, max_chars=max_chars)
         # An author may replace our encryption by a codec, which ignores the label. So the data begins with the label.
@@ -42,7 +42,7 @@ class SealedIds:
         """Return an id that holds a JSON object.
 
         Raises:
-            StateTooLarge: the id would be too long for its place in the message.
+            StateTooLarge: the id would be longer than `max_chars`.
             TemporarilyUnavailable, Misconfigured: no key is available.
         """
         # A text may hold half of a surrogate pair, such as "\ud83d" alone. UTF-8 refuses it without "surrogatepass".
@@ -52,9 +52,7 @@ class SealedIds:
     def read(self, id_: str, caller_id: str) -> dict[str, Any]:
         """Return the JSON object that an id holds.
 
-        Args:
-            id_: the id.
-            caller_id: the name under which the caller's invalid ids are counted, because each may cost a call of KMS.
+        Invalid ids are counted under `caller_id`, because each of them may cost a call of KMS.
 
         Raises:
             InvalidRequestState: this server did not write the id, or it is too old.

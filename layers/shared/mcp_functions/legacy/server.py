@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, Response
-    from mcp_functions.legacy.request import LegacyRequest, ModernServer
-    from mcp_functions.legacy.revisions import Kind
+    from mcp_functions.legacy.request import LegacyRequest
+    from mcp_functions.legacy.revisions import MessageKind
+    from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
@@ -48,24 +49,24 @@ class LegacyServer:
     def __init__(
         self,
         settings: Settings,
-        modern: ModernServer,
+        answer_modern: Callable[[Request], AnyResult],
+        catalog: Mapping[str, Any],
         seal_factory: SealFactory | None,
         *,
         now: Callable[[], float] = time.time,
-        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         """Connect the parts of a deployment. No request to KMS or to the table is sent before a client needs it.
 
         Args:
             settings: the settings of the deployment.
-            modern: the server of 2026-07-28 that runs the translated requests.
+            answer_modern: runs a translated request, which is one of 2026-07-28.
+            catalog: the tools, prompts and resources of the deployment.
             seal_factory: makes the seals and the table; None without a key, and then clients have no session.
             now: the clock, in unix seconds.
-            sleep: waits some seconds between attempts to reach the table.
         """
         tokens = sessions.SessionTokens(seal_factory, settings) if seal_factory else None
-        calls = CallStore(settings, seal_factory, now=now, sleep=sleep) if seal_factory and settings.table else None
-        self._deployment = Deployment(settings, modern, now, session_tokens=tokens, call_store=calls)
+        calls = CallStore(settings, seal_factory, now) if seal_factory and settings.table else None
+        self._deployment = Deployment(settings, answer_modern, catalog, now, session_tokens=tokens, call_store=calls)
 
     def __call__(self, http: HttpRequest) -> Response | None:
         """Answer one HTTP request; None if it is not of a client of 2025.
@@ -84,7 +85,11 @@ class LegacyServer:
         kind = revisions.message_kind(body, version)
         if kind is None:
             return None
-        _note_method(kind, body)
+        notes = observability.current()
+        if kind in ("answer", "batch"):
+            notes.method = kind  # these have no method, so the log line names their kind
+        else:
+            note_method(notes, body["method"])
         try:
             return self._answer(http, kind, body)
         except McpError as error:
@@ -125,7 +130,7 @@ class LegacyServer:
         except McpError:
             return None
 
-    def _answer(self, http: HttpRequest, kind: Kind, body: JSONValue) -> Response | None:
+    def _answer(self, http: HttpRequest, kind: MessageKind, body: JSONValue) -> Response | None:
         """Check the caller, the session and the headers, and answer a message by its kind."""
         events.check_media_type(http)
         session_token = http.headers.get(sessions.HEADER)
@@ -147,15 +152,6 @@ class LegacyServer:
         return empty(202)
 
 
-def _note_method(kind: Kind, body: JSONValue) -> None:
-    """Note the method for the log line. Answers and batches have none, so the line names their kind."""
-    notes = observability.current()
-    if kind in ("answer", "batch"):
-        notes.method = kind
-    else:
-        note_method(notes, body["method"])
-
-
 def _check_headers(request: LegacyRequest, messages: Sequence[Mapping[str, Any]]) -> None:
     """Refuse headers that contradict a message: these clients need not send them, but a router may read them."""
     received = request.http.headers
@@ -163,6 +159,6 @@ def _check_headers(request: LegacyRequest, messages: Sequence[Mapping[str, Any]]
         headers.check_no_contradiction(message, received)
         params = message.get("params")
         if message.get("method") == "tools/call" and isinstance(params, dict):  # an answer may have any params
-            declared = lookup.header_arguments(request.deployment.modern.catalog, params.get("name"))
+            declared = lookup.header_arguments(request.deployment.catalog, params.get("name"))
             received_arguments = {name: parameter for name, parameter in declared.items() if name in received}
             lookup.check_headers(received_arguments, params, received)

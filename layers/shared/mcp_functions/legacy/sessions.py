@@ -1,4 +1,4 @@
-"""Sessions of legacy clients: what a client sent in `initialize`, which its later requests need.
+"""Sessions of clients of 2025: what a client sent in `initialize`, which its later requests need.
 
 The header Mcp-Session-Id holds the whole session, as a sealed (encrypted and authenticated) token. So no server stores
 it, and every server with the key can open it. A change of the session makes a new token.
@@ -135,9 +135,12 @@ def _declared_letters(declared: object, revision: str) -> str:
     """Return the letters of those declared capabilities that the revision knows."""
     if not isinstance(declared, dict):
         return ""
-    names = {letter: capability_names(CAPABILITIES[letter])[0] for letter in CAPABILITIES}  # as in "elicitation.form"
-    known = {letter: name for letter, name in names.items() if revisions.supports(revision, name)}
-    return "".join(letter for letter, name in known.items() if _declares(declared, name))
+    letters = ""
+    for letter, capability in CAPABILITIES.items():
+        (name,) = capability_names(capability)  # for example "elicitation.form"
+        if revisions.supports(revision, name) and _declares(declared, name):
+            letters += letter
+    return letters
 
 
 def _declares(declared: Mapping[str, Any], name: str) -> bool:

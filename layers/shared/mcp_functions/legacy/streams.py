@@ -12,21 +12,33 @@ A poll is an event without a message, after which the client waits and returns a
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from mcp_functions import observability
-from mcp_functions.legacy import responses
-from mcp_functions.legacy.call_ids import StreamPosition
+from mcp_functions.http.responses import check_size
+from mcp_functions.legacy import explanations, responses
+from mcp_functions.legacy.call_ids import CallStream, StreamPosition
 from mcp_functions.legacy.call_store import Phase
+from mcp_functions.legacy.conversations import WaitingCall
 from mcp_functions.legacy.errors import QuestionExpired
-from mcp_functions.legacy.responses import StreamEvent
-from mcp_functions.legacy.waiting_call import WaitingCall
-from mcp_functions.protocol.errors import InternalError, McpError, OutcomeUnknown, TemporarilyUnavailable
+from mcp_functions.legacy.explanations import Obstacle
+from mcp_functions.legacy.responses import Reply, StreamEvent
+from mcp_functions.protocol.errors import (
+    McpError,
+    Misconfigured,
+    OutcomeUnknown,
+    StateTooLarge,
+    TemporarilyUnavailable,
+)
+from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
+    from mcp_functions.legacy.call_ids import Call
     from mcp_functions.legacy.call_store import CallRecord, CallStore, StoredRecord
     from mcp_functions.legacy.request import LegacyRequest
+    from mcp_functions.legacy.runner import Outcome
 
     Events = tuple[StreamEvent, ...]
 
@@ -34,6 +46,39 @@ if TYPE_CHECKING:
 POLL_PAUSES = (500, 700, 980, 1372, 1920, 2689, 3764, 5000)
 FIRST_PAUSE = POLL_PAUSES[0]
 LONGEST_PAUSE = POLL_PAUSES[-1]
+NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
+
+
+def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome) -> Reply:
+    """Ask the questions of a call's first round, or let the client return for its next round.
+
+    The question is stored before the client sees it. If that fails, the call ends with an explanation, so that no user
+    answers a question in vain.
+    """
+    stream = CallStream(
+        session=request.owner.session or "",
+        request=call.id,
+        nonce=base64url(os.urandom(NONCE_BYTES)),
+        principal=request.owner.principal,
+        ends=request.answer_deadline,
+    )
+    try:
+        record = WaitingCall(request, store, stream, call).outcome_record(outcome)
+        if record.phase == Phase.OVER:
+            *notifications, last = record.messages
+            return Reply(last, notifications)
+        events = _events_after(store, StreamPosition(stream, step=0), record)
+        store.create(stream, record)
+    except McpError as error:
+        notes = observability.current()
+        notes.reason = error.reason
+        if isinstance(error, StateTooLarge):  # for an item of the table, or for an event id
+            obstacle = Obstacle.TOO_LARGE
+        else:
+            obstacle = Obstacle.TABLE_UNAVAILABLE
+            notes.misconfigured = isinstance(error, Misconfigured)
+        return Reply(explanations.cannot_continue(call, outcome, obstacle), outcome.notifications)
+    return Reply(events=events)
 
 
 def resume(request: LegacyRequest, store: CallStore, last_event_id: str) -> Events | None:
@@ -43,7 +88,7 @@ def resume(request: LegacyRequest, store: CallStore, last_event_id: str) -> Even
         SessionNotFound: this client did not receive the event.
         TemporarilyUnavailable, Misconfigured: no key is available for the event id.
     """
-    position = store.ids.read_event(last_event_id, request.client)
+    position = store.ids.read_event(last_event_id, request.owner)
     if position.last:
         return None
     notes = observability.current()
@@ -66,44 +111,44 @@ def _following(request: LegacyRequest, store: CallStore, position: StreamPositio
     record = stored.record
     is_in_time = request.deployment.now() < record.until
     if record.phase == Phase.OUT_OF_TIME and record.call:
-        waiting = WaitingCall(
-            request, store, position.stream, record.call, step=record.step, notifications=record.messages
-        )
+        waiting = WaitingCall(request, store, position.stream, record.call, record.step)
         return _next_round_events(waiting, position, stored)
     if record.phase == Phase.RUNNING:
         return _poll(store, position) if is_in_time else _error(position, OutcomeUnknown(reason="runner_died"))
     if record.step > position.step:
-        return events_after(store, position, record)
+        return _events_after(store, position, record)
     # The client has received the question, and has not answered it.
     if is_in_time:
         return _poll(store, position, POLL_PAUSES[position.polls])
     return _error(position, QuestionExpired(reason="not_answered"))
 
 
-def events_after(store: CallStore, position: StreamPosition, record: CallRecord) -> Events:
+def _events_after(store: CallStore, position: StreamPosition, record: CallRecord) -> Events:
     """Return the events that bring a record's messages; a poll if the record waits for a round."""
     if record.phase == Phase.OUT_OF_TIME:
         return _poll(store, position)
-    if not responses.is_unicode(record.messages):  # Lambda's runtime could not encode the response
-        return _error(position, InternalError(reason="the function returned half of a surrogate pair"))
     # The first event repeats the old position: a client that loses the rest of the stream resumes from there.
     first = StreamEvent(None, store.ids.write_event(position._replace(polls=0)), FIRST_PAUSE)
     *before, last = record.messages  # the last is the question or the response
     reached = StreamPosition(position.stream, record.step, last=record.phase == Phase.OVER)
-    return (first, *map(StreamEvent, before), StreamEvent(last, store.ids.write_event(reached)))
+    events = (first, *map(StreamEvent, before), StreamEvent(last, store.ids.write_event(reached)))
+    try:
+        check_size(responses.stream_response(events, {}))
+    except McpError as error:
+        return _error(position, error)
+    return events
 
 
 def _next_round_events(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
     """Run another round of a call that ran out of time, and return the events of its outcome."""
-    store = waiting.store
+    record = None
     try:
         record = waiting.run_next_round(stored, answers=None)  # the last round asked nothing
-    except Conflict:  # another function runs the round
-        return _poll(store, position)
+    except Conflict:
+        pass  # another function runs the round
     except McpError as error:  # a later request of the client runs the round
         observability.current().reason = error.reason
-        return _poll(store, position)
-    return events_after(store, position, record) if record else _poll(store, position)
+    return _events_after(waiting.store, position, record) if record else _poll(waiting.store, position)
 
 
 def _poll(store: CallStore, position: StreamPosition, milliseconds: int = FIRST_PAUSE) -> Events:

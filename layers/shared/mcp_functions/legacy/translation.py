@@ -1,20 +1,42 @@
-"""Rewrites what a client of 2025 receives: the results and the questions of 2026-07-28, in the client's revision."""
+"""Rewrites what a client of 2025 receives: results, errors and questions of 2026-07-28, in the client's revision."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.legacy import explanations, responses
+from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND
 from mcp_functions.legacy.revisions import supports
 from mcp_functions.protocol.constants import LIST_METHODS, META_SERVER_INFO
+from mcp_functions.protocol.errors import MissingRequiredClientCapability, ResourceNotFound
 from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.legacy.call_ids import Call
+    from mcp_functions.legacy.request import LegacyRequest
+    from mcp_functions.legacy.runner import Outcome
+
 NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # results have these since 2026-07-28
 
 
-def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def legacy_response(request: LegacyRequest, call: Call, outcome: Outcome) -> dict[str, Any]:
+    """Return the response to a call that has ended with this outcome."""
+    error = outcome.error
+    if not error:
+        return responses.result_message(call.id, _result(call.method, outcome.result, request.revision))
+    if error.get("code") == MissingRequiredClientCapability.code:
+        return explanations.missing_capability(request, call, error["data"])
+    # Other modern errors have the code of ResourceNotFound too, but only this one names the `uri`.
+    is_not_found = error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
+    if call.method == "resources/read" and is_not_found:
+        error = {**error, "code": RESOURCE_NOT_FOUND}
+    return responses.error_message(call.id, error)
+
+
+def _result(method: str, modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return the result of a request for a client of `revision`."""
     result = {name: value for name, value in modern.items() if name not in NEW_RESULT_MEMBERS}
     meta = {name: value for name, value in result.pop("_meta", {}).items() if name != META_SERVER_INFO}
@@ -72,7 +94,9 @@ def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: s
         return dict(request)
     params = request["params"]
     if method == "sampling/createMessage":
-        params = _sampling_params(params, revision)
+        if "tools" in params and not supports(revision, "sampling.tools"):
+            raise NotInRevision
+        params = {**params, "messages": [_sampling_message(message, revision) for message in params["messages"]]}
     elif params.get("mode") != "url":
         params = _form_params(params, revision)
     elif supports(revision, "elicitation.url"):
@@ -133,12 +157,6 @@ def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any]:
         legacy["enum"] = [choice["const"] for choice in choices]
         legacy["enumNames"] = [choice["title"] for choice in choices]
     return legacy
-
-
-def _sampling_params(params: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    if "tools" in params and not supports(revision, "sampling.tools"):
-        raise NotInRevision
-    return {**params, "messages": [_sampling_message(message, revision) for message in params["messages"]]}
 
 
 def _sampling_message(message: Mapping[str, Any], revision: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import messages
-from mcp_functions.attack.client import CALLER, Client
+from mcp_functions.attack.client import send
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
 
 if TYPE_CHECKING:
@@ -161,9 +161,8 @@ class TaskClient:
         return response.result
 
     def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
-        credentials = {CALLER: list((self.headers or {}).items())}
-        client = Client(self.url, credentials, requests=1, seconds=self.timeout)
-        response = client.send(messages.write(message, header_parameters)).response
+        request = messages.write(message, header_parameters)
+        response = send(self.url, request, (self.headers or {}).items(), seconds=self.timeout)
         if response.failed:
             raise OSError(response.failed)
         return response

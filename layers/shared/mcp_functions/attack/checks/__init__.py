@@ -1,13 +1,7 @@
 """All checks in the order in which they run. Last come those after which a server may limit the client."""
 
 from mcp_functions.attack.checks import answers, crossing, headers, http, states, text, watching
+from mcp_functions.attack.findings import Check
 
-CHECKS = (
-    *watching.CHECKS,
-    *answers.CHECKS,
-    *headers.CHECKS,
-    *text.CHECKS,
-    *http.CHECKS,
-    *crossing.CHECKS,
-    *states.CHECKS,
-)
+MODULES = (watching, answers, headers, text, http, crossing, states)
+CHECKS = [member for module in MODULES for member in vars(module).values() if isinstance(member, Check)]

@@ -1,6 +1,7 @@
 """Checks of answers to questions that were not asked, or that do not fit; and of questions that were not declared.
 
-Each check yields a `Proof` for each exchange in which the server did what it must not do.
+The docstring of a check is the sentence that it tests. The check yields a `Proof` for each exchange in which the server
+did what the sentence forbids.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import schema_values
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity
-from mcp_functions.attack.scan import SkipCheck
+from mcp_functions.attack.findings import Basis, Proof, Severity, check
+from mcp_functions.attack.scan import CANARY, SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,21 +20,28 @@ if TYPE_CHECKING:
     from mcp_functions.attack.scan import Scan, Target
 
 MRTR = "basic/patterns/mrtr"
+MISSING_CAPABILITY = -32021
+# Values that cannot be `inputResponses`, and values that cannot be one of its entries; each with its description.
+MALFORMED: tuple[tuple[str, Any], ...] = (("a number", 7), ("a list", []), ("a text", "yes"))
+ENTRIES: tuple[tuple[str, Any], ...] = (("null", None), ("a number", 7), ("a list", []), ("an empty object", {}))
 
-COLD = (
-    "an answer counts only for a question that was asked: a server that issues a requestState should not complete a "
-    "call without one."
-)
 
-
-def _cold(scan: Scan) -> Iterator[Proof]:
+@check(Severity.DEVIATION, Basis.OPINION, MRTR)
+def cold_answers(scan: Scan) -> Iterator[Proof]:
+    """an answer counts only for a question that was asked: a server that issues a requestState should not complete a
+    call without one.
+    """
     victim = scan.require_victim_with_state()
     exchange = scan.call(victim, inputResponses=victim.answers)
     if scan.has_advanced(victim, exchange.response):
         yield Proof(exchange, f"answers without a state, to questions that nobody had asked: {exchange.response}")
 
 
-def _ahead(scan: Scan) -> Iterator[Proof]:
+@check(Severity.DEVIATION, Basis.OPINION, MRTR)
+def answers_ahead(scan: Scan) -> Iterator[Proof]:
+    """an answer counts only for a question that was asked: a server that issues a requestState should not complete a
+    call without one.
+    """
     victim = scan.require_victim_with_state()
     later = {key: answer for key, answer in victim.answers.items() if key not in victim.questions}
     if not later:
@@ -44,58 +52,58 @@ def _ahead(scan: Scan) -> Iterator[Proof]:
         yield Proof(exchange, f"answers to {', '.join(later)}, which had not been asked yet, completed the call")
 
 
-# Values that cannot be `inputResponses`, and values that cannot be one of its entries; each with its description.
-MALFORMED: tuple[tuple[str, Any], ...] = (("a number", 7), ("a list", []), ("a text", "yes"))
-ENTRIES: tuple[tuple[str, Any], ...] = (("null", None), ("a number", 7), ("a list", []), ("an empty object", {}))
-VALID = (
-    "Servers SHOULD validate that the data provided by the client is a valid InputResponses object and that the "
-    "information inside can be correctly parsed."
-)
-
-
-def _malformed(scan: Scan) -> Iterator[Proof]:
+@check(Severity.DEVIATION, Basis.SHOULD, f"{MRTR}, Error Handling")
+def answers_malformed(scan: Scan) -> Iterator[Proof]:
+    """Servers SHOULD validate that the data provided by the client is a valid InputResponses object and that the
+    information inside can be correctly parsed.
+    """
     victim = scan.require_victim_with_state()
     state, answers = scan.begin(victim)
     responses = list(MALFORMED)
     for key in answers:
-        responses += [(f"{key}: {what}", {**answers, key: value}) for what, value in ENTRIES]
-    for what, value in responses:
-        exchange = scan.call(victim, requestState=state, inputResponses=value)
+        responses += [(f"{key}: {description}", {**answers, key: entry}) for description, entry in ENTRIES]
+    for description, response in responses:
+        exchange = scan.call(victim, requestState=state, inputResponses=response)
         if scan.has_advanced(victim, exchange.response):
-            yield Proof(exchange, f"inputResponses were {what}, and the server went on: {exchange.response}")
+            yield Proof(exchange, f"inputResponses were {description}, and the server went on: {exchange.response}")
 
 
-FITS = "Servers SHOULD validate received data matches the requested schema."
-
-
-def _misfit(scan: Scan) -> Iterator[Proof]:
+@check(Severity.DEVIATION, Basis.SHOULD, "client/elicitation, Security")
+def answers_that_do_not_fit(scan: Scan) -> Iterator[Proof]:
+    """Servers SHOULD validate received data matches the requested schema."""
     victim = scan.require_victim_with_state()
     state, answers = scan.begin(victim)
-    for key, what, answer in _misfits(victim.questions, scan.canary):
-        exchange = scan.call(victim, requestState=state, inputResponses={**answers, key: answer})
-        if scan.has_advanced(victim, exchange.response):
-            yield Proof(
-                exchange, f"the answer to {key} did not fit ({what}), and the server went on: {exchange.response}"
-            )
+    for key, request in victim.questions.items():
+        for description, answer in _misfits(request):
+            exchange = scan.call(victim, requestState=state, inputResponses={**answers, key: answer})
+            if scan.has_advanced(victim, exchange.response):
+                outcome = f"and the server went on: {exchange.response}"
+                yield Proof(exchange, f"the answer to {key} did not fit ({description}), {outcome}")
 
 
-UNDECLARED = "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
-
-
-def _undeclared(scan: Scan) -> Iterator[Proof]:
+@check(Severity.DEVIATION, Basis.MUST, MRTR)
+def undeclared_capability(scan: Scan) -> Iterator[Proof]:
+    """Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."""
     for target, exchange in _calls_without_capabilities(scan):
         if exchange.response.questions:
             yield Proof(exchange, f"the client declared nothing, and {target.name} asks it: {exchange.response}")
 
 
-MISSING_CAPABILITY = -32021
-REFUSAL = (
-    "the server MUST return a MissingRequiredClientCapabilityError (-32021) whose data.requiredCapabilities lists the "
-    "missing capabilities. On HTTP, the response status MUST be 400 Bad Request."
-)
+@check(Severity.DEVIATION, Basis.MUST, "client/elicitation, Capabilities")
+def undeclared_mode(scan: Scan) -> Iterator[Proof]:
+    """Servers MUST NOT send elicitation requests with modes that are not supported by the client."""
+    scan.require_victim()
+    for target in scan.targets:
+        exchange = scan.call(target, capabilities={"elicitation": {"url": {}}})
+        if any(_is_form(request) for request in (exchange.response.questions or {}).values()):
+            yield Proof(exchange, f"the client shows no forms, only pages, and {target.name} sends it a form")
 
 
-def _capability_error(scan: Scan) -> Iterator[Proof]:
+@check(Severity.DEVIATION, Basis.MUST, "basic, Per-request fields")
+def capability_error(scan: Scan) -> Iterator[Proof]:
+    """the server MUST return a MissingRequiredClientCapabilityError (-32021) whose data.requiredCapabilities lists the
+    missing capabilities. On HTTP, the response status MUST be 400 Bad Request.
+    """
     for _target, exchange in _calls_without_capabilities(scan):
         response = exchange.response
         if response.error is None or response.undecided:
@@ -104,17 +112,6 @@ def _capability_error(scan: Scan) -> Iterator[Proof]:
         names_capabilities = isinstance(data, dict) and isinstance(data.get("requiredCapabilities"), dict)
         if (response.status, response.code) != (HTTPStatus.BAD_REQUEST, MISSING_CAPABILITY) or not names_capabilities:
             yield Proof(exchange, f"the client declared nothing, and is told: {response}, data {data!r:.100}")
-
-
-MODES = "Servers MUST NOT send elicitation requests with modes that are not supported by the client."
-
-
-def _modes(scan: Scan) -> Iterator[Proof]:
-    scan.require_victim()
-    for target in scan.targets:
-        exchange = scan.call(target, capabilities={"elicitation": {"url": {}}})
-        if any(_is_form(request) for request in (exchange.response.questions or {}).values()):
-            yield Proof(exchange, f"the client shows no forms, only pages, and {target.name} sends it a form")
 
 
 def _calls_without_capabilities(scan: Scan) -> Iterator[tuple[Target, Exchange]]:
@@ -127,30 +124,18 @@ def _calls_without_capabilities(scan: Scan) -> Iterator[tuple[Target, Exchange]]
         yield victim, scan.call(victim, capabilities={}, requestState=state, inputResponses=answers)
 
 
-def _misfits(questions: Mapping[str, Any], canary: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield answers that do not fit: the question's key, a description, the answer."""
-    for key, request in questions.items():
-        if not _is_form(request):
-            continue
-        yield key, "an action that does not exist", {**schema_values.answer(request), "action": "yes"}
-        schema = (request.get("params") or {}).get("requestedSchema") or {}
-        for what, content in schema_values.misfits(schema, canary):
-            yield key, what, {"action": "accept", "content": content}
-        if schema.get("required"):
-            yield key, "accepted without content", {"action": "accept"}
+def _misfits(request: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield answers that do not fit a form, each with a description; none for another question."""
+    if not _is_form(request):
+        return
+    yield "an action that does not exist", {**schema_values.answer(request), "action": "yes"}
+    schema = (request.get("params") or {}).get("requestedSchema") or {}
+    for description, content in schema_values.misfits(schema, CANARY):
+        yield description, {"action": "accept", "content": content}
+    if schema.get("required"):
+        yield "accepted without content", {"action": "accept"}
 
 
 def _is_form(request: Mapping[str, Any]) -> bool:
     params = request.get("params") or {}
     return request.get("method") == "elicitation/create" and params.get("mode", "form") == "form"
-
-
-CHECKS = (
-    Check("cold-answers", Severity.DEVIATION, Basis.OPINION, MRTR, COLD, _cold),
-    Check("answers-ahead", Severity.DEVIATION, Basis.OPINION, MRTR, COLD, _ahead),
-    Check("answers-malformed", Severity.DEVIATION, Basis.SHOULD, f"{MRTR}, Error Handling", VALID, _malformed),
-    Check("answers-that-do-not-fit", Severity.DEVIATION, Basis.SHOULD, "client/elicitation, Security", FITS, _misfit),
-    Check("undeclared-capability", Severity.DEVIATION, Basis.MUST, MRTR, UNDECLARED, _undeclared),
-    Check("undeclared-mode", Severity.DEVIATION, Basis.MUST, "client/elicitation, Capabilities", MODES, _modes),
-    Check("capability-error", Severity.DEVIATION, Basis.MUST, "basic, Per-request fields", REFUSAL, _capability_error),
-)  # fmt: skip

@@ -1,32 +1,59 @@
 """Checks with valid states in the wrong place: of another call, another person, another time; and one state twice.
 
 A server that completes a call with such a state does not bind its states, so an answer to one call counts for another.
+The docstring of a check is the sentence that it tests.
 """
 
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_functions.attack.client import CALLER, OTHER
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity
+from mcp_functions.attack.findings import Basis, Proof, Severity, check
 from mcp_functions.attack.scan import SkipCheck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from mcp_functions.attack.scan import Scan
+    from mcp_functions.attack.scan import Scan, Target
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
 
-REQUEST = (
-    "servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its "
-    "salient parameters, rejecting state presented on a request that does not match."
-)
+
+@check(Severity.INFORMATION, Basis.OPINION, MRTR)
+def state_replayed(scan: Scan) -> Iterator[Proof]:
+    """no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given
+    requestState must be consumed at most once … MUST enforce that invariant server-side").
+    """
+    last = scan.hold_conversation(scan.require_victim_with_state()).rounds[-1]
+    if last.response.done and scan.send(last.request).response.done:
+        yield Proof(last, "the last round was sent twice, byte for byte, and completed twice")
 
 
-def _other_arguments(scan: Scan) -> Iterator[Proof]:
+@check(Severity.INFORMATION, Basis.OPINION, MRTR)
+def state_rewound(scan: Scan) -> Iterator[Proof]:
+    """no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given
+    requestState must be consumed at most once … MUST enforce that invariant server-side").
+    """
+    victim = scan.require_victim_with_state()
+    if victim.question_rounds == 1:
+        raise SkipCheck(reason=f"{victim.name} asks only once")
+    state, answers = scan.begin(victim)
+    first = scan.call(victim, requestState=state, inputResponses=answers)
+    if not scan.has_advanced(victim, first.response):
+        return
+    again = scan.call(victim, requestState=state, inputResponses=answers)
+    if scan.has_advanced(victim, again.response):
+        description = f"the state of round 1 was taken again after that of round 2 had been left: {again.response}"
+        yield Proof(again, description)
+
+
+@check(Severity.HOLE, Basis.SHOULD, MRTR)
+def state_for_other_arguments(scan: Scan) -> Iterator[Proof]:
+    """servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its
+    salient parameters, rejecting state presented on a request that does not match.
+    """
     victim = scan.require_victim_needing_state()
     asks = False
     for other in scan.other_calls(victim):
@@ -40,24 +67,29 @@ def _other_arguments(scan: Scan) -> Iterator[Proof]:
         raise SkipCheck(reason=f"no other arguments were found with which {victim.name} asks")
 
 
-def _other_target(scan: Scan, *, has_same_method: bool) -> Iterator[Proof]:
+@check(Severity.HOLE, Basis.SHOULD, MRTR)
+def state_for_another_target(scan: Scan) -> Iterator[Proof]:
+    """servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its
+    salient parameters, rejecting state presented on a request that does not match.
+    """
     victim = scan.require_victim_needing_state()
-    targets = [target for target in scan.targets[1:] if (target.method == victim.method) is has_same_method]
-    if not targets:
-        raise SkipCheck(reason="nothing else was found that asks")
-    for other in filter(scan.needs_state, targets):
-        state, answers = scan.reach_last_round(victim)
-        exchange = scan.call(other, requestState=state, inputResponses=other.answers | answers)
-        if exchange.response.done:
-            yield Proof(exchange, f"a state of {victim} completed {other}: {exchange.response}")
+    return _completed_by_state_of(scan, victim, [other for other in scan.targets[1:] if other.method == victim.method])
 
 
-PRINCIPAL = "servers SHOULD include … the authenticated principal, rejecting state presented by a different principal."
-
-
-def _other_principal(scan: Scan) -> Iterator[Proof]:
+@check(Severity.HOLE, Basis.SHOULD, MRTR)
+def state_for_another_method(scan: Scan) -> Iterator[Proof]:
+    """servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its
+    salient parameters, rejecting state presented on a request that does not match.
+    """
     victim = scan.require_victim_needing_state()
-    if not scan.has_second_user:
+    return _completed_by_state_of(scan, victim, [other for other in scan.targets if other.method != victim.method])
+
+
+@check(Severity.HOLE, Basis.SHOULD, MRTR)
+def state_of_another_person(scan: Scan) -> Iterator[Proof]:
+    """servers SHOULD include … the authenticated principal, rejecting state presented by a different principal."""
+    victim = scan.require_victim_needing_state()
+    if not scan.credentials[OTHER]:
         raise SkipCheck(reason="it takes a second person: give their credentials with --other-header")
     for owner, thief in ((CALLER, OTHER), (OTHER, CALLER)):
         state, answers = scan.reach_last_round(victim, person=owner)
@@ -66,15 +98,14 @@ def _other_principal(scan: Scan) -> Iterator[Proof]:
             yield Proof(exchange, f"a state of one person completed a call of another: {exchange.response}")
 
 
-EXPIRY = "servers SHOULD include … a short expiry (TTL), rejecting state presented after it lapses."
-
-
-def _expired(scan: Scan) -> Iterator[Proof]:
+@check(Severity.HOLE, Basis.SHOULD, MRTR)
+def state_expired(scan: Scan) -> Iterator[Proof]:
+    """servers SHOULD include … a short expiry (TTL), rejecting state presented after it lapses."""
     victim = scan.require_victim_needing_state()
     if scan.lifetime is None:
         raise SkipCheck(reason="nobody said how long a state lives: --lifetime SECONDS")
     seconds = scan.lifetime + 1  # the state must have expired for certain
-    if seconds > scan.client.seconds_left:
+    if seconds > scan.seconds_left:
         raise SkipCheck(reason=f"waiting for {scan.lifetime:g} s is longer than this run may last: --seconds")
     state, answers = scan.reach_last_round(victim)
     scan.wait(seconds)
@@ -83,40 +114,12 @@ def _expired(scan: Scan) -> Iterator[Proof]:
         yield Proof(exchange, f"a state was taken {seconds:g} s after it was left: {exchange.response}")
 
 
-def _rewound(scan: Scan) -> Iterator[Proof]:
-    victim = scan.require_victim_with_state()
-    if victim.question_rounds == 1:
-        raise SkipCheck(reason=f"{victim.name} asks only once")
-    state, answers = scan.begin(victim)
-    first = scan.call(victim, requestState=state, inputResponses=answers)
-    if not scan.has_advanced(victim, first.response):
-        return
-    again = scan.call(victim, requestState=state, inputResponses=answers)
-    if scan.has_advanced(victim, again.response):
-        what = f"the state of round 1 was taken again after that of round 2 had been left: {again.response}"
-        yield Proof(again, what)
-
-
-ONCE = (
-    'no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given '
-    'requestState must be consumed at most once … MUST enforce that invariant server-side").'
-)
-
-
-def _replayed(scan: Scan) -> Iterator[Proof]:
-    last = scan.hold_conversation(scan.require_victim_with_state()).rounds[-1]
-    if last.response.done and scan.client.send(last.request).response.done:
-        yield Proof(last, "the last round was sent twice, byte for byte, and completed twice")
-
-
-CHECKS = (
-    Check("state-replayed", Severity.INFORMATION, Basis.OPINION, MRTR, ONCE, _replayed),
-    Check("state-rewound", Severity.INFORMATION, Basis.OPINION, MRTR, ONCE, _rewound),
-    Check("state-for-other-arguments", Severity.HOLE, Basis.SHOULD, MRTR, REQUEST, _other_arguments),
-    Check("state-for-another-target", Severity.HOLE, Basis.SHOULD, MRTR, REQUEST,
-          partial(_other_target, has_same_method=True)),
-    Check("state-for-another-method", Severity.HOLE, Basis.SHOULD, MRTR, REQUEST,
-          partial(_other_target, has_same_method=False)),
-    Check("state-of-another-person", Severity.HOLE, Basis.SHOULD, MRTR, PRINCIPAL, _other_principal),
-    Check("state-expired", Severity.HOLE, Basis.SHOULD, MRTR, EXPIRY, _expired),
-)  # fmt: skip
+def _completed_by_state_of(scan: Scan, victim: Target, others: Sequence[Target]) -> Iterator[Proof]:
+    """Send states of the victim in calls of other targets that need a state."""
+    if not others:
+        raise SkipCheck(reason="nothing else was found that asks")
+    for other in filter(scan.needs_state, others):
+        state, answers = scan.reach_last_round(victim)
+        exchange = scan.call(other, requestState=state, inputResponses=other.answers | answers)
+        if exchange.response.done:
+            yield Proof(exchange, f"a state of {victim} completed {other}: {exchange.response}")

@@ -9,6 +9,8 @@
 
 These functions make states from a valid state. A check sends each in the place of the valid state, with correct
 answers. If the server completes the call, it does not protect its states.
+
+The docstring of a check is the sentence that it tests.
 """
 
 from __future__ import annotations
@@ -17,14 +19,13 @@ import base64
 import json
 import re
 import secrets
-from functools import partial
 from itertools import islice
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.attack import schema_values
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity
-from mcp_functions.attack.scan import SkipCheck
+from mcp_functions.attack.findings import Basis, Proof, Severity, check
+from mcp_functions.attack.scan import CANARY, SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,19 +33,117 @@ if TYPE_CHECKING:
     from mcp_functions.attack.client import Exchange, Response
     from mcp_functions.attack.scan import Scan
 
-    # Makes states, each with a description, from a valid state and the canary of the run.
-    Variants: TypeAlias = Callable[[str, str], Iterable[tuple[str, Any]]]
+    States: TypeAlias = Iterable[tuple[str, Any]]  # states, each with a description
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
-REJECT = "servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."
 MAX_CHANGES = 16  # how many characters of a state are changed, one at a time
-# A changed character is of the same class, so that the state still looks right.
-CLASSES = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "-_", "+/")
+# Each character and the next one of its class, which replaces it: so a changed state still looks right.
+NEIGHBOURS: dict[str, str] = {}
+for characters in (ascii_lowercase, ascii_uppercase, digits, "-_", "+/"):
+    NEIGHBOURS.update(zip(characters, characters[1:] + characters[0], strict=True))
 BASE64URL = ascii_uppercase + ascii_lowercase + digits + "-_"  # in the order of their values
 SIGNED_PARTS = 3  # header, payload and signature, as in a JWT
 
 
-def _forged(valid: str, canary: str) -> Iterator[tuple[str, str]]:
+@check(Severity.INFORMATION, Basis.OPINION, MRTR)
+def state_readable(scan: Scan) -> Iterator[Proof]:
+    """an unencrypted state shows the client all the data that the server keeps in it."""
+    exchange = scan.call(scan.require_victim_with_state())
+    state = exchange.response.state or ""
+    parts = re.split(r"[.:]", state)  # those of a JWT, for example
+    for text in [state, *map(_text_of, parts)]:
+        members = re.findall(r'"([A-Za-z_]{2,})"\s*:', text)
+        if members:
+            yield Proof(exchange, f"the state can be read without a key; it has members {', '.join(members[:5])}")
+            return
+
+
+@check(Severity.HOLE, Basis.MUST, MRTR)
+def state_forged(scan: Scan) -> Iterator[Proof]:
+    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    return _completed(scan, _forged)
+
+
+@check(Severity.HOLE, Basis.MUST, MRTR)
+def state_of_another_type(scan: Scan) -> Iterator[Proof]:
+    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    return _completed(scan, _wrong_types)
+
+
+@check(Severity.HOLE, Basis.MUST, MRTR)
+def state_edited(scan: Scan) -> Iterator[Proof]:
+    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    return _completed(scan, _edited)
+
+
+@check(Severity.HOLE, Basis.MUST, MRTR)
+def state_oversized(scan: Scan) -> Iterator[Proof]:
+    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    return _completed(scan, _oversized)
+
+
+@check(Severity.INFORMATION, Basis.OPINION, MRTR)
+def state_respelled(scan: Scan) -> Iterator[Proof]:
+    """a state needs a single spelling: a second one evades a list of used states."""
+    return _completed(scan, _respelled)
+
+
+@check(Severity.DEVIATION, Basis.MUST, MRTR)
+def state_not_refused(scan: Scan) -> Iterator[Proof]:
+    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    for description, exchange in _send_variants(scan, _invalid, limit=3):
+        response = exchange.response
+        if response.result is not None and not response.done:
+            yield Proof(exchange, f"the state was {description}, and was answered with {response}, not with an error")
+
+
+@check(Severity.DEVIATION, Basis.OPINION, MRTR)
+def state_oracle(scan: Scan) -> Iterator[Proof]:
+    """refusals that differ show a forger which check failed."""
+    first: Response | None = None
+    first_description = ""
+    for description, exchange in _send_variants(scan, _invalid):
+        response = exchange.response
+        if response.error is None or response.undecided:
+            continue
+        if first is None:
+            first = response
+            first_description = description
+        elif (response.status, response.error) != (first.status, first.error):
+            yield Proof(exchange, f"{description}: {response}; but {first_description}: {first}")
+
+
+@check(Severity.HOLE, Basis.MUST, MRTR)
+def state_damaged(scan: Scan) -> Iterator[Proof]:
+    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    return _completed(scan, _damaged)
+
+
+def _completed(scan: Scan, make_states: Callable[[str], States]) -> Iterator[Proof]:
+    """Prove that one of these states completes a call."""
+    for description, exchange in _send_variants(scan, make_states):
+        if exchange.response.done:
+            yield Proof(exchange, f"the state was {description}, and the call was completed: {exchange.response}")
+
+
+def _send_variants(
+    scan: Scan, make_states: Callable[[str], States], limit: int | None = None
+) -> Iterator[tuple[str, Exchange]]:
+    """Send states in the place of a valid one, with correct answers; yield a description and the exchange.
+
+    Raises:
+        SkipCheck: at the end the valid state was refused too, so the refusals before prove nothing.
+    """
+    victim = scan.require_victim_needing_state()
+    valid, answers = scan.reach_last_round(victim)
+    for description, state in islice(make_states(valid), limit):
+        yield description, scan.call(victim, requestState=state, inputResponses=answers)
+    control = scan.call(victim, requestState=valid, inputResponses=answers).response
+    if not control.done:
+        raise SkipCheck(reason=f"the valid state was not accepted either: {control}")
+
+
+def _forged(valid: str) -> States:
     length = len(valid)
     yield "an empty text", ""
     yield "the word null", "null"
@@ -53,8 +152,8 @@ def _forged(valid: str, canary: str) -> Iterator[tuple[str, str]]:
     yield "noise of the right length", _noise(length)
     yield "one letter, as often", "A" * length
     yield "a JWT without a signature", "eyJhbGciOiJub25lIn0.e30."
-    yield "a path", f"../../../etc/{canary}"
-    yield "a text of its own", canary
+    yield "a path", f"../../../etc/{CANARY}"
+    yield "a text of its own", CANARY
     yield "letters that are not ASCII", "é☃" * 32
     yield "a NUL", "\x00" * 8
     yield "half of a surrogate pair", "\ud800"
@@ -62,7 +161,7 @@ def _forged(valid: str, canary: str) -> Iterator[tuple[str, str]]:
     yield "dots", "." * length
 
 
-def _wrong_types(valid: str, _canary: str) -> Iterator[tuple[str, Any]]:
+def _wrong_types(valid: str) -> States:
     yield "a number", 7
     yield "a fraction", 0.5
     yield "true", True
@@ -72,23 +171,24 @@ def _wrong_types(valid: str, _canary: str) -> Iterator[tuple[str, Any]]:
     yield "an empty object", {}
 
 
-def _oversized(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
+def _oversized(valid: str) -> States:
     for size in (100_000, 1_000_000):
         yield f"the valid state with {size} characters more", valid + "A" * size
 
 
-def _invalid(valid: str, canary: str) -> Iterator[tuple[str, str]]:
+def _invalid(valid: str) -> States:
     yield "noise", _noise(len(valid))
     yield "a word", "word"
-    yield from _damaged(valid, canary)
+    yield from _damaged(valid)
 
 
-def _damaged(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
+def _damaged(valid: str) -> States:
     """Yield the state with one change each, which no decoder can ignore."""
-    places = [at for at in range(len(valid) - 2) if _may_change(valid, at)]
+    # The last character of a base64 text may have bits that decoders ignore, so that one stays.
+    places = [at for at in range(len(valid) - 2) if valid[at] in NEIGHBOURS and valid[at + 1] not in ".=:"]
     step = max(1, len(places) // MAX_CHANGES)
     for at in places[::step]:
-        yield f"character {at} of {len(valid)} changed", f"{valid[:at]}{_neighbour(valid[at])}{valid[at + 1 :]}"
+        yield f"character {at} of {len(valid)} changed", f"{valid[:at]}{NEIGHBOURS[valid[at]]}{valid[at + 1 :]}"
     for cut in (4, len(valid) // 4, len(valid) // 2, len(valid) - 8):
         if 0 < cut < len(valid):
             yield f"{cut} characters cut off", valid[:-cut]
@@ -105,13 +205,7 @@ def _damaged(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
             yield "its last part gone, with what divides it", separator.join(parts[:-1])
 
 
-def _may_change(valid: str, at: int) -> bool:
-    # The last character of a base64 text may have bits that decoders ignore, so that one stays.
-    is_last_of_part = valid[at + 1] in ".=:"
-    return _neighbour(valid[at]) is not None and not is_last_of_part
-
-
-def _respelled(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
+def _respelled(valid: str) -> States:
     """Yield the same state in another encoding, which lenient base64 decoders accept."""
     yield "with padding", valid + "="
     yield "with a line's end", valid + "\n"
@@ -127,7 +221,7 @@ def _respelled(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
             yield f"with {last} as its last character", valid[:-1] + last
 
 
-def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
+def _edited(valid: str) -> States:
     """Yield the state with one JSON value changed, if it is JSON or JSON in base64."""
     has_edits = False
     for name, decode, encode in (("JSON", str, str), ("JSON in base64", _from_base64, _in_base64)):
@@ -142,77 +236,8 @@ def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
         raise SkipCheck(reason="the state is no readable JSON")
 
 
-def _send_variants(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
-    """Send states in the place of a valid one, with correct answers; yield each exchange and its description.
-
-    Raises:
-        SkipCheck: at the end the valid state was refused too, so the refusals before prove nothing.
-    """
-    victim = scan.require_victim_needing_state()
-    valid, answers = scan.reach_last_round(victim)
-    for what, state in variants(valid, scan.canary):
-        yield scan.call(victim, requestState=state, inputResponses=answers), what
-    control = scan.call(victim, requestState=valid, inputResponses=answers).response
-    if not control.done:
-        raise SkipCheck(reason=f"the valid state was not accepted either: {control}")
-
-
-def _completes(scan: Scan, variants: Variants) -> Iterator[Proof]:
-    """Prove that one of these states completes a call."""
-    for exchange, what in _send_variants(scan, variants):
-        if exchange.response.done:
-            yield Proof(exchange, f"the state was {what}, and the call was completed: {exchange.response}")
-
-
-def _not_refused(scan: Scan) -> Iterator[Proof]:
-    """Prove that an invalid state is ignored instead of rejected."""
-    for exchange, what in _send_variants(scan, _first_invalid):
-        response = exchange.response
-        if response.result is not None and not response.done:
-            yield Proof(exchange, f"the state was {what}, and it was answered with {response}, not with an error")
-
-
-def _oracle(scan: Scan) -> Iterator[Proof]:
-    """Prove that errors for invalid states differ."""
-    first: Response | None = None
-    what_first = ""
-    for exchange, what in _send_variants(scan, _invalid):
-        response = exchange.response
-        if response.error is None or response.undecided:
-            continue
-        if first is None:
-            first = response
-            what_first = what
-        elif (response.status, response.error) != (first.status, first.error):
-            yield Proof(exchange, f"{what}: {response}; but {what_first}: {first}")
-
-
-def _readable(scan: Scan) -> Iterator[Proof]:
-    """Prove that the client can read the state."""
-    exchange = scan.call(scan.require_victim_with_state())
-    state = exchange.response.state or ""
-    parts = re.split(r"[.:]", state)  # those of a JWT, for example
-    for text in [state, *(_text_of(part) for part in parts)]:
-        members = re.findall(r'"([A-Za-z_]{2,})"\s*:', text)
-        if members:
-            yield Proof(exchange, f"the state can be read without a key; it has members {', '.join(members[:5])}")
-            return
-
-
-def _first_invalid(valid: str, canary: str) -> Iterator[tuple[str, str]]:
-    return islice(_invalid(valid, canary), 3)
-
-
 def _noise(length: int) -> str:
     return secrets.token_urlsafe(length)[:length]
-
-
-def _neighbour(character: str) -> str | None:
-    """Return another character of the same class; None if the character is in no class."""
-    for letters in CLASSES:
-        if character in letters:
-            return letters[(letters.index(character) + 1) % len(letters)]
-    return None
 
 
 def _equal_last_characters(valid: str) -> list[str]:
@@ -243,21 +268,3 @@ def _text_of(part: str) -> str:
         return _from_base64(part.translate(str.maketrans("+/", "-_")).rstrip("="))
     except ValueError:
         return ""
-
-
-CHECKS = (
-    Check("state-readable", Severity.INFORMATION, Basis.OPINION, MRTR,
-          "an unencrypted state shows the client all the data that the server keeps in it.", _readable),
-    Check("state-forged", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, variants=_forged)),
-    Check("state-of-another-type", Severity.HOLE, Basis.MUST, MRTR, REJECT,
-          partial(_completes, variants=_wrong_types)),
-    Check("state-edited", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, variants=_edited)),
-    Check("state-oversized", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, variants=_oversized)),
-    Check("state-respelled", Severity.INFORMATION, Basis.OPINION, MRTR,
-          "a state needs a single spelling: a second one evades a list of used states.",
-          partial(_completes, variants=_respelled)),
-    Check("state-not-refused", Severity.DEVIATION, Basis.MUST, MRTR, REJECT, _not_refused),
-    Check("state-oracle", Severity.DEVIATION, Basis.OPINION, MRTR,
-          "refusals that differ show a forger which check failed.", _oracle),
-    Check("state-damaged", Severity.HOLE, Basis.MUST, MRTR, REJECT, partial(_completes, variants=_damaged)),
-)  # fmt: skip

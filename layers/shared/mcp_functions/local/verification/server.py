@@ -14,7 +14,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError
 
 from mcp_functions.attack import messages
-from mcp_functions.attack.client import Client, Request, Response
+from mcp_functions.attack.client import Request, Response, send
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.problems import first_line, stop
@@ -91,7 +91,7 @@ class Server:
 
     def send(self, url: str, request: Request) -> Response:
         """Send an HTTP request as it is."""
-        response = Client(url, {}, requests=1, seconds=SECONDS).send(request).response
+        response = send(url, request, seconds=SECONDS)
         self.request_id = response.headers.get("apigw-requestid", self.request_id)
         return response
 

@@ -1,0 +1,120 @@
+"""What a client receives if its call was not finished: a text for the model, with the questions and the reason.
+
+A tool's text is its result, so that the model can continue. A prompt or a resource has no such result, so its text is
+an error. If a call asks only for pages to be opened, the client gets error -32042, opens the pages and calls again.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.apps.unasked import describe_request, unfinished_text
+from mcp_functions.http import events
+from mcp_functions.legacy import responses, revisions
+from mcp_functions.legacy.errors import URL_ELICITATION_REQUIRED
+from mcp_functions.protocol.errors import HandlerError, capability_names
+from mcp_functions.protocol.messages import value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mcp_functions.legacy.call_ids import Call
+    from mcp_functions.legacy.request import LegacyRequest
+    from mcp_functions.legacy.runner import Outcome
+    from mcp_functions.protocol.wire_types import JSONObject
+
+
+class Obstacle(StrEnum):
+    """Why a call was not finished, in the words of the text."""
+
+    NOT_DECLARED = "this client did not declare support for it"
+    NEVER_RESUMES = "this client does not resume a stream after the user's answer"
+    NO_EVENT_STREAM = "it needs an event stream, which the response to this request cannot be"
+    REVISION_TOO_EARLY = "this server does not ask clients of this revision, because they do not resume streams"
+    NO_TABLE = "this server has no table for questions to clients of this revision (its operator can add one)"
+    TABLE_UNAVAILABLE = "the server's table for questions is temporarily unavailable"
+    NOT_IN_REVISION = "this client's revision has no request for it"
+    TOO_LARGE = "the call is too large to be kept while the user answers"
+    TAKES_TOO_LONG = "the work takes longer than one request, and this server cannot continue it for this client"
+    CLIENT_REFUSED = "the client refused"
+    CLIENT_FAILED = "the client could not ask its user"
+    RUNS_AS_TASK = "it runs as a task, which clients of this revision do not support"
+
+
+ADVICE = (
+    "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
+    "Otherwise tell the user that a client of MCP revision 2026-07-28 can finish this call."
+)
+# These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang. We tried Vercel's
+# AI SDK (1.0). According to its source, Visual Studio Code resumes no stream of a POST.
+NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
+
+
+def explanation(call: Call, questions: Iterable[str], reason: str) -> dict[str, Any]:
+    """Return the response that explains why a call was not finished."""
+    text = unfinished_text(reason, questions, ADVICE)
+    if call.method == "tools/call":
+        return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
+    return responses.error_message(call.id, HandlerError(text).to_json())
+
+
+def cannot_continue(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
+    """Return the response to a call that the server cannot ask about, or cannot give another round."""
+    questions = outcome.questions
+    if not questions:
+        return explanation(call, (), Obstacle.TAKES_TOO_LONG)
+    if any(value_at(question, "params", "mode") != "url" for question in questions.values()):
+        return explanation(call, map(describe_request, questions.values()), obstacle)
+    pages = [{**each["params"], "elicitationId": f"{call.id}-{key}"} for key, each in questions.items()]
+    error = {"code": URL_ELICITATION_REQUIRED, "message": pages[0]["message"], "data": {"elicitations": pages}}
+    return responses.error_message(call.id, error)
+
+
+def client_error(call: Call, question: JSONObject, error: object) -> dict[str, Any]:
+    """Return the response to a call whose question the client answered with a JSON-RPC error.
+
+    The error is not the user's decision: "decline" and "cancel" are results. Only the error's code is repeated,
+    because its text may contain anything.
+    """
+    asks_user = question["method"] == "elicitation/create"
+    reason = str(Obstacle.CLIENT_FAILED if asks_user else Obstacle.CLIENT_REFUSED)
+    code = value_at(error, "code")
+    if type(code) is int:
+        reason += f" (it answered with JSON-RPC error {code})"
+    return explanation(call, [describe_request(question)], reason)
+
+
+def missing_capability(request: LegacyRequest, call: Call, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the response to a call that needs a capability. The modern error has `details` as its `data`."""
+    required = details.get("requiredCapabilities", {})
+    if "extensions" in required:
+        return explanation(call, (), Obstacle.RUNS_AS_TASK)
+    names = capability_names(required)
+    questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
+    return explanation(call, questions, _obstacle_to_using(request, names))
+
+
+def obstacle_to_asking(request: LegacyRequest) -> Obstacle | None:
+    """Return why this client cannot be asked in the response to this request; None if it can be asked."""
+    session = request.session
+    if session is None:
+        return Obstacle.NOT_DECLARED
+    if request.revision < request.deployment.settings.questions_since:
+        return Obstacle.REVISION_TOO_EARLY
+    if session.client[0].startswith(NON_RESUMING_CLIENTS):
+        return Obstacle.NEVER_RESUMES
+    if request.in_batch or not events.accepts_event_stream(request.http):
+        return Obstacle.NO_EVENT_STREAM
+    if request.deployment.call_store is None:
+        return Obstacle.NO_TABLE
+    return None
+
+
+def _obstacle_to_using(request: LegacyRequest, capabilities: Sequence[str]) -> Obstacle:
+    """Return why a call could not use capabilities, for example "elicitation.form"."""
+    declared = request.session.capabilities if request.session else {}
+    if all(value_at(declared, *name.split(".")) is not None for name in capabilities):
+        return obstacle_to_asking(request) or Obstacle.NOT_DECLARED
+    can_declare = all(revisions.supports(request.revision, name) for name in capabilities)
+    return Obstacle.NOT_DECLARED if can_declare else Obstacle.NOT_IN_REVISION
