@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     Path: TypeAlias = tuple[str, ...] | None
 
 FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # "token" of RFC 9110, section 5.6.2
-INTEGER_AS_DECIMAL = r"(?P<integer>-?\d+)\.0+"  # 42.0, as some clients write 42
 JSON_TYPES = ("string", "integer", "boolean")  # the types of arguments that a header may repeat
 VALUE_KEYWORDS = ("enum", "const", "default", "examples")  # keywords that hold values, and no schemas
 
@@ -55,7 +54,12 @@ def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
             message = "x-mcp-header may only stand on properties reached through `properties` alone"
             raise ValueError(message)
         name = annotated["x-mcp-header"]
-        _check_annotation(path[-1], name, annotated.get("type"))
+        if not isinstance(name, str) or not re.fullmatch(FIELD_NAME, name):
+            message = f"x-mcp-header on {path[-1]!r} must be an RFC 9110 token"
+            raise ValueError(message)
+        if annotated.get("type") not in JSON_TYPES:
+            message = f"x-mcp-header on {path[-1]!r}: only strings, integers and booleans may be repeated in a header"
+            raise ValueError(message)
         header = f"mcp-param-{name.lower()}"
         if header in parameters:
             message = f"x-mcp-header names must be unique, and two properties have {name!r}"
@@ -81,7 +85,11 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
             if name in headers:
                 raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
             continue
-        if not _is_same(read(headers, name), _to_text(value), parameter.json_type):
+        received = read(headers, name)
+        if parameter.json_type == "integer":
+            # "Integer values SHOULD be compared numerically": some clients write 42.0.
+            received = re.sub(r"\.0+\Z", "", received)
+        if received != _to_text(value):
             raise mismatch(name)
 
 
@@ -94,14 +102,6 @@ def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[st
 def _to_text(value: JSONValue) -> str:
     """Write an argument as its header has it: True is "true"."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _is_same(received: str, expected: str, json_type: str) -> bool:
-    """Compare a header with an argument: "integer values SHOULD be compared numerically", so 42.0 equals 42."""
-    if received == expected:
-        return True
-    decimal = re.fullmatch(INTEGER_AS_DECIMAL, received)
-    return json_type == "integer" and decimal is not None and decimal["integer"] == expected
 
 
 def _annotated_schemas(schema: object, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -125,12 +125,3 @@ def _annotated_schemas(schema: object, path: Path) -> Iterator[tuple[Path, dict[
                 yield from _annotated_schemas(member, path_of_member)
         elif keyword not in VALUE_KEYWORDS:
             yield from _annotated_schemas(value, None)
-
-
-def _check_annotation(property_name: str, name: object, json_type: object) -> None:
-    if not isinstance(name, str) or not re.fullmatch(FIELD_NAME, name):
-        message = f"x-mcp-header on {property_name!r} must be an RFC 9110 token"
-        raise ValueError(message)
-    if json_type not in JSON_TYPES:
-        message = f"x-mcp-header on {property_name!r}: only strings, integers and booleans may be repeated in a header"
-        raise ValueError(message)

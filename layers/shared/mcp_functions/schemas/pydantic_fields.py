@@ -38,8 +38,12 @@ def read_field(declared: Parameter) -> Parameter:
     Raises:
         TypeError: there are two defaults, one cannot be copied, or there is an option that no parameter can have.
     """
-    _check_defaults(declared.annotation, declared.default)
-    field = _merge(declared.annotation, declared.default)
+    annotation: Any = declared.annotation
+    _check_defaults(annotation, declared.default)
+    if declared.default is MISSING:
+        field = FieldInfo.from_annotation(annotation)
+    else:
+        field = FieldInfo.from_annotated_attribute(annotation, declared.default)
     _check_options(field)
     type_ = _type_of(field)
     parameter = Parameter(declared.name, MISSING, annotation=type_, alias=_alias(field), title=field.title)
@@ -62,13 +66,6 @@ def _check_defaults(annotation: object, default: object) -> None:
         raise TypeError(message)
 
 
-def _merge(annotation: object, default: object) -> FieldInfo:
-    """Merge each `Field` of an annotation with the one behind `=`, or with the plain default there."""
-    if default is MISSING:
-        return FieldInfo.from_annotation(annotation)  # type: ignore[arg-type]  # any annotation
-    return FieldInfo.from_annotated_attribute(annotation, default)  # type: ignore[arg-type]  # any annotation
-
-
 def _check_options(field: FieldInfo) -> None:
     for name in ONLY_IN_MODELS:
         if getattr(field, name, None) is not None:
@@ -81,9 +78,7 @@ def _check_options(field: FieldInfo) -> None:
 
 def _alias(field: FieldInfo) -> str | None:
     """Return the name on the wire; None if the `Field` gives none."""
-    alias = field.validation_alias
-    if alias is None:
-        alias = field.alias
+    alias = field.validation_alias  # pydantic sets it to `alias`, if the author gives only that
     if alias is not None and not (isinstance(alias, str) and alias):
         message = f"an argument has one name, and not {alias!r}"
         raise TypeError(message)
