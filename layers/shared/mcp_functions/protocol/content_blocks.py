@@ -15,10 +15,10 @@ The JSON is checked after that, because an author may leave out a member or give
 
 from __future__ import annotations
 
-import binascii
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.json_writer import to_base64
 from mcp_functions.protocol.plain_values import (
     BLOCK,
     BYTES,
@@ -29,7 +29,6 @@ from mcp_functions.protocol.plain_values import (
     to_json,
     type_name,
 )
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,22 +80,13 @@ def resource_contents(value: object, uri: str) -> JSONObject:
     if content_kind(value) != RESOURCE:
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
         raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
-    resource = value if hasattr(value, "uri") else ReadContents(uri, value)
-    contents = to_wire(resource)
+    if not hasattr(value, "uri"):
+        read: Any = value
+        return write_contents(uri, read.content, read.mime_type, getattr(read, "meta", None))
+    contents = to_wire(value)
     if not _is_resource_contents(contents):
         raise DeveloperError(rule=f"{type_name(value)} needs a uri, and text or bytes")
     return contents
-
-
-class ReadContents(NamedTuple):
-    """A ReadResourceContents of the official SDK, with the URI that it lacks."""
-
-    uri: str
-    read: Any
-
-    def wire(self) -> JSONObject:
-        """Write it as TextResourceContents or BlobResourceContents."""
-        return write_contents(self.uri, self.read.content, self.read.mime_type, getattr(self.read, "meta", None))
 
 
 def write_contents(
@@ -114,15 +104,15 @@ def write_contents(
         members["_meta"] = to_json(dict(meta))
     if isinstance(contents, str):
         return {**members, "text": contents}
-    return {**members, "blob": to_base64(contents)}
+    return {**members, "blob": write_bytes(contents)}
 
 
-def to_base64(data: bytes) -> str:
+def write_bytes(data: bytes) -> str:
     """Write bytes as base64, or raise a TypeError for any other value."""
     if not isinstance(data, BYTES):
         message = "its data must be bytes"
         raise TypeError(message)
-    return binascii.b2a_base64(data, newline=False).decode()
+    return to_base64(data)
 
 
 def messages(value: object) -> list[JSONObject]:

@@ -87,7 +87,7 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
             continue
         received = read(headers, name)
         if parameter.json_type == "integer":
-            # "Integer values SHOULD be compared numerically": some clients write 42.0.
+            # "integer values SHOULD be compared numerically": some clients write 42 as 42.0.
             received = re.sub(r"\.0+\Z", "", received)
         if received != _to_text(value):
             raise mismatch(name)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.constants import CALL_METHODS, META_PROTOCOL_VERSION, TASK_METHODS
 from mcp_functions.protocol.errors import HeaderMismatch
+from mcp_functions.protocol.json_writer import to_base64
 from mcp_functions.protocol.messages import check_meta, check_version, value_at
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def decode(value: str) -> str:
     decoded = binascii.a2b_base64(encoded, strict_mode=True)
     # The decoder ignores unused bits of the last character, so several texts decode to the same bytes. Only the text
     # that an encoder writes is valid.
-    if binascii.b2a_base64(decoded, newline=False).decode() != encoded:
+    if to_base64(decoded) != encoded:
         raise ValueError(encoded)
     return decoded.decode()
 
@@ -149,5 +150,4 @@ def encode(value: str) -> str:
     is_plain = value.isascii() and value.isprintable() and value == value.strip()
     if is_plain and not value.startswith("=?base64?"):
         return value
-    encoded = binascii.b2a_base64(value.encode(), newline=False).decode()
-    return f"=?base64?{encoded}?="
+    return f"=?base64?{to_base64(value.encode())}?="

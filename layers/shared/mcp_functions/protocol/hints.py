@@ -139,24 +139,19 @@ def read_meta(value: object) -> dict[str, Any] | None:
     return plain or None
 
 
-# The parts of a key of `_meta`: "example.com/team" has the labels "example" and "com", and the name "team".
+# A key of `_meta` is a name, or a prefix of labels and a name that may be empty: "team", "example.com/team".
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-RESERVED_LABELS = {"modelcontextprotocol", "mcp"}  # as the second label of a key (basic, "_meta")
+META_KEY = rf"{NAME}|(?P<prefix>{LABEL}(?:\.{LABEL})*)/(?:{NAME})?"
+RESERVED_LABELS = {"modelcontextprotocol", "mcp"}  # as the second label of a prefix (basic, "_meta")
 
 
 def _is_meta_key(key: object) -> bool:
-    """Check a key of `_meta`: a name, or a prefix of labels and a name that may be empty, as in "example.com/"."""
-    if not isinstance(key, str):
+    match = re.fullmatch(META_KEY, key) if isinstance(key, str) else None
+    if match is None:
         return False
-    prefix, slash, name = key.rpartition("/")
-    is_name = re.fullmatch(NAME, name) is not None
-    if not slash:
-        return is_name
-    labels = prefix.split(".")
-    is_prefix = all(re.fullmatch(LABEL, label) for label in labels)
-    is_reserved = len(labels) > 1 and labels[1] in RESERVED_LABELS
-    return is_prefix and not is_reserved and (is_name or name == "")
+    labels = (match["prefix"] or "").split(".")
+    return len(labels) == 1 or labels[1] not in RESERVED_LABELS
 
 
 TAGS = "fastmcp"  # the key of `_meta` under which FastMCP writes tags
@@ -191,11 +186,10 @@ def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]
         TypeError: the value is no dict and no model, a member is unknown, or a member has a wrong value.
     """
     names = ", ".join(known)
-    is_model = hasattr(value, "model_dump") and not isinstance(value, type)  # a class of the SDK is no model itself
-    given: Any = pydantic_to_json(value) if is_model else value
-    # A model of the SDK silently drops a misspelt name, and may then be empty.
-    is_empty_model = is_model and not given
-    if is_empty_model or not isinstance(given, Mapping):
+    given: Any = value
+    if hasattr(value, "model_dump") and not isinstance(value, type):  # a class of the SDK is no model itself
+        given = pydantic_to_json(value) or None  # a model silently drops a misspelt name, and may then be empty
+    if not isinstance(given, Mapping):
         message = f"{subject}: a dict or a model with these members is needed: {names}; not {type_name(value)}"
         raise TypeError(message)
     members = {}

@@ -63,7 +63,8 @@ MAX_EXACT = 2**53  # up to this number, each integer has a double of its own
 
 def _read_float(text: str) -> int | float:
     value = float(text)
-    _check_magnitude(value)
+    if abs(value) == float("inf"):  # `float` reads a number that is too large for a double as infinity
+        raise ParseError(message="A JSON number is too large")
     if value.is_integer() and abs(value) <= MAX_EXACT:
         return int(value)
     return value
@@ -74,13 +75,8 @@ DIGITS_OF_DOUBLE = 309  # the largest double, 1.8e308, has so many digits
 
 def _read_integer(text: str) -> int:
     if len(text) >= DIGITS_OF_DOUBLE:
-        _check_magnitude(float(text))  # an integer has the limit of a double, also if it has no exponent
+        _read_float(text)  # a check: an integer has the limit of a double, also if it has no exponent
     return int(text)
-
-
-def _check_magnitude(value: float) -> None:
-    if abs(value) == float("inf"):  # `float` reads a number that is too large for a double as infinity
-        raise ParseError(message="A JSON number is too large")
 
 
 def _refuse_constant(_name: str) -> NoReturn:

@@ -1,4 +1,4 @@
-r"""Writes JSON without blanks, and bytes as base64url.
+r"""Writes JSON without blanks, and bytes as base64 and base64url.
 
     value           {"b": "✓", "a": 1}
     dumps           {"b":"✓","a":1}
@@ -25,9 +25,6 @@ _ASCII = json.JSONEncoder(**_COMPACT)
 _SORTED = json.JSONEncoder(sort_keys=True, **_COMPACT)
 
 
-TOO_DEEP = "nested too deep"
-
-
 def dumps(value: object) -> str:
     """Write a value as JSON."""
     return _encode(_UNICODE, value)
@@ -47,7 +44,8 @@ def _encode(encoder: json.JSONEncoder, value: object) -> str:
     try:
         return encoder.encode(value)
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None  # the traceback of a RecursionError has a thousand equal frames
+        message = "nested too deep"
+        raise ValueError(message) from None  # the traceback of a RecursionError has a thousand equal frames
 
 
 def dumps_with_member(members: Mapping[str, object], name: str, text: str) -> str:
@@ -69,6 +67,11 @@ def escape_in_chunks(text: str) -> Iterator[str]:
     """Yield what `dumps_ascii` writes between the quotes of a long text, which may take six times its memory."""
     for start in range(0, len(text), CHUNK):
         yield dumps_ascii(text[start : start + CHUNK])[1:-1]
+
+
+def to_base64(raw: bytes | bytearray | memoryview) -> str:
+    """Encode bytes as base64 (RFC 4648, section 4)."""
+    return binascii.b2a_base64(raw, newline=False).decode()
 
 
 _TO_BASE64URL = bytes.maketrans(b"+/", b"-_")

@@ -16,6 +16,8 @@ from enum import Enum
 from types import FunctionType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, cast
 
+from mcp_functions.protocol.json_writer import dumps
+
 if TYPE_CHECKING:
     from datetime import date
 
@@ -131,19 +133,12 @@ def _convert_object(value: object) -> JSONValue:
     from datetime import date, datetime  # noqa: PLC0415 - few values are dates, and pydantic imports it, too
 
     if type(value) in (date, datetime):
-        return _convert_date(cast("date", value))
+        text = cast("date", value).isoformat()
+        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text  # as pydantic writes UTC
     try:
         return pydantic_to_json(value)
     except ValueError:  # `from None` hides pydantic's text, because it quotes the value
         raise _UnsupportedValue(value, type_name(value)) from None
-
-
-def _convert_date(value: date) -> str:
-    """Convert a date or a datetime as pydantic does: its UTC is "Z"."""
-    text = value.isoformat()
-    if text.endswith("+00:00"):
-        return text.removesuffix("+00:00") + "Z"
-    return text
 
 
 def _convert_dict(value: dict[Any, Any]) -> JSONValue:
@@ -154,15 +149,11 @@ def _convert_dict(value: dict[Any, Any]) -> JSONValue:
 
 
 def _convert_key(key: object) -> str:
-    if isinstance(key, str):
-        return key
-    if key is None:
-        return "null"
-    if isinstance(key, bool):
-        return "true" if key else "false"
     converted = _convert(key)
-    if isinstance(converted, str | int | float):
-        return str(converted)
+    if isinstance(converted, str):
+        return converted
+    if isinstance(converted, int | float | NoneType):
+        return dumps(converted)  # True becomes "true", as `json.dumps` writes keys
     raise _UnsupportedValue(key, f"a dict whose keys are of type {type_name(key)}")
 
 

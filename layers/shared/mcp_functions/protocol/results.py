@@ -13,12 +13,12 @@ TextContent block" (server/tools). Content is a value of a protocol type (see `p
 
 from __future__ import annotations
 
-import binascii
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.json_writer import dumps, to_base64
 from mcp_functions.protocol.plain_values import (
+    BLOCK,
     BYTES,
     PROMPT_RESULT,
     RESOURCE_RESULT,
@@ -54,19 +54,15 @@ def call_tool_result(
         DeveloperError: a tool may not return a value of this type.
     """
     if isinstance(value, list | tuple) and (promises_list or _holds_content(value)):
-        return _content(_blocks(value))
+        return {"content": _blocks(value), "isError": False}
     kind = content_kind(value)
     if kind == TOOL_RESULT:
         return _whole_result(value)
-    if kind in (PROMPT_RESULT, RESOURCE_RESULT):
-        raise DeveloperError(rule=f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL_RETURNS}")
-    if kind:
-        return _content(_blocks([value]))
-    if isinstance(value, str) and not promises_structured:
-        return _content([_text(value)])
-    if value is None and not promises_structured:
-        return _content([])
-    plain, text = _plain_and_text(value, TOOL_RETURNS)
+    if kind == BLOCK:
+        return {"content": _blocks([value]), "isError": False}
+    if isinstance(value, str | None) and not promises_structured:
+        return {"content": [] if value is None else [_text(value)], "isError": False}
+    plain, text = _plain_and_text(value, TOOL_RETURNS)  # raises for every other type of the protocol
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
@@ -124,7 +120,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         return [content_blocks.resource_contents(item, uri) for item in items]
     mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, BYTES):
-        return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
+        return [{"uri": uri, **mime, "blob": to_base64(value)}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
     _plain, text = _plain_and_text(value, RESOURCE_RETURNS)
@@ -138,10 +134,6 @@ def _holds_content(values: Iterable[object]) -> bool:
 
 def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
-
-
-def _content(blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"content": blocks, "isError": False}
 
 
 def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
