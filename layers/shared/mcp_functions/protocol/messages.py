@@ -183,8 +183,8 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
         raise InvalidRequest(id=id_ if is_id(id_) else None)
     # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
     if "id" in value and not is_id(id_):
-        limit = f"at most {MAX_ID_CHARS} characters"
-        raise InvalidRequest(message=f"The request id must be a string or an integer; a string has {limit}")
+        rule = f"The request id must be a string of at most {MAX_ID_CHARS} characters, or an integer"
+        raise InvalidRequest(message=rule)
     value.setdefault("params", {})
     if not isinstance(value["params"], dict):
         raise InvalidRequest(message="params must be an object", id=id_)

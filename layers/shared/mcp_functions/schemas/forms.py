@@ -48,19 +48,13 @@ class Form:
         # The name of each property on the wire, by the name of the type's member.
         properties = self._type.schema["properties"]
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
-        self._requested: dict[str, Any] | None = None  # the `requestedSchema`, once it is written
 
     def schema(self) -> dict[str, Any]:
-        """Return the `requestedSchema`. It is written once, because every round sends the same one.
+        """Write the `requestedSchema`.
 
         Raises:
             DeveloperError: the restricted schema cannot express a member.
         """
-        if self._requested is None:
-            self._requested = self._write_schema()
-        return self._requested
-
-    def _write_schema(self) -> dict[str, Any]:
         schema = self._type.schema
         definitions = schema.get("$defs", {})
         requested: dict[str, Any] = {"type": "object", "properties": {}}
