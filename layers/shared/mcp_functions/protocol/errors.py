@@ -14,6 +14,7 @@ Each class sets `code, status, default_message` in one line, and inherits what i
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -355,8 +356,6 @@ def is_ctrl_c(error: BaseException) -> bool:
 
     Python raises Ctrl-C without a text. Lambda has no terminal.
     """
-    import os  # noqa: PLC0415 - only for an unexpected exception
-
     is_on_lambda = "AWS_LAMBDA_RUNTIME_API" in os.environ
     return isinstance(error, KeyboardInterrupt) and not error.args and not is_on_lambda
 

@@ -10,15 +10,12 @@ Only a handler with such a parameter imports this module. Its author has importe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from mcp_functions.schemas.parameters import MISSING, Parameter, default_maker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from mcp_functions.schemas.parameters import MISSING, Parameter
 
 # Options of `Field` that only the field of a model can have.
 ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
@@ -49,11 +46,17 @@ def read_field(declared: Parameter) -> Parameter:
     parameter = Parameter(declared.name, MISSING, annotation=type_, alias=_alias(field), title=field.title)
     if field.is_required():
         return parameter
-    if field.default_factory is not None:
-        return parameter._replace(make_default=_factory(field, type_))
-    default = _validate_default(field, type_, field.default)
-    # Python's own default may be the `Field` object. So every call passes the default, also one that is constant.
-    return parameter._replace(default=default, make_default=default_maker(default))
+    if field.default_factory_takes_validated_data:
+        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
+        raise TypeError(message)
+    adapter: TypeAdapter[Any] | None = TypeAdapter(type_) if field.validate_default else None
+
+    def make_default() -> object:
+        default = field.get_default(call_default_factory=True)  # a copy, if no factory makes it
+        return adapter.validate_python(default) if adapter else default
+
+    published = make_default() if field.default_factory is None else MISSING
+    return parameter._replace(default=published, make_default=make_default)
 
 
 def _check_defaults(annotation: object, default: object) -> None:
@@ -85,7 +88,7 @@ def _alias(field: FieldInfo) -> str | None:
     return alias
 
 
-def _type_of(field: FieldInfo) -> object:
+def _type_of(field: FieldInfo) -> Any:  # noqa: ANN401 - an annotation
     """Return the annotation with what belongs to the type: its description, its limits, and TYPE_OPTIONS.
 
     pydantic reads these options from a `Field` without a default.
@@ -102,18 +105,3 @@ def _type_of(field: FieldInfo) -> object:
     if options:
         metadata.append(Field(**options))
     return Annotated[(field.annotation, *metadata)] if metadata else field.annotation
-
-
-def _factory(field: FieldInfo, type_: object) -> Callable[[], object]:
-    """Return a function that makes the default for one call with the `default_factory`."""
-    if field.default_factory_takes_validated_data:
-        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
-        raise TypeError(message)
-    return lambda: _validate_default(field, type_, field.get_default(call_default_factory=True))
-
-
-def _validate_default(field: FieldInfo, type_: object, default: object) -> object:
-    """Let pydantic read a default as it reads arguments, if the author asks for it with `validate_default`."""
-    if not field.validate_default:
-        return default
-    return TypeAdapter(type_).validate_python(default)  # type: ignore[arg-type]  # any annotation
