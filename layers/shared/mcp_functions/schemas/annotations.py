@@ -34,16 +34,8 @@ class Limit(NamedTuple):
     """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`."""
 
     keyword: str  # the keyword in a schema
-    is_within: Callable[[Any, Any], bool]  # takes a value and the bound
+    is_within: Callable[[Any, Any], bool]  # compares a number, or the length of a text or list, with the bound
     reason: str  # why a value is refused; {} is the bound
-
-
-def _length_limits(least: str, most: str, parts: str) -> dict[str, Limit]:
-    """Return the limits of a type that has parts, such as characters."""
-    return {
-        "min_length": Limit(least, lambda value, bound: len(value) >= bound, f"must have at least {{}} {parts}"),
-        "max_length": Limit(most, lambda value, bound: len(value) <= bound, f"must have at most {{}} {parts}"),
-    }
 
 
 NUMBER_LIMITS = {
@@ -56,12 +48,16 @@ NUMBER_LIMITS = {
 LIMITS = {
     "integer": NUMBER_LIMITS,
     "number": NUMBER_LIMITS,
-    "string": _length_limits("minLength", "maxLength", "characters"),
-    "array": _length_limits("minItems", "maxItems", "items"),
-    "object": _length_limits("minProperties", "maxProperties", "members"),
+    "string": {
+        "min_length": Limit("minLength", operator.ge, "must have at least {} characters"),
+        "max_length": Limit("maxLength", operator.le, "must have at most {} characters"),
+    },
+    "array": {
+        "min_length": Limit("minItems", operator.ge, "must have at least {} items"),
+        "max_length": Limit("maxItems", operator.le, "must have at most {} items"),
+    },
 }
-# The keywords of an Enum, a Literal, a date and a class. pydantic has rules for their limits.
-WITHOUT_LIMITS = {"enum", "format", "properties"}
+WITHOUT_LIMITS = {"enum", "format"}  # keywords of types that LIMITS is not about: a Literal, an Enum, a date
 
 
 class Between:
@@ -107,20 +103,19 @@ def add_limit(type_: JsonType, item: object) -> JsonType:
     schemas = [member for member in type_.schema.get("anyOf", [type_.schema]) if member != NULL]
     if len(schemas) != 1 or schemas[0].keys() & WITHOUT_LIMITS:
         raise NeedsPydantic
-    bounds = [
-        (limit, getattr(item, name))
-        for name, limit in LIMITS.get(schemas[0].get("type"), {}).items()
-        if getattr(item, name, None) is not None
-    ]
-    keywords = {limit.keyword: bound for limit, bound in bounds}
+    limits = LIMITS.get(schemas[0].get("type"), {})
+    bounds = {limit: getattr(item, name) for name, limit in limits.items() if getattr(item, name, None) is not None}
+    keywords = {limit.keyword: bound for limit, bound in bounds.items()}
     if not bounds or schemas[0].keys() & keywords.keys():
         raise NeedsPydantic
 
     def read(value: object) -> object:
         result = type_.read(value)
-        for limit, bound in bounds:
-            if result is not None and not limit.is_within(result, bound):
-                raise ValueError(limit.reason.format(bound))
+        if result is not None:
+            size = len(result) if isinstance(result, str | list) else result
+            for limit, bound in bounds.items():
+                if not limit.is_within(size, bound):
+                    raise ValueError(limit.reason.format(bound))
         return result
 
     return JsonType(_change_members(type_.schema, lambda schema: {**schema, **keywords}), read)
