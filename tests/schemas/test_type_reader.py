@@ -336,6 +336,7 @@ def without_references(schema: Any, definitions: dict[str, Any]) -> Any:  # noqa
         (Annotated[str, Length(1, 5)], "Ely"),
         (Annotated[str, Length(None, 5)], ""),
         (Annotated[list[Colour], Length(1, 2)], ["red"]),
+        (Annotated[dict[str, int], limits.MaxLen(1)], {"a": 1}),
         (Annotated[Literal["a", "b"], Titles("One", "Two")], "a"),
         (Annotated[Colour, Titles("Red", "Green")], "green"),
         (Annotated[str, Format("email")], "ann@example.org"),

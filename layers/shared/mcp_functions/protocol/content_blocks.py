@@ -19,16 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import to_base64
-from mcp_functions.protocol.plain_values import (
-    BLOCK,
-    BYTES,
-    MESSAGE,
-    RESOURCE,
-    content_kind,
-    pydantic_to_json,
-    to_json,
-    type_name,
-)
+from mcp_functions.protocol.plain_values import BYTES, content_kind, pydantic_to_json, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,14 +41,14 @@ def block(value: object) -> JSONObject:
     """Return one content block, as JSON.
 
     Args:
-        value: text, or a value whose `content_kind` is BLOCK.
+        value: text, or content of this toolkit, the official SDK or FastMCP.
 
     Raises:
         DeveloperError: the value has another kind, or lacks a member of its type.
     """
     if isinstance(value, str):
         return {"type": "text", "text": value}
-    if content_kind(value) != BLOCK:
+    if content_kind(value) != "block":
         allowed = "text, Text, Image, Audio, EmbeddedResource or ResourceLink"
         raise DeveloperError(rule=f"content is {allowed}, not {type_name(value)}")
     content_block = to_wire(value)
@@ -71,13 +62,13 @@ def resource_contents(value: object, uri: str) -> JSONObject:
     """Return the contents of a resource.
 
     Args:
-        value: a value whose `content_kind` is RESOURCE.
+        value: contents of this toolkit or the official SDK.
         uri: the URI that the client reads. Only the class ReadResourceContents of the official SDK has no URI itself.
 
     Raises:
         DeveloperError: the value has another kind, or lacks a member of its type.
     """
-    if content_kind(value) != RESOURCE:
+    if content_kind(value) != "resource contents":
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
         raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
     if not hasattr(value, "uri"):
@@ -119,14 +110,14 @@ def messages(value: object) -> list[JSONObject]:
     """Return a value of a prompt as messages. A message with several blocks becomes one message for each block.
 
     Args:
-        value: text, or a value whose `content_kind` is BLOCK or MESSAGE.
+        value: text, or content, or a message.
 
     Raises:
         DeveloperError: the value has another kind, or is a message whose `role` the protocol does not know.
     """
-    if isinstance(value, str) or content_kind(value) == BLOCK:
+    if isinstance(value, str) or content_kind(value) == "block":
         return [{"role": "user", "content": block(value)}]
-    if content_kind(value) != MESSAGE:
+    if content_kind(value) != "message":
         raise DeveloperError(rule=f"a prompt returns text, messages or content, not {type_name(value)}")
     message: Any = value
     if message.role not in ("user", "assistant"):

@@ -20,10 +20,15 @@ from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from datetime import date
+    from typing import Literal, TypeAlias
 
     from _typeshed import DataclassInstance
 
     from mcp_functions.protocol.wire_types import JSONValue
+
+    ContentKind: TypeAlias = Literal[
+        "block", "message", "resource contents", "tool result", "prompt result", "resource result"
+    ]
 
 JSON_SCALARS = (str, int, float, bool, NoneType)
 BYTES = (bytes, bytearray, memoryview)
@@ -162,34 +167,28 @@ def _convert_key(key: object) -> str:
 
 PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})
 
-BLOCK = "block"  # a content block
-MESSAGE = "message"  # a message of a prompt
-RESOURCE = "resource"  # the contents of a resource
-TOOL_RESULT = "tool result"  # the whole result of a tool, of a prompt or of a resource
-PROMPT_RESULT = "prompt result"
-RESOURCE_RESULT = "resource result"
 # The kind of each protocol type, by the name of its class.
-CONTENT_KINDS = {
-    "Text": BLOCK, "TextContent": BLOCK, "Image": BLOCK, "ImageContent": BLOCK, "Audio": BLOCK,
-    "AudioContent": BLOCK, "File": BLOCK, "EmbeddedResource": BLOCK, "ResourceLink": BLOCK,
-    "PromptMessage": MESSAGE, "SamplingMessage": MESSAGE, "Message": MESSAGE,
-    "ResourceContents": RESOURCE, "ReadResourceContents": RESOURCE,
-    "CallToolResult": TOOL_RESULT, "ToolResult": TOOL_RESULT, "GetPromptResult": PROMPT_RESULT,
-    "ReadResourceResult": RESOURCE_RESULT,
+CONTENT_KINDS: dict[str, ContentKind] = {
+    "Text": "block", "TextContent": "block", "Image": "block", "ImageContent": "block", "Audio": "block",
+    "AudioContent": "block", "File": "block", "EmbeddedResource": "block", "ResourceLink": "block",
+    "PromptMessage": "message", "SamplingMessage": "message", "Message": "message",
+    "ResourceContents": "resource contents", "ReadResourceContents": "resource contents",
+    "CallToolResult": "tool result", "ToolResult": "tool result", "GetPromptResult": "prompt result",
+    "ReadResourceResult": "resource result",
 }  # fmt: skip
 
 
-def content_kind(value: object) -> str:
-    """Return the kind of a value: BLOCK, MESSAGE, RESOURCE or that of a whole result; "" for a plain value."""
+def content_kind(value: object) -> ContentKind | None:
+    """Return the kind of a value: a content block, a part of another result, or a whole result; None if it is plain."""
     return content_kind_of_type(type(value))
 
 
-def content_kind_of_type(cls: type) -> str:
+def content_kind_of_type(cls: type) -> ContentKind | None:
     """Return the kind of the values of a class, as `content_kind` does."""
     for base in cls.__mro__:
         if base.__name__ in CONTENT_KINDS and _is_of_package(base):
             return CONTENT_KINDS[base.__name__]
-    return ""
+    return None
 
 
 def _is_of_package(cls: type) -> bool:

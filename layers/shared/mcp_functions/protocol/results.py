@@ -17,18 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps, to_base64
-from mcp_functions.protocol.plain_values import (
-    BLOCK,
-    BYTES,
-    PROMPT_RESULT,
-    RESOURCE_RESULT,
-    TOOL_RESULT,
-    NotJson,
-    content_kind,
-    content_kind_of_type,
-    to_json,
-    type_name,
-)
+from mcp_functions.protocol.plain_values import BYTES, NotJson, content_kind, content_kind_of_type, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,9 +45,9 @@ def call_tool_result(
     if isinstance(value, list | tuple) and (promises_list or _holds_content(value)):
         return {"content": _blocks(value), "isError": False}
     kind = content_kind(value)
-    if kind == TOOL_RESULT:
+    if kind == "tool result":
         return _whole_result(value)
-    if kind == BLOCK:
+    if kind == "block":
         return {"content": _blocks([value]), "isError": False}
     if isinstance(value, str | None) and not promises_structured:
         return {"content": [] if value is None else [_text(value)], "isError": False}
@@ -85,7 +74,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
 
     result: dict[str, Any] = {}
     messages: Any = value
-    if content_kind(value) == PROMPT_RESULT:
+    if content_kind(value) == "prompt result":
         whole = content_blocks.to_wire(value)
         if "_meta" in whole:
             result["_meta"] = whole["_meta"]
@@ -111,7 +100,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
     """
     kind = content_kind(value)
     contents: Any = value
-    if kind == RESOURCE_RESULT:
+    if kind == "resource result":
         contents = contents.contents
     items = contents if isinstance(contents, list | tuple) else [contents]
     if kind or _holds_content(items):

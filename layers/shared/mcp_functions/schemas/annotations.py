@@ -34,7 +34,7 @@ class Limit(NamedTuple):
     """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`."""
 
     keyword: str  # the keyword in a schema
-    is_within: Callable[[Any, Any], bool]  # compares a number, or the length of a text or list, with the bound
+    is_within: Callable[[Any, Any], bool]  # compares a number, or the length of a text, list or dict, with the bound
     reason: str  # why a value is refused; {} is the bound
 
 
@@ -56,8 +56,13 @@ LIMITS = {
         "min_length": Limit("minItems", operator.ge, "must have at least {} items"),
         "max_length": Limit("maxItems", operator.le, "must have at most {} items"),
     },
+    "object": {
+        "min_length": Limit("minProperties", operator.ge, "must have at least {} members"),
+        "max_length": Limit("maxProperties", operator.le, "must have at most {} members"),
+    },
 }
-WITHOUT_LIMITS = {"enum", "format"}  # keywords of types that LIMITS is not about: a Literal, an Enum, a date
+# Keywords of types that LIMITS is not about: a Literal or an Enum, a date, a dataclass or a TypedDict.
+WITHOUT_LIMITS = {"enum", "format", "properties"}
 
 
 class Between:
@@ -112,7 +117,7 @@ def add_limit(type_: JsonType, item: object) -> JsonType:
     def read(value: object) -> object:
         result = type_.read(value)
         if result is not None:
-            size = len(result) if isinstance(result, str | list) else result
+            size = len(result) if isinstance(result, str | list | dict) else result
             for limit, bound in bounds.items():
                 if not limit.is_within(size, bound):
                     raise ValueError(limit.reason.format(bound))
