@@ -36,7 +36,7 @@ class Signature(NamedTuple):
     injection: Injection | None
 
     def make_defaults(self, positional: int, named: Collection[str]) -> dict[str, Any]:
-        """Make the defaults that a direct call leaves out, if Python's own are not right (`Parameter.make_default`).
+        """Make the defaults that a direct call leaves out (`Parameter.make_default`).
 
         Args:
             positional: the number of positional arguments in the call.
