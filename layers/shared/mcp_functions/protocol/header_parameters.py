@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mcp_functions.protocol.errors import HeaderMismatch
 from mcp_functions.protocol.headers import encode, mismatch, read
 from mcp_functions.protocol.messages import value_at
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,23 +31,17 @@ JSON_TYPES = ("string", "integer", "boolean")  # the types of arguments that a h
 VALUE_KEYWORDS = ("enum", "const", "default", "examples")  # keywords that hold values, and no schemas
 
 
-class HeaderParameter(NamedTuple):
-    """An argument whose value the client also sends in a header."""
-
-    path: tuple[str, ...]  # the names of the properties that lead to the value in the arguments
-    json_type: str  # one of JSON_TYPES
+# For each header, by its whole name in lower case, the names of the properties that lead to its argument.
+HeaderParameters: TypeAlias = "Mapping[str, tuple[str, ...]]"
 
 
-HeaderParameters: TypeAlias = "Mapping[str, HeaderParameter]"  # the key is the header's whole name in lower case
-
-
-def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
+def find(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Find the header parameters that an inputSchema declares.
 
     Raises:
         ValueError: an annotation breaks a rule. The message has the rule.
     """
-    parameters: dict[str, HeaderParameter] = {}
+    parameters: dict[str, tuple[str, ...]] = {}
     for path, annotated in _annotated_schemas(schema, ()):
         if path is None or path == ():  # () is the path of the root, which is no property
             message = "x-mcp-header may only stand on properties reached through `properties` alone"
@@ -64,7 +57,7 @@ def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
         if header in parameters:
             message = f"x-mcp-header names must be unique, and two properties have {name!r}"
             raise ValueError(message)
-        parameters[header] = HeaderParameter(path, annotated["type"])
+        parameters[header] = path
     return parameters
 
 
@@ -79,14 +72,14 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
     Raises:
         HeaderMismatch: a header is missing, superfluous, malformed, or different. The message names it.
     """
-    for name, parameter in parameters.items():
-        value = value_at(arguments, *parameter.path)
+    for name, path in parameters.items():
+        value = value_at(arguments, *path)
         if value is None:
             if name in headers:
                 raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
             continue
         received = read(headers, name)
-        if parameter.json_type == "integer":
+        if isinstance(value, int):
             # "integer values SHOULD be compared numerically": some clients write 42 as 42.0.
             received = re.sub(r"\.0+\Z", "", received)
         if received != _to_text(value):
@@ -95,7 +88,7 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
 
 def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the `Mcp-Param-*` headers of a call, as a client sends them."""
-    values = {name: value_at(arguments, *parameter.path) for name, parameter in parameters.items()}
+    values = {name: value_at(arguments, *path) for name, path in parameters.items()}
     return {name: encode(_to_text(value)) for name, value in values.items() if value is not None}
 
 
