@@ -37,9 +37,10 @@ BYTES = (bytes, bytearray, memoryview)
 class NotJson(ValueError):
     """JSON cannot hold a value. The text names the types of values. It quotes no value or key, because it is logged."""
 
-
-class _UnsupportedValue(Exception):
-    """JSON cannot hold a value, which may be deep inside the author's. The arguments are the value and the reason."""
+    def __init__(self, reason: str, value: object) -> None:
+        """Keep the reason and the value, which may be deep inside the author's value."""
+        super().__init__(reason)
+        self.value = value
 
 
 def to_json(value: object) -> JSONValue:
@@ -48,18 +49,17 @@ def to_json(value: object) -> JSONValue:
     Raises:
         NotJson: JSON cannot hold the value, or a value inside it.
     """
+    # `from None` hides the causes, because their texts may quote the author's values.
     try:
         return _convert(value)
-    # `from None` hides the causes, because their texts may quote the author's values.
     except RecursionError:
         message = f"{type_name(value)} that is nested too deep, or holds itself"
-        raise NotJson(message) from None
-    except _UnsupportedValue as error:
-        unsupported, reason = error.args
-        if unsupported is value:
-            raise NotJson(reason) from None
-        message = f"{type_name(value)} that holds {reason}"
-        raise NotJson(message) from None
+        raise NotJson(message, value) from None
+    except NotJson as error:
+        if error.value is value:
+            raise
+        message = f"{type_name(value)} that holds {error}"
+        raise NotJson(message, value) from None
 
 
 def pydantic_to_json(value: object) -> JSONValue:
@@ -85,7 +85,7 @@ def _convert(value: object) -> JSONValue:  # noqa: PLR0911 - one for each type
     """Convert a value of any type, and the values inside it.
 
     Raises:
-        _UnsupportedValue: JSON cannot hold the value, or a value inside it.
+        NotJson: JSON cannot hold the value, or a value inside it.
     """
     if type(value) in JSON_SCALARS:
         return value
@@ -122,7 +122,7 @@ def _check_supported(value: object) -> None:
         reason = f"{type_name(value)}: a type of the protocol is not a JSON value"
     else:
         return
-    raise _UnsupportedValue(value, reason)
+    raise NotJson(reason, value)
 
 
 def _convert_object(value: object) -> JSONValue:
@@ -143,13 +143,14 @@ def _convert_object(value: object) -> JSONValue:
     try:
         return pydantic_to_json(value)
     except ValueError:  # `from None` hides pydantic's text, because it quotes the value
-        raise _UnsupportedValue(value, type_name(value)) from None
+        raise NotJson(type_name(value), value) from None
 
 
 def _convert_dict(value: dict[Any, Any]) -> JSONValue:
     converted = {_convert_key(key): _convert(member) for key, member in value.items()}
     if len(converted) != len(value):
-        raise _UnsupportedValue(value, "a dict with two keys that are the same in JSON")
+        message = "a dict with two keys that are the same in JSON"
+        raise NotJson(message, value)
     return converted
 
 
@@ -159,7 +160,8 @@ def _convert_key(key: object) -> str:
         return converted
     if isinstance(converted, int | float | NoneType):
         return dumps(converted)  # True becomes "true", as `json.dumps` writes keys
-    raise _UnsupportedValue(key, f"a dict whose keys are of type {type_name(key)}")
+    message = f"a dict whose keys are of type {type_name(key)}"
+    raise NotJson(message, key)
 
 
 # ---- Protocol types: classes of this toolkit, of the official SDK and of FastMCP for results and parts of results.
