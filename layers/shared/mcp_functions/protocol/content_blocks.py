@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 
-# FastMCP's Image, Audio and File have one of these methods each.
+# FastMCP's Image, Audio and File have one of these methods each, which returns content of the official SDK.
 FASTMCP_METHODS = ("to_image_content", "to_audio_content", "to_resource_content")
 # The members that must be strings, for each type of a content block except "resource".
 STRING_MEMBERS = {
@@ -132,24 +132,18 @@ def to_wire(value: object) -> JSONValue:
     Raises:
         DeveloperError: the value cannot be written.
     """
-    model: Any = _to_sdk_content(value)
+    model: Any = value
+    for method in FASTMCP_METHODS:
+        if hasattr(value, method):
+            model = getattr(value, method)()
     is_of_toolkit = hasattr(model, "wire")
     try:
         return model.wire() if is_of_toolkit else pydantic_to_json(model)
     except (TypeError, ValueError) as error:
         # The toolkit's own text may quote one member. pydantic's text would quote the whole value, so it is not shown.
         reason = error if is_of_toolkit else type(error).__name__
-        # A DeveloperError shows the author these values. The log gets only the rule, with "…" in their place.
         rule = "{type} is no content as the protocol has it: {reason}"
         raise DeveloperError(rule, type=type_name(value), reason=reason) from None
-
-
-def _to_sdk_content(value: object) -> object:
-    """Convert FastMCP's Image, Audio or File; return any other value as it is."""
-    for method in FASTMCP_METHODS:
-        if hasattr(value, method):
-            return getattr(value, method)()
-    return value
 
 
 def _is_block(value: JSONValue) -> TypeGuard[JSONObject]:

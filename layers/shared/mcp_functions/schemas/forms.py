@@ -42,9 +42,9 @@ class Form:
         # pydantic writes a class that refers to itself as a `$ref` to its definition.
         schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
         has_fields = "properties" in schema
-        class_name = getattr(annotation, "__name__", "") if has_fields else ""
         self._type = JsonType(schema, type_.read) if has_fields else _with_one_property(key, type_)
-        self._prefix = f"{class_name}." if class_name else ""  # errors name a field by its path, as in "City.zip"
+        # Errors name a field by its path, as in "City.zip".
+        self._prefix = f"{annotation.__name__}." if has_fields and isinstance(annotation, type) else ""
         # The name of each property on the wire, by the name of the type's member.
         properties = self._type.schema["properties"]
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
