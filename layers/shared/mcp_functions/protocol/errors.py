@@ -331,8 +331,7 @@ class DeveloperError(Exception):
 def to_mcp_error(error: BaseException) -> McpError:
     """Return the error that a client gets for any exception.
 
-    The client must not see the text of an unexpected exception, which may quote arguments or answers. Lambda's runtime
-    would log that text, so the exception itself goes no further either.
+    The text of an unexpected exception may quote arguments or answers, so neither the client nor the log may get it.
     """
     return error if isinstance(error, McpError) else Crash(InternalError.default_message, error)
 

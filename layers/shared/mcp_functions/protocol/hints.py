@@ -42,14 +42,14 @@ def _list_of(item: Member) -> Member:
 TEXT = Member("text", lambda value: isinstance(value, str))
 FLAG = Member("True or False", lambda value: isinstance(value, bool))
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
-TOOL_ANNOTATIONS: Members = {
+TOOL_ANNOTATIONS: Members = {  # schema.ts, ToolAnnotations
     "title": TEXT,
     "readOnlyHint": FLAG,
     "destructiveHint": FLAG,
     "idempotentHint": FLAG,
     "openWorldHint": FLAG,
 }
-CONTENT_ANNOTATIONS: Members = {
+CONTENT_ANNOTATIONS: Members = {  # schema.ts, Annotations
     "audience": _list_of(_text('"user" and "assistant"', "user|assistant")),
     # The exact type counts, because True is an `int` to `isinstance`.
     "priority": Member("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1),
@@ -72,11 +72,7 @@ SERVER: Members = {
 
 
 def read_server_info(value: object) -> dict[str, Any]:
-    """Read what a server says of itself in `serverInfo`, beside its name and version.
-
-    Raises:
-        TypeError: a member is unknown, or has a wrong value.
-    """
+    """Read what a server says of itself in `serverInfo`. A TypeError names an unknown or wrong member."""
     info = _read_members("server_info", value, SERVER)
     if "icons" in info:
         info["icons"] = read_icons(info["icons"])
@@ -84,15 +80,7 @@ def read_server_info(value: object) -> dict[str, Any]:
 
 
 def read_annotations(value: object, known: Members = CONTENT_ANNOTATIONS) -> dict[str, Any]:
-    """Read the annotations of content or of a tool.
-
-    Args:
-        value: the annotations.
-        known: CONTENT_ANNOTATIONS (`Annotations` in schema.ts), or TOOL_ANNOTATIONS (`ToolAnnotations`).
-
-    Raises:
-        TypeError: a member is unknown, or has a wrong value.
-    """
+    """Read the annotations of content, or those of a tool with TOOL_ANNOTATIONS. A TypeError names a wrong member."""
     return _read_members("annotations", value, known)
 
 

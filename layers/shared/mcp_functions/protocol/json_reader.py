@@ -128,11 +128,7 @@ def copy_json(value: JSONValue) -> JSONValue:
 
 
 def check_size(value: object) -> None:
-    """Refuse a value that is too expensive to validate: pydantic needs 400 bytes for each error.
-
-    Raises:
-        ValueError: the value holds more than MAX_VALUES values.
-    """
+    """Raise a ValueError for a value that is too expensive to validate: pydantic needs 400 bytes for each error."""
     count = sum(len(container) for _level, container in walk(value))
     if count > MAX_VALUES:
         message = f"holds more than {MAX_VALUES} values"

@@ -96,11 +96,7 @@ class Request(NamedTuple):
         return isinstance(value_at(self.capabilities, "extensions", EXTENSION_TASKS), dict)
 
     def require_tasks_extension(self) -> None:
-        """Check that the client declares the tasks extension.
-
-        Raises:
-            MissingRequiredClientCapability: the client does not declare the extension on this request.
-        """
+        """Refuse a request whose client does not declare the tasks extension."""
         if not self.takes_tasks:
             raise MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
 
@@ -227,11 +223,7 @@ def check_meta(message: JSONRPCRequest) -> None:
 
 
 def check_version(message: JSONRPCRequest) -> None:
-    """Check the protocol version of a request whose `_meta` is valid (basic/versioning).
-
-    Raises:
-        UnsupportedProtocolVersion: this server does not implement the revision.
-    """
+    """Refuse a request of a revision that this server does not implement (basic/versioning)."""
     version = message["params"]["_meta"][META_PROTOCOL_VERSION]
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)

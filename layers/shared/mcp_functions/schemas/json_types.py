@@ -170,11 +170,7 @@ def object_type(member: JsonType) -> JsonType:
 
 
 def check_object(value: object) -> dict[str, object]:
-    """Return a value that is an object.
-
-    Raises:
-        ValueError: the value is not an object.
-    """
+    """Return a value that is an object, or raise a ValueError."""
     if isinstance(value, dict):
         return value
     message = "must be an object"
@@ -182,11 +178,7 @@ def check_object(value: object) -> dict[str, object]:
 
 
 def read_part(place: str, type_: JsonType, value: object) -> object:
-    """Read a part of a value.
-
-    Raises:
-        ValueError: the part does not fit the type; the message begins with its place.
-    """
+    """Read a part of a value. The ValueError for a part that does not fit begins with its place."""
     try:
         return type_.read(value)
     except ValueError as error:
