@@ -14,7 +14,7 @@ import warnings
 from typing import Any, get_args
 
 from pydantic import TypeAdapter
-from pydantic.errors import PydanticUserError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import SchemaError, ValidationError, to_json
@@ -77,6 +77,9 @@ def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     except SchemaError as error:
         message = f"{annotation!r} cannot be checked: {error}"
         raise TypeError(message) from None
+    except PydanticSchemaGenerationError as error:  # pydantic's text only advises how to skip the check of the type
+        message = f"{annotation!r} cannot be written as JSON"
+        raise TypeError(message) from error
     except PydanticUserError as error:  # its first sentence is the reason, the others are advice
         reason = error.message.partition("\n")[0].partition(". ")[0]
         message = f"{annotation!r} cannot be written as JSON: {reason}"
