@@ -24,7 +24,7 @@ class Parameter(NamedTuple):
 
     name: str  # the name in the function
     default: Any  # the default that clients see; MISSING if there is none, or if a `default_factory` makes it
-    make_default: Callable[[], Any] | None = None  # makes the value of an argument that a call leaves out
+    make_default: Callable[[], Any] | None = None  # makes the value that a call leaves out; None if it is required
     annotation: Any = MISSING  # the type, without the options of `Field`; MISSING if the author wrote none
     alias: str | None = None  # the name on the wire, if `Field` gives one
     title: str | None = None  # the title for people, if `Field` gives one
