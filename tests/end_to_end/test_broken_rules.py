@@ -142,7 +142,7 @@ def test_the_rule_has_an_ellipsis_for_each_value_of_the_message() -> None:
 # ---- Each rule in the source of the package is a constant text
 
 # The calls that take a rule, and the position of the rule in their arguments.
-RULE_POSITIONS = {"DeveloperError": 0, "fail": 0, "_fail": 0, "NotJson": 0, "_UnsupportedValue": 1}
+RULE_POSITIONS = {"DeveloperError": 0, "fail": 0, "_fail": 0, "NotJson": 0}
 TYPE_NAMES = {"type_name", "name"}  # functions that return the name of a type
 # Variables of a module that have a rule already: their values are checked where they are made.
 RULE_VARIABLES = {
@@ -151,7 +151,7 @@ RULE_VARIABLES = {
     "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
     "forms.py": {"reason"},  # constants, the parameter of `_refuse`
     "sampling.py": {"error"},  # NotJson
-    "plain_values.py": {"reason", "type(value).__name__"},  # of _UnsupportedValue; the name of a type
+    "plain_values.py": {"error", "type(value).__name__"},  # NotJson; the name of a type
 }
 
 

@@ -241,10 +241,12 @@ def test_a_broader_scope_includes_a_narrower_one(granted: str, status: int, monk
 
 
 def test_a_scope_hierarchy_may_have_several_levels() -> None:
-    assert scopes.read_hierarchy(" a>b > c ,, d > b") == {
-        "a": frozenset("bc"),
-        "b": frozenset("c"),
-        "d": frozenset("bc"),
+    hierarchy = scopes.read_hierarchy(" a>b > c ,, d > b")
+    assert {scope: scopes.expand([scope], hierarchy) for scope in "abcd"} == {
+        "a": frozenset("abc"),
+        "b": frozenset("bc"),
+        "c": frozenset("c"),
+        "d": frozenset("bcd"),
     }
     assert scopes.read_hierarchy("") == {}
 

@@ -29,12 +29,12 @@ def check(arguments: dict[str, Any], headers: dict[str, str]) -> None:
     header_parameters.check(header_parameters.find(SCHEMA), arguments, headers)
 
 
-def test_find_returns_each_header_with_the_path_and_type_of_its_argument() -> None:
+def test_find_returns_each_header_with_the_path_of_its_argument() -> None:
     assert header_parameters.find(SCHEMA) == {
-        "mcp-param-region": (("region",), "string"),
-        "mcp-param-limit": (("limit",), "integer"),
-        "mcp-param-dry-run": (("dry",), "boolean"),
-        "mcp-param-zone": (("where", "zone"), "string"),
+        "mcp-param-region": ("region",),
+        "mcp-param-limit": ("limit",),
+        "mcp-param-dry-run": ("dry",),
+        "mcp-param-zone": ("where", "zone"),
     }
 
 

@@ -66,7 +66,7 @@ def test_an_id_keeps_its_type(id_: str | int) -> None:
 
 @pytest.mark.parametrize("id_", ["null", "true", "1.5", "[]", "{}"])
 def test_an_id_that_is_neither_a_string_nor_an_integer_is_refused(id_: str) -> None:
-    with pytest.raises(InvalidRequest, match="must be a string or an integer") as caught:
+    with pytest.raises(InvalidRequest, match="must be a string of at most 8192 characters, or an integer") as caught:
         parse('{"jsonrpc":"2.0","method":"x","id":' + id_ + "}")
     assert caught.value.id is None
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from mcp_functions.handlers.hooks import Hook
-    from mcp_functions.protocol.header_parameters import HeaderParameter
     from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
 
@@ -70,7 +69,7 @@ class Handler(Generic[P, R]):
     max_sheds: int  # how many rounds in a row may end because their time is up, and not with a question
 
     # Only tools have these options.
-    header_arguments: Mapping[str, HeaderParameter] = {}  # the arguments that `Mcp-Param-*` headers repeat, by header
+    header_arguments: Mapping[str, tuple[str, ...]] = {}  # the arguments that `Mcp-Param-*` headers repeat, by header
     errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text the model reads; no subclasses of these
     single_use: RepeatPolicy | None = None  # what a repeated request gets; None if it runs the round again
     task: TaskSupport | Callable[..., TaskSupport | None] | None = None  # whether a call may or must become a task

@@ -15,7 +15,7 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from mcp_functions.schemas.parameters import MISSING, Parameter, with_copied_default
+from mcp_functions.schemas.parameters import MISSING, Parameter, default_maker
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Signature(NamedTuple):
     injection: Injection | None
 
     def make_defaults(self, positional: int, named: Collection[str]) -> dict[str, Any]:
-        """Make the defaults that a direct call leaves out, if Python's own are not right (`Parameter.make_default`).
+        """Make the defaults that a direct call leaves out (`Parameter.make_default`).
 
         Args:
             positional: the number of positional arguments in the call.
@@ -146,7 +146,8 @@ def _read_default(parameter: Parameter) -> Parameter:
     fields = sys.modules.get("pydantic.fields")  # without this module, the author cannot have made a `Field`
     places = (parameter.default, *get_args(parameter.annotation))
     if fields is None or not any(isinstance(item, fields.FieldInfo) for item in places):
-        return with_copied_default(parameter)
+        default = parameter.default
+        return parameter if default is MISSING else parameter._replace(make_default=default_maker(default))
     from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
 
     return pydantic_fields.read_field(parameter)

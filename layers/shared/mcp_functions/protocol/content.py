@@ -47,7 +47,7 @@ class Media:
 
     def wire(self) -> dict[str, Any]:
         """Write it as ImageContent or AudioContent."""
-        data = content_blocks.to_base64(self.data)
+        data = content_blocks.write_bytes(self.data)
         return {"type": self.type, "data": data, "mimeType": self.mime_type, **_annotations_and_meta(self)}
 
 

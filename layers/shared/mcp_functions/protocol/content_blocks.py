@@ -15,28 +15,18 @@ The JSON is checked after that, because an author may leave out a member or give
 
 from __future__ import annotations
 
-import binascii
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import (
-    BLOCK,
-    BYTES,
-    MESSAGE,
-    RESOURCE,
-    content_kind,
-    pydantic_to_json,
-    to_json,
-    type_name,
-)
-from mcp_functions.tuples import NamedTuple
+from mcp_functions.protocol.json_writer import to_base64
+from mcp_functions.protocol.plain_values import BYTES, content_kind, pydantic_to_json, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 
-# FastMCP's Image, Audio and File have one of these methods each.
+# FastMCP's Image, Audio and File have one of these methods each, which returns content of the official SDK.
 FASTMCP_METHODS = ("to_image_content", "to_audio_content", "to_resource_content")
 # The members that must be strings, for each type of a content block except "resource".
 STRING_MEMBERS = {
@@ -51,14 +41,14 @@ def block(value: object) -> JSONObject:
     """Return one content block, as JSON.
 
     Args:
-        value: text, or a value whose `content_kind` is BLOCK.
+        value: text, or content of this toolkit, the official SDK or FastMCP.
 
     Raises:
         DeveloperError: the value has another kind, or lacks a member of its type.
     """
     if isinstance(value, str):
         return {"type": "text", "text": value}
-    if content_kind(value) != BLOCK:
+    if content_kind(value) != "block":
         allowed = "text, Text, Image, Audio, EmbeddedResource or ResourceLink"
         raise DeveloperError(rule=f"content is {allowed}, not {type_name(value)}")
     content_block = to_wire(value)
@@ -72,31 +62,22 @@ def resource_contents(value: object, uri: str) -> JSONObject:
     """Return the contents of a resource.
 
     Args:
-        value: a value whose `content_kind` is RESOURCE.
+        value: contents of this toolkit or the official SDK.
         uri: the URI that the client reads. Only the class ReadResourceContents of the official SDK has no URI itself.
 
     Raises:
         DeveloperError: the value has another kind, or lacks a member of its type.
     """
-    if content_kind(value) != RESOURCE:
+    if content_kind(value) != "resource contents":
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
         raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
-    resource = value if hasattr(value, "uri") else ReadContents(uri, value)
-    contents = to_wire(resource)
+    if not hasattr(value, "uri"):
+        read: Any = value
+        return write_contents(uri, read.content, read.mime_type, getattr(read, "meta", None))
+    contents = to_wire(value)
     if not _is_resource_contents(contents):
         raise DeveloperError(rule=f"{type_name(value)} needs a uri, and text or bytes")
     return contents
-
-
-class ReadContents(NamedTuple):
-    """A ReadResourceContents of the official SDK, with the URI that it lacks."""
-
-    uri: str
-    read: Any
-
-    def wire(self) -> JSONObject:
-        """Write it as TextResourceContents or BlobResourceContents."""
-        return write_contents(self.uri, self.read.content, self.read.mime_type, getattr(self.read, "meta", None))
 
 
 def write_contents(
@@ -114,29 +95,29 @@ def write_contents(
         members["_meta"] = to_json(dict(meta))
     if isinstance(contents, str):
         return {**members, "text": contents}
-    return {**members, "blob": to_base64(contents)}
+    return {**members, "blob": write_bytes(contents)}
 
 
-def to_base64(data: bytes) -> str:
+def write_bytes(data: bytes) -> str:
     """Write bytes as base64, or raise a TypeError for any other value."""
     if not isinstance(data, BYTES):
         message = "its data must be bytes"
         raise TypeError(message)
-    return binascii.b2a_base64(data, newline=False).decode()
+    return to_base64(data)
 
 
 def messages(value: object) -> list[JSONObject]:
     """Return a value of a prompt as messages. A message with several blocks becomes one message for each block.
 
     Args:
-        value: text, or a value whose `content_kind` is BLOCK or MESSAGE.
+        value: text, or content, or a message.
 
     Raises:
         DeveloperError: the value has another kind, or is a message whose `role` the protocol does not know.
     """
-    if isinstance(value, str) or content_kind(value) == BLOCK:
+    if isinstance(value, str) or content_kind(value) == "block":
         return [{"role": "user", "content": block(value)}]
-    if content_kind(value) != MESSAGE:
+    if content_kind(value) != "message":
         raise DeveloperError(rule=f"a prompt returns text, messages or content, not {type_name(value)}")
     message: Any = value
     if message.role not in ("user", "assistant"):
@@ -151,24 +132,18 @@ def to_wire(value: object) -> JSONValue:
     Raises:
         DeveloperError: the value cannot be written.
     """
-    model: Any = _to_sdk_content(value)
+    model: Any = value
+    for method in FASTMCP_METHODS:
+        if hasattr(value, method):
+            model = getattr(value, method)()
     is_of_toolkit = hasattr(model, "wire")
     try:
         return model.wire() if is_of_toolkit else pydantic_to_json(model)
     except (TypeError, ValueError) as error:
         # The toolkit's own text may quote one member. pydantic's text would quote the whole value, so it is not shown.
         reason = error if is_of_toolkit else type(error).__name__
-        # A DeveloperError shows the author these values. The log gets only the rule, with "…" in their place.
         rule = "{type} is no content as the protocol has it: {reason}"
         raise DeveloperError(rule, type=type_name(value), reason=reason) from None
-
-
-def _to_sdk_content(value: object) -> object:
-    """Convert FastMCP's Image, Audio or File; return any other value as it is."""
-    for method in FASTMCP_METHODS:
-        if hasattr(value, method):
-            return getattr(value, method)()
-    return value
 
 
 def _is_block(value: JSONValue) -> TypeGuard[JSONObject]:

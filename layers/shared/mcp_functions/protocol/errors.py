@@ -14,6 +14,7 @@ Each class sets `code, status, default_message` in one line, and inherits what i
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -330,8 +331,7 @@ class DeveloperError(Exception):
 def to_mcp_error(error: BaseException) -> McpError:
     """Return the error that a client gets for any exception.
 
-    The client must not see the text of an unexpected exception, which may quote arguments or answers. Lambda's runtime
-    would log that text, so the exception itself goes no further either.
+    The text of an unexpected exception may quote arguments or answers, so neither the client nor the log may get it.
     """
     return error if isinstance(error, McpError) else Crash(InternalError.default_message, error)
 
@@ -355,8 +355,6 @@ def is_ctrl_c(error: BaseException) -> bool:
 
     Python raises Ctrl-C without a text. Lambda has no terminal.
     """
-    import os  # noqa: PLC0415 - only for an unexpected exception
-
     is_on_lambda = "AWS_LAMBDA_RUNTIME_API" in os.environ
     return isinstance(error, KeyboardInterrupt) and not error.args and not is_on_lambda
 

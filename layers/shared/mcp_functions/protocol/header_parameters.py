@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mcp_functions.protocol.errors import HeaderMismatch
 from mcp_functions.protocol.headers import encode, mismatch, read
 from mcp_functions.protocol.messages import value_at
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,39 +27,37 @@ if TYPE_CHECKING:
     Path: TypeAlias = tuple[str, ...] | None
 
 FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # "token" of RFC 9110, section 5.6.2
-INTEGER_AS_DECIMAL = r"(?P<integer>-?\d+)\.0+"  # 42.0, as some clients write 42
 JSON_TYPES = ("string", "integer", "boolean")  # the types of arguments that a header may repeat
 VALUE_KEYWORDS = ("enum", "const", "default", "examples")  # keywords that hold values, and no schemas
 
 
-class HeaderParameter(NamedTuple):
-    """An argument whose value the client also sends in a header."""
-
-    path: tuple[str, ...]  # the names of the properties that lead to the value in the arguments
-    json_type: str  # one of JSON_TYPES
+# For each header, by its whole name in lower case, the names of the properties that lead to its argument.
+HeaderParameters: TypeAlias = "Mapping[str, tuple[str, ...]]"
 
 
-HeaderParameters: TypeAlias = "Mapping[str, HeaderParameter]"  # the key is the header's whole name in lower case
-
-
-def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
+def find(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Find the header parameters that an inputSchema declares.
 
     Raises:
         ValueError: an annotation breaks a rule. The message has the rule.
     """
-    parameters: dict[str, HeaderParameter] = {}
+    parameters: dict[str, tuple[str, ...]] = {}
     for path, annotated in _annotated_schemas(schema, ()):
         if path is None or path == ():  # () is the path of the root, which is no property
             message = "x-mcp-header may only stand on properties reached through `properties` alone"
             raise ValueError(message)
         name = annotated["x-mcp-header"]
-        _check_annotation(path[-1], name, annotated.get("type"))
+        if not isinstance(name, str) or not re.fullmatch(FIELD_NAME, name):
+            message = f"x-mcp-header on {path[-1]!r} must be an RFC 9110 token"
+            raise ValueError(message)
+        if annotated.get("type") not in JSON_TYPES:
+            message = f"x-mcp-header on {path[-1]!r}: only strings, integers and booleans may be repeated in a header"
+            raise ValueError(message)
         header = f"mcp-param-{name.lower()}"
         if header in parameters:
             message = f"x-mcp-header names must be unique, and two properties have {name!r}"
             raise ValueError(message)
-        parameters[header] = HeaderParameter(path, annotated["type"])
+        parameters[header] = path
     return parameters
 
 
@@ -75,33 +72,29 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
     Raises:
         HeaderMismatch: a header is missing, superfluous, malformed, or different. The message names it.
     """
-    for name, parameter in parameters.items():
-        value = value_at(arguments, *parameter.path)
+    for name, path in parameters.items():
+        value = value_at(arguments, *path)
         if value is None:
             if name in headers:
                 raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
             continue
-        if not _is_same(read(headers, name), _to_text(value), parameter.json_type):
+        received = read(headers, name)
+        if isinstance(value, int):
+            # "integer values SHOULD be compared numerically": some clients write 42 as 42.0.
+            received = re.sub(r"\.0+\Z", "", received)
+        if received != _to_text(value):
             raise mismatch(name)
 
 
 def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the `Mcp-Param-*` headers of a call, as a client sends them."""
-    values = {name: value_at(arguments, *parameter.path) for name, parameter in parameters.items()}
+    values = {name: value_at(arguments, *path) for name, path in parameters.items()}
     return {name: encode(_to_text(value)) for name, value in values.items() if value is not None}
 
 
 def _to_text(value: JSONValue) -> str:
     """Write an argument as its header has it: True is "true"."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _is_same(received: str, expected: str, json_type: str) -> bool:
-    """Compare a header with an argument: "integer values SHOULD be compared numerically", so 42.0 equals 42."""
-    if received == expected:
-        return True
-    decimal = re.fullmatch(INTEGER_AS_DECIMAL, received)
-    return json_type == "integer" and decimal is not None and decimal["integer"] == expected
 
 
 def _annotated_schemas(schema: object, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -125,12 +118,3 @@ def _annotated_schemas(schema: object, path: Path) -> Iterator[tuple[Path, dict[
                 yield from _annotated_schemas(member, path_of_member)
         elif keyword not in VALUE_KEYWORDS:
             yield from _annotated_schemas(value, None)
-
-
-def _check_annotation(property_name: str, name: object, json_type: object) -> None:
-    if not isinstance(name, str) or not re.fullmatch(FIELD_NAME, name):
-        message = f"x-mcp-header on {property_name!r} must be an RFC 9110 token"
-        raise ValueError(message)
-    if json_type not in JSON_TYPES:
-        message = f"x-mcp-header on {property_name!r}: only strings, integers and booleans may be repeated in a header"
-        raise ValueError(message)

@@ -16,10 +16,12 @@ The argument `headers` of each function has the headers of the HTTP request, wit
 from __future__ import annotations
 
 import binascii
+import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.constants import CALL_METHODS, META_PROTOCOL_VERSION, TASK_METHODS
 from mcp_functions.protocol.errors import HeaderMismatch
+from mcp_functions.protocol.json_writer import to_base64
 from mcp_functions.protocol.messages import check_meta, check_version, value_at
 
 if TYPE_CHECKING:
@@ -40,10 +42,9 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         HeaderMismatch: a header is missing, malformed, or differs from the body.
         UnsupportedProtocolVersion: this server does not implement the revision.
     """
-    repeated = _repeated(message)
-    _check_equal(repeated, headers)
+    check_no_contradiction(message, headers)
     check_meta(message)
-    for header in repeated:
+    for header in _repeated(message):
         is_required = header != NAME_HEADER or message["method"] in CALL_METHODS  # a completion need not have it
         if is_required and header.lower() not in headers:
             raise _missing(header)
@@ -58,11 +59,7 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
     """
-    _check_equal(_repeated(message), headers)
-
-
-def _check_equal(repeated: Mapping[str, str], headers: Mapping[str, str]) -> None:
-    for header, value in repeated.items():
+    for header, value in _repeated(message).items():
         if header.lower() in headers and read(headers, header) != value:
             raise mismatch(header)
 
@@ -126,27 +123,24 @@ def _missing(name: str) -> HeaderMismatch:
     return HeaderMismatch(message=f"The header {name} is missing")
 
 
-# ---- The value of a header: plain text, or base64 between these two marks
-
-BASE64_PREFIX = "=?base64?"
-BASE64_SUFFIX = "?="
+# ---- The value of a header: plain text, or base64 between two marks
 
 
 def decode(value: str) -> str:
-    """Decode the value of a header: `=?base64?4pyT?=` is "✓", and a value without prefix and suffix is the text itself.
+    """Decode the value of a header: `=?base64?4pyT?=` is "✓", and a value without the two marks is the text itself.
 
     Raises:
-        ValueError: the value has the prefix and the suffix, but no strict base64 of UTF-8 between them.
+        ValueError: the value has the marks, but no strict base64 of UTF-8 between them.
     """
     text = value.strip(" \t")
-    is_base64 = text.startswith(BASE64_PREFIX) and text.endswith(BASE64_SUFFIX)
-    if not is_base64 or text == "=?base64?=":  # this text has one "?" for both
+    marked = re.fullmatch(r"=\?base64\?(.*)\?=", text, re.DOTALL)
+    if marked is None:
         return text
-    encoded = text[len(BASE64_PREFIX) : -len(BASE64_SUFFIX)]
+    encoded = marked[1]
     decoded = binascii.a2b_base64(encoded, strict_mode=True)
     # The decoder ignores unused bits of the last character, so several texts decode to the same bytes. Only the text
     # that an encoder writes is valid.
-    if binascii.b2a_base64(decoded, newline=False).decode() != encoded:
+    if to_base64(decoded) != encoded:
         raise ValueError(encoded)
     return decoded.decode()
 
@@ -154,7 +148,6 @@ def decode(value: str) -> str:
 def encode(value: str) -> str:
     """Encode a text for `decode`: as base64 if a header cannot hold it."""
     is_plain = value.isascii() and value.isprintable() and value == value.strip()
-    if is_plain and not value.startswith(BASE64_PREFIX):
+    if is_plain and not value.startswith("=?base64?"):
         return value
-    encoded = binascii.b2a_base64(value.encode(), newline=False).decode()
-    return f"{BASE64_PREFIX}{encoded}{BASE64_SUFFIX}"
+    return f"=?base64?{to_base64(value.encode())}?="

@@ -42,14 +42,14 @@ def _list_of(item: Member) -> Member:
 TEXT = Member("text", lambda value: isinstance(value, str))
 FLAG = Member("True or False", lambda value: isinstance(value, bool))
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
-TOOL_ANNOTATIONS: Members = {
+TOOL_ANNOTATIONS: Members = {  # schema.ts, ToolAnnotations
     "title": TEXT,
     "readOnlyHint": FLAG,
     "destructiveHint": FLAG,
     "idempotentHint": FLAG,
     "openWorldHint": FLAG,
 }
-CONTENT_ANNOTATIONS: Members = {
+CONTENT_ANNOTATIONS: Members = {  # schema.ts, Annotations
     "audience": _list_of(_text('"user" and "assistant"', "user|assistant")),
     # The exact type counts, because True is an `int` to `isinstance`.
     "priority": Member("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1),
@@ -72,11 +72,7 @@ SERVER: Members = {
 
 
 def read_server_info(value: object) -> dict[str, Any]:
-    """Read what a server says of itself in `serverInfo`, beside its name and version.
-
-    Raises:
-        TypeError: a member is unknown, or has a wrong value.
-    """
+    """Read what a server says of itself in `serverInfo`. A TypeError names an unknown or wrong member."""
     info = _read_members("server_info", value, SERVER)
     if "icons" in info:
         info["icons"] = read_icons(info["icons"])
@@ -84,15 +80,7 @@ def read_server_info(value: object) -> dict[str, Any]:
 
 
 def read_annotations(value: object, known: Members = CONTENT_ANNOTATIONS) -> dict[str, Any]:
-    """Read the annotations of content or of a tool.
-
-    Args:
-        value: the annotations.
-        known: CONTENT_ANNOTATIONS (`Annotations` in schema.ts), or TOOL_ANNOTATIONS (`ToolAnnotations`).
-
-    Raises:
-        TypeError: a member is unknown, or has a wrong value.
-    """
+    """Read the annotations of content, or those of a tool with TOOL_ANNOTATIONS. A TypeError names a wrong member."""
     return _read_members("annotations", value, known)
 
 
@@ -139,24 +127,19 @@ def read_meta(value: object) -> dict[str, Any] | None:
     return plain or None
 
 
-# The parts of a key of `_meta`: "example.com/team" has the labels "example" and "com", and the name "team".
+# A key of `_meta` is a name, or a prefix of labels and a name that may be empty: "team", "example.com/team".
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-RESERVED_LABELS = {"modelcontextprotocol", "mcp"}  # as the second label of a key (basic, "_meta")
+META_KEY = rf"{NAME}|(?P<prefix>{LABEL}(?:\.{LABEL})*)/(?:{NAME})?"
+RESERVED_LABELS = {"modelcontextprotocol", "mcp"}  # as the second label of a prefix (basic, "_meta")
 
 
 def _is_meta_key(key: object) -> bool:
-    """Check a key of `_meta`: a name, or a prefix of labels and a name that may be empty, as in "example.com/"."""
-    if not isinstance(key, str):
+    match = re.fullmatch(META_KEY, key) if isinstance(key, str) else None
+    if match is None:
         return False
-    prefix, slash, name = key.rpartition("/")
-    is_name = re.fullmatch(NAME, name) is not None
-    if not slash:
-        return is_name
-    labels = prefix.split(".")
-    is_prefix = all(re.fullmatch(LABEL, label) for label in labels)
-    is_reserved = len(labels) > 1 and labels[1] in RESERVED_LABELS
-    return is_prefix and not is_reserved and (is_name or name == "")
+    labels = (match["prefix"] or "").split(".")
+    return len(labels) == 1 or labels[1] not in RESERVED_LABELS
 
 
 TAGS = "fastmcp"  # the key of `_meta` under which FastMCP writes tags
@@ -191,11 +174,10 @@ def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]
         TypeError: the value is no dict and no model, a member is unknown, or a member has a wrong value.
     """
     names = ", ".join(known)
-    is_model = hasattr(value, "model_dump") and not isinstance(value, type)  # a class of the SDK is no model itself
-    given: Any = pydantic_to_json(value) if is_model else value
-    # A model of the SDK silently drops a misspelt name, and may then be empty.
-    is_empty_model = is_model and not given
-    if is_empty_model or not isinstance(given, Mapping):
+    given: Any = value
+    if hasattr(value, "model_dump") and not isinstance(value, type):  # a class of the SDK is no model itself
+        given = pydantic_to_json(value) or None  # a model silently drops a misspelt name, and may then be empty
+    if not isinstance(given, Mapping):
         message = f"{subject}: a dict or a model with these members is needed: {names}; not {type_name(value)}"
         raise TypeError(message)
     members = {}

@@ -40,9 +40,9 @@ def loads(text: str | bytes) -> JSONValue:
         # 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
-        if may_be_deeper(string, MAX_DEPTH) and is_deeper(value, MAX_DEPTH):
+        if is_deeper(value, MAX_DEPTH):
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
-        if "\\" in string and re.search(SURROGATE, string):  # few requests have escapes, and `in` is faster
+        if re.search(SURROGATE, string):
             _check_unicode(value)
     except UnicodeEncodeError:  # `from None` here and below, because the texts of these errors quote the request
         raise ParseError(message="A JSON string holds half of a surrogate pair") from None
@@ -63,7 +63,8 @@ MAX_EXACT = 2**53  # up to this number, each integer has a double of its own
 
 def _read_float(text: str) -> int | float:
     value = float(text)
-    _check_magnitude(value)
+    if abs(value) == float("inf"):  # `float` reads a number that is too large for a double as infinity
+        raise ParseError(message="A JSON number is too large")
     if value.is_integer() and abs(value) <= MAX_EXACT:
         return int(value)
     return value
@@ -74,13 +75,8 @@ DIGITS_OF_DOUBLE = 309  # the largest double, 1.8e308, has so many digits
 
 def _read_integer(text: str) -> int:
     if len(text) >= DIGITS_OF_DOUBLE:
-        _check_magnitude(float(text))  # an integer has the limit of a double, also if it has no exponent
+        _read_float(text)  # a check: an integer has the limit of a double, also if it has no exponent
     return int(text)
-
-
-def _check_magnitude(value: float) -> None:
-    if abs(value) == float("inf"):  # `float` reads a number that is too large for a double as infinity
-        raise ParseError(message="A JSON number is too large")
 
 
 def _refuse_constant(_name: str) -> NoReturn:
@@ -132,20 +128,11 @@ def copy_json(value: JSONValue) -> JSONValue:
 
 
 def check_size(value: object) -> None:
-    """Refuse a value that is too expensive to validate: pydantic needs 400 bytes for each error.
-
-    Raises:
-        ValueError: the value holds more than MAX_VALUES values.
-    """
+    """Raise a ValueError for a value that is too expensive to validate: pydantic needs 400 bytes for each error."""
     count = sum(len(container) for _level, container in walk(value))
     if count > MAX_VALUES:
         message = f"holds more than {MAX_VALUES} values"
         raise ValueError(message)
-
-
-def may_be_deeper(text: str, levels: int) -> bool:
-    """Tell whether a JSON text has enough brackets for more than `levels` levels: a fast check before `is_deeper`."""
-    return text.count("[") + text.count("{") > levels
 
 
 def is_deeper(value: object, levels: int) -> bool:

@@ -1,4 +1,4 @@
-r"""Writes JSON without blanks, and bytes as base64url.
+r"""Writes JSON without blanks, and bytes as base64 and base64url.
 
     value           {"b": "✓", "a": 1}
     dumps           {"b":"✓","a":1}
@@ -18,36 +18,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# `check_circular` would slow down every call. Without it, a value that contains itself ends in a RecursionError.
-_COMPACT: dict[str, Any] = {"separators": (",", ":"), "allow_nan": False, "check_circular": False}
-_UNICODE = json.JSONEncoder(ensure_ascii=False, **_COMPACT)
-_ASCII = json.JSONEncoder(**_COMPACT)
-_SORTED = json.JSONEncoder(sort_keys=True, **_COMPACT)
-
-
-TOO_DEEP = "nested too deep"
-
 
 def dumps(value: object) -> str:
     """Write a value as JSON."""
-    return _encode(_UNICODE, value)
+    return _write(value, ensure_ascii=False)
 
 
 def dumps_ascii(value: object) -> str:
     """Write a value as JSON, and escape every character outside ASCII."""
-    return _encode(_ASCII, value)
+    return _write(value)
 
 
 def dumps_sorted(value: object) -> str:
     """Write as `dumps_ascii` does, with the members of each object sorted by name: equal values have equal texts."""
-    return _encode(_SORTED, value)
+    return _write(value, sort_keys=True)
 
 
-def _encode(encoder: json.JSONEncoder, value: object) -> str:
+def _write(value: object, **options: Any) -> str:  # noqa: ANN401 - options of `json.dumps`
     try:
-        return encoder.encode(value)
+        # `check_circular` would slow down every call. Without it, a value that contains itself is a RecursionError.
+        return json.dumps(value, separators=(",", ":"), allow_nan=False, check_circular=False, **options)
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None  # the traceback of a RecursionError has a thousand equal frames
+        message = "nested too deep"
+        raise ValueError(message) from None  # the traceback of a RecursionError has a thousand equal frames
 
 
 def dumps_with_member(members: Mapping[str, object], name: str, text: str) -> str:
@@ -69,6 +62,11 @@ def escape_in_chunks(text: str) -> Iterator[str]:
     """Yield what `dumps_ascii` writes between the quotes of a long text, which may take six times its memory."""
     for start in range(0, len(text), CHUNK):
         yield dumps_ascii(text[start : start + CHUNK])[1:-1]
+
+
+def to_base64(raw: bytes | bytearray | memoryview) -> str:
+    """Encode bytes as base64 (RFC 4648, section 4)."""
+    return binascii.b2a_base64(raw, newline=False).decode()
 
 
 _TO_BASE64URL = bytes.maketrans(b"+/", b"-_")

@@ -96,11 +96,7 @@ class Request(NamedTuple):
         return isinstance(value_at(self.capabilities, "extensions", EXTENSION_TASKS), dict)
 
     def require_tasks_extension(self) -> None:
-        """Check that the client declares the tasks extension.
-
-        Raises:
-            MissingRequiredClientCapability: the client does not declare the extension on this request.
-        """
+        """Refuse a request whose client does not declare the tasks extension."""
         if not self.takes_tasks:
             raise MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
 
@@ -176,14 +172,15 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
         raise InvalidRequest(message="Batches are not part of this revision: send one request")
     if not isinstance(value, dict):
         raise InvalidRequest
-    if value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
-        raise _other_message(value)
-    # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
     id_ = value.get("id")
+    if value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
+        if "result" in value or "error" in value:
+            raise InvalidRequest(message="A server of this revision sends no requests, so it takes no responses")
+        raise InvalidRequest(id=id_ if is_id(id_) else None)
+    # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
     if "id" in value and not is_id(id_):
-        if isinstance(id_, str):
-            raise InvalidRequest(message=f"The request id is longer than {MAX_ID_CHARS} characters")
-        raise InvalidRequest(message="The request id must be a string or an integer")
+        rule = f"The request id must be a string of at most {MAX_ID_CHARS} characters, or an integer"
+        raise InvalidRequest(message=rule)
     value.setdefault("params", {})
     if not isinstance(value["params"], dict):
         raise InvalidRequest(message="params must be an object", id=id_)
@@ -202,15 +199,6 @@ def is_id(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)  # Python counts True as an integer
 
 
-def _other_message(value: dict[str, Any]) -> InvalidRequest:
-    """Return the error for an object that is neither a request nor a notification. A response has its own text."""
-    is_response = "result" in value or "error" in value
-    if is_response and value.get("jsonrpc") == "2.0":
-        return InvalidRequest(message="A server of this revision sends no requests, so it takes no responses")
-    id_ = value.get("id")
-    return InvalidRequest(id=id_ if is_id(id_) else None)
-
-
 def check_meta(message: JSONRPCRequest) -> None:
     """Check the members that the `_meta` of every request must have (basic, "Request metadata").
 
@@ -219,31 +207,23 @@ def check_meta(message: JSONRPCRequest) -> None:
         UnsupportedProtocolVersion: one of them is missing because a client of an earlier revision sent `initialize`.
     """
     params = message["params"]
-    fault = _meta_fault(params.get("_meta"))
-    if fault and message["method"] == "initialize":
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        fault = f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
+    elif not isinstance(meta.get(META_PROTOCOL_VERSION), str):
+        fault = f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
+    elif not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
+        fault = f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
+    else:
+        return
+    if message["method"] == "initialize":
         # Basic/versioning: a server "SHOULD name the versions it supports in any error it returns to initialize".
         raise UnsupportedProtocolVersion(str(params.get("protocolVersion")), SUPPORTED_VERSIONS)
-    if fault:
-        raise InvalidParams(fault)
-
-
-def _meta_fault(meta: object) -> str:
-    """Say what is wrong with a `_meta`; "" if nothing is."""
-    if not isinstance(meta, dict):
-        return f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
-    if not isinstance(meta.get(META_PROTOCOL_VERSION), str):
-        return f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
-    if not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
-        return f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
-    return ""
+    raise InvalidParams(fault)
 
 
 def check_version(message: JSONRPCRequest) -> None:
-    """Check the protocol version of a request whose `_meta` is valid (basic/versioning).
-
-    Raises:
-        UnsupportedProtocolVersion: this server does not implement the revision.
-    """
+    """Refuse a request of a revision that this server does not implement (basic/versioning)."""
     version = message["params"]["_meta"][META_PROTOCOL_VERSION]
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)

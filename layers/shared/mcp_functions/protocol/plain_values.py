@@ -16,12 +16,19 @@ from enum import Enum
 from types import FunctionType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, cast
 
+from mcp_functions.protocol.json_writer import dumps
+
 if TYPE_CHECKING:
     from datetime import date
+    from typing import Literal, TypeAlias
 
     from _typeshed import DataclassInstance
 
     from mcp_functions.protocol.wire_types import JSONValue
+
+    ContentKind: TypeAlias = Literal[
+        "block", "message", "resource contents", "tool result", "prompt result", "resource result"
+    ]
 
 JSON_SCALARS = (str, int, float, bool, NoneType)
 BYTES = (bytes, bytearray, memoryview)
@@ -30,9 +37,10 @@ BYTES = (bytes, bytearray, memoryview)
 class NotJson(ValueError):
     """JSON cannot hold a value. The text names the types of values. It quotes no value or key, because it is logged."""
 
-
-class _UnsupportedValue(Exception):
-    """JSON cannot hold a value, which may be deep inside the author's. The arguments are the value and the reason."""
+    def __init__(self, reason: str, value: object) -> None:
+        """Keep the reason and the value, which may be deep inside the author's value."""
+        super().__init__(reason)
+        self.value = value
 
 
 def to_json(value: object) -> JSONValue:
@@ -41,18 +49,17 @@ def to_json(value: object) -> JSONValue:
     Raises:
         NotJson: JSON cannot hold the value, or a value inside it.
     """
+    # `from None` hides the causes, because their texts may quote the author's values.
     try:
         return _convert(value)
-    # `from None` hides the causes, because their texts may quote the author's values.
     except RecursionError:
         message = f"{type_name(value)} that is nested too deep, or holds itself"
-        raise NotJson(message) from None
-    except _UnsupportedValue as error:
-        unsupported, reason = error.args
-        if unsupported is value:
-            raise NotJson(reason) from None
-        message = f"{type_name(value)} that holds {reason}"
-        raise NotJson(message) from None
+        raise NotJson(message, value) from None
+    except NotJson as error:
+        if error.value is value:
+            raise
+        message = f"{type_name(value)} that holds {error}"
+        raise NotJson(message, value) from None
 
 
 def pydantic_to_json(value: object) -> JSONValue:
@@ -78,7 +85,7 @@ def _convert(value: object) -> JSONValue:  # noqa: PLR0911 - one for each type
     """Convert a value of any type, and the values inside it.
 
     Raises:
-        _UnsupportedValue: JSON cannot hold the value, or a value inside it.
+        NotJson: JSON cannot hold the value, or a value inside it.
     """
     if type(value) in JSON_SCALARS:
         return value
@@ -115,7 +122,7 @@ def _check_supported(value: object) -> None:
         reason = f"{type_name(value)}: a type of the protocol is not a JSON value"
     else:
         return
-    raise _UnsupportedValue(value, reason)
+    raise NotJson(reason, value)
 
 
 def _convert_object(value: object) -> JSONValue:
@@ -131,39 +138,30 @@ def _convert_object(value: object) -> JSONValue:
     from datetime import date, datetime  # noqa: PLC0415 - few values are dates, and pydantic imports it, too
 
     if type(value) in (date, datetime):
-        return _convert_date(cast("date", value))
+        text = cast("date", value).isoformat()
+        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text  # as pydantic writes UTC
     try:
         return pydantic_to_json(value)
     except ValueError:  # `from None` hides pydantic's text, because it quotes the value
-        raise _UnsupportedValue(value, type_name(value)) from None
-
-
-def _convert_date(value: date) -> str:
-    """Convert a date or a datetime as pydantic does: its UTC is "Z"."""
-    text = value.isoformat()
-    if text.endswith("+00:00"):
-        return text.removesuffix("+00:00") + "Z"
-    return text
+        raise NotJson(type_name(value), value) from None
 
 
 def _convert_dict(value: dict[Any, Any]) -> JSONValue:
     converted = {_convert_key(key): _convert(member) for key, member in value.items()}
     if len(converted) != len(value):
-        raise _UnsupportedValue(value, "a dict with two keys that are the same in JSON")
+        message = "a dict with two keys that are the same in JSON"
+        raise NotJson(message, value)
     return converted
 
 
 def _convert_key(key: object) -> str:
-    if isinstance(key, str):
-        return key
-    if key is None:
-        return "null"
-    if isinstance(key, bool):
-        return "true" if key else "false"
     converted = _convert(key)
-    if isinstance(converted, str | int | float):
-        return str(converted)
-    raise _UnsupportedValue(key, f"a dict whose keys are of type {type_name(key)}")
+    if isinstance(converted, str):
+        return converted
+    if isinstance(converted, int | float | NoneType):
+        return dumps(converted)  # True becomes "true", as `json.dumps` writes keys
+    message = f"a dict whose keys are of type {type_name(key)}"
+    raise NotJson(message, key)
 
 
 # ---- Protocol types: classes of this toolkit, of the official SDK and of FastMCP for results and parts of results.
@@ -171,34 +169,28 @@ def _convert_key(key: object) -> str:
 
 PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})
 
-BLOCK = "block"  # a content block
-MESSAGE = "message"  # a message of a prompt
-RESOURCE = "resource"  # the contents of a resource
-TOOL_RESULT = "tool result"  # the whole result of a tool, of a prompt or of a resource
-PROMPT_RESULT = "prompt result"
-RESOURCE_RESULT = "resource result"
 # The kind of each protocol type, by the name of its class.
-CONTENT_KINDS = {
-    "Text": BLOCK, "TextContent": BLOCK, "Image": BLOCK, "ImageContent": BLOCK, "Audio": BLOCK,
-    "AudioContent": BLOCK, "File": BLOCK, "EmbeddedResource": BLOCK, "ResourceLink": BLOCK,
-    "PromptMessage": MESSAGE, "SamplingMessage": MESSAGE, "Message": MESSAGE,
-    "ResourceContents": RESOURCE, "ReadResourceContents": RESOURCE,
-    "CallToolResult": TOOL_RESULT, "ToolResult": TOOL_RESULT, "GetPromptResult": PROMPT_RESULT,
-    "ReadResourceResult": RESOURCE_RESULT,
+CONTENT_KINDS: dict[str, ContentKind] = {
+    "Text": "block", "TextContent": "block", "Image": "block", "ImageContent": "block", "Audio": "block",
+    "AudioContent": "block", "File": "block", "EmbeddedResource": "block", "ResourceLink": "block",
+    "PromptMessage": "message", "SamplingMessage": "message", "Message": "message",
+    "ResourceContents": "resource contents", "ReadResourceContents": "resource contents",
+    "CallToolResult": "tool result", "ToolResult": "tool result", "GetPromptResult": "prompt result",
+    "ReadResourceResult": "resource result",
 }  # fmt: skip
 
 
-def content_kind(value: object) -> str:
-    """Return the kind of a value: BLOCK, MESSAGE, RESOURCE or that of a whole result; "" for a plain value."""
+def content_kind(value: object) -> ContentKind | None:
+    """Return the kind of a value: a content block, a part of another result, or a whole result; None if it is plain."""
     return content_kind_of_type(type(value))
 
 
-def content_kind_of_type(cls: type) -> str:
+def content_kind_of_type(cls: type) -> ContentKind | None:
     """Return the kind of the values of a class, as `content_kind` does."""
     for base in cls.__mro__:
         if base.__name__ in CONTENT_KINDS and _is_of_package(base):
             return CONTENT_KINDS[base.__name__]
-    return ""
+    return None
 
 
 def _is_of_package(cls: type) -> bool:

@@ -13,22 +13,11 @@ TextContent block" (server/tools). Content is a value of a protocol type (see `p
 
 from __future__ import annotations
 
-import binascii
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.plain_values import (
-    BYTES,
-    PROMPT_RESULT,
-    RESOURCE_RESULT,
-    TOOL_RESULT,
-    NotJson,
-    content_kind,
-    content_kind_of_type,
-    to_json,
-    type_name,
-)
+from mcp_functions.protocol.json_writer import dumps, to_base64
+from mcp_functions.protocol.plain_values import BYTES, NotJson, content_kind, content_kind_of_type, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,19 +43,15 @@ def call_tool_result(
         DeveloperError: a tool may not return a value of this type.
     """
     if isinstance(value, list | tuple) and (promises_list or _holds_content(value)):
-        return _content(_blocks(value))
+        return {"content": _blocks(value), "isError": False}
     kind = content_kind(value)
-    if kind == TOOL_RESULT:
+    if kind == "tool result":
         return _whole_result(value)
-    if kind in (PROMPT_RESULT, RESOURCE_RESULT):
-        raise DeveloperError(rule=f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL_RETURNS}")
-    if kind:
-        return _content(_blocks([value]))
-    if isinstance(value, str) and not promises_structured:
-        return _content([_text(value)])
-    if value is None and not promises_structured:
-        return _content([])
-    plain, text = _plain_and_text(value, TOOL_RETURNS)
+    if kind == "block":
+        return {"content": _blocks([value]), "isError": False}
+    if isinstance(value, str | None) and not promises_structured:
+        return {"content": [] if value is None else [_text(value)], "isError": False}
+    plain, text = _plain_and_text(value, TOOL_RETURNS)  # raises for every other type of the protocol
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
@@ -89,7 +74,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
 
     result: dict[str, Any] = {}
     messages: Any = value
-    if content_kind(value) == PROMPT_RESULT:
+    if content_kind(value) == "prompt result":
         whole = content_blocks.to_wire(value)
         if "_meta" in whole:
             result["_meta"] = whole["_meta"]
@@ -115,7 +100,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
     """
     kind = content_kind(value)
     contents: Any = value
-    if kind == RESOURCE_RESULT:
+    if kind == "resource result":
         contents = contents.contents
     items = contents if isinstance(contents, list | tuple) else [contents]
     if kind or _holds_content(items):
@@ -124,7 +109,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         return [content_blocks.resource_contents(item, uri) for item in items]
     mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, BYTES):
-        return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
+        return [{"uri": uri, **mime, "blob": to_base64(value)}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
     _plain, text = _plain_and_text(value, RESOURCE_RETURNS)
@@ -138,10 +123,6 @@ def _holds_content(values: Iterable[object]) -> bool:
 
 def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
-
-
-def _content(blocks: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"content": blocks, "isError": False}
 
 
 def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:

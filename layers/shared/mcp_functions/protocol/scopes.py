@@ -18,42 +18,34 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-Hierarchy: TypeAlias = "Mapping[str, frozenset[str]]"  # for each scope that includes others, all that it includes
+Hierarchy: TypeAlias = "Mapping[str, set[str]]"  # for each scope, those that come next in the chains
 
 SCOPE = r"[!#-\[\]-~]+"  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, section 3.3)
 
 
-def read_hierarchy(text: str) -> dict[str, frozenset[str]]:
+def read_hierarchy(text: str) -> dict[str, set[str]]:
     """Read chains of scopes, each with its broadest first: `admin > work:write > work:read, admin > mail:read`.
 
     Raises:
         ValueError: a chain has only one scope, or a part that is no valid scope. The message is the chain.
     """
-    direct: dict[str, set[str]] = {}  # for each scope, those that follow it in a chain
+    hierarchy: dict[str, set[str]] = {}
     for chain in filter(str.strip, text.split(",")):
         scopes = [scope.strip() for scope in chain.split(">")]
         are_valid = all(re.fullmatch(SCOPE, scope) for scope in scopes)
         if len(scopes) == 1 or not are_valid:
             raise ValueError(chain.strip())
         for broad, narrow in pairwise(scopes):
-            direct.setdefault(broad, set()).add(narrow)
-    return {broad: frozenset(_included(direct, broad)) for broad in direct}
+            hierarchy.setdefault(broad, set()).add(narrow)
+    return hierarchy
 
 
 def expand(scopes: Collection[str], hierarchy: Hierarchy) -> frozenset[str]:
     """Return the scopes of a token and all scopes that they include."""
-    allowed = set(scopes)
-    for scope in scopes:
-        allowed |= hierarchy.get(scope, frozenset())
-    return frozenset(allowed)
-
-
-def _included(direct: Mapping[str, set[str]], broad: str) -> set[str]:
-    """Return all scopes that a scope includes: those that follow it in a chain, those that follow them, and so on."""
-    found: set[str] = set()
-    to_visit = set(direct[broad])
+    allowed: set[str] = set()
+    to_visit = set(scopes)
     while to_visit:
         scope = to_visit.pop()
-        found.add(scope)
-        to_visit |= direct.get(scope, set()) - found  # no scope is visited twice, so a circle ends too
-    return found
+        allowed.add(scope)
+        to_visit |= hierarchy.get(scope, set()) - allowed  # no scope is visited twice, so a circle ends too
+    return frozenset(allowed)

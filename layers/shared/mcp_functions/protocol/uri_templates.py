@@ -71,9 +71,14 @@ class UriTemplate:
         # Most functions have no template, and this import would slow down their cold start.
         from urllib.parse import unquote  # noqa: PLC0415
 
+        ends_by_expression: list[dict[int, int]] = []  # what `_find_ends` returns, from the last expression on
+        rest_starts: Collection[int] = {len(uri)}  # after the last literal, nothing may follow
+        for expression in reversed(self._expressions):
+            ends_by_expression.append(_find_ends(expression, uri, rest_starts))
+            rest_starts = ends_by_expression[-1].keys()
         values = {}
         start = len(self._prefix)
-        for expression, ends in zip(self._expressions, self._ends_by_expression(uri), strict=True):
+        for expression, ends in zip(self._expressions, reversed(ends_by_expression), strict=True):
             if start not in ends:
                 return None
             end = ends[start]
@@ -83,16 +88,6 @@ class UriTemplate:
                 return None
             start = end + len(expression.literal)
         return values if start == len(uri) else None
-
-    def _ends_by_expression(self, uri: str) -> list[dict[int, int]]:
-        """Return `_find_ends` for each expression, in the order of the template."""
-        ends_by_expression = []
-        rest_starts: Collection[int] = {len(uri)}  # after the last literal, nothing may follow
-        for expression in reversed(self._expressions):
-            ends = _find_ends(expression, uri, rest_starts)
-            ends_by_expression.append(ends)
-            rest_starts = ends.keys()
-        return ends_by_expression[::-1]
 
 
 def _find_ends(expression: Expression, uri: str, rest_starts: Collection[int]) -> dict[int, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import MESSAGE, NotJson, content_kind, to_json, type_name
+from mcp_functions.protocol.plain_values import NotJson, content_kind, to_json, type_name
 from mcp_functions.rounds.asking import AnyQuestion, InputRequest, ask
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import SAMPLING, is_declared
@@ -84,7 +84,7 @@ class CreateMessageRequest(InputRequest):
 
 def _to_wire_message(message: object) -> JSONObject:
     """Return a message of a conversation as JSON; `message` is a dict or a SamplingMessage of the official SDK."""
-    if content_kind(message) == MESSAGE:
+    if content_kind(message) == "message":
         message = content_blocks.to_wire(message)
     if isinstance(message, dict) and message.get("role") in ("user", "assistant") and "content" in message:
         return message

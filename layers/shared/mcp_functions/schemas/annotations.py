@@ -7,7 +7,7 @@
 
 Each item works in two ways:
 
-    without pydantic                             `type_reader` calls `add_limits`, or the item's `add_to`
+    without pydantic                             `type_reader` calls `add_limit`, or the item's `add_to`
     inside a pydantic model, beside a `Field`    pydantic calls the item's `__iter__`, or its `__get_pydantic_…`
 """
 
@@ -21,7 +21,7 @@ from mcp_functions.schemas.json_types import NULL, JsonType, NeedsPydantic
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
@@ -34,7 +34,7 @@ class Limit(NamedTuple):
     """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`."""
 
     keyword: str  # the keyword in a schema
-    is_within: Callable[[Any, Any], bool]  # takes a value and the bound
+    is_within: Callable[[Any, Any], bool]  # compares a number, or the length of a text, list or dict, with the bound
     reason: str  # why a value is refused; {} is the bound
 
 
@@ -44,24 +44,25 @@ NUMBER_LIMITS = {
     "le": Limit("maximum", operator.le, "must be at most {}"),
     "lt": Limit("exclusiveMaximum", operator.lt, "must be less than {}"),
 }
-
-
-def _length_limits(least: str, most: str, parts: str) -> dict[str, Limit]:
-    """Return the limits of a type that has parts, such as characters."""
-    return {
-        "min_length": Limit(least, lambda value, bound: len(value) >= bound, f"must have at least {{}} {parts}"),
-        "max_length": Limit(most, lambda value, bound: len(value) <= bound, f"must have at most {{}} {parts}"),
-    }
-
-
-# The limits that each type may have, by the attribute of an item that holds the bound: `annotated_types.Ge(1).ge`.
-LIMITS: dict[object, dict[str, Limit]] = {
-    int: NUMBER_LIMITS,
-    float: NUMBER_LIMITS,
-    str: _length_limits("minLength", "maxLength", "characters"),
-    list: _length_limits("minItems", "maxItems", "items"),
-    dict: _length_limits("minProperties", "maxProperties", "members"),
+# The limits of each type of JSON, by the attribute of an item that holds the bound: `annotated_types.Ge(1).ge`.
+LIMITS = {
+    "integer": NUMBER_LIMITS,
+    "number": NUMBER_LIMITS,
+    "string": {
+        "min_length": Limit("minLength", operator.ge, "must have at least {} characters"),
+        "max_length": Limit("maxLength", operator.le, "must have at most {} characters"),
+    },
+    "array": {
+        "min_length": Limit("minItems", operator.ge, "must have at least {} items"),
+        "max_length": Limit("maxItems", operator.le, "must have at most {} items"),
+    },
+    "object": {
+        "min_length": Limit("minProperties", operator.ge, "must have at least {} members"),
+        "max_length": Limit("maxProperties", operator.le, "must have at most {} members"),
+    },
 }
+# Keywords of types that LIMITS is not about: a Literal or an Enum, a date, a dataclass or a TypedDict.
+WITHOUT_LIMITS = {"enum", "format", "properties"}
 
 
 class Between:
@@ -98,38 +99,31 @@ class Length:
         return iter(Len(self.min_length or 0, self.max_length))
 
 
-def add_limits(cls: object, type_: JsonType, items: Iterable[object]) -> JsonType:
-    """Add limits to the type that was read from a class.
-
-    Args:
-        cls: the class, a key of LIMITS.
-        type_: the type that was read from the class.
-        items: the items of `Annotated` that have bounds.
+def add_limit(type_: JsonType, item: object) -> JsonType:
+    """Add the limits of an item of `Annotated` to a type. A None of `int | None` has no limit.
 
     Raises:
-        NeedsPydantic: one of the limits is not in LIMITS for this class.
+        NeedsPydantic: LIMITS does not have this limit for the type, or the type has such a limit already.
     """
-    limits = LIMITS.get(cls, {})
-    for item in items:
-        bounded = [name for name in limits if getattr(item, name, None) is not None]
-        if not bounded:
-            raise NeedsPydantic
-        for name in bounded:
-            type_ = _add_limit(type_, limits[name], getattr(item, name))
-    return type_
-
-
-def _add_limit(type_: JsonType, limit: Limit, bound: float) -> JsonType:
-    if limit.keyword in type_.schema:  # two limits of one kind: pydantic has the rule for them
+    schemas = [member for member in type_.schema.get("anyOf", [type_.schema]) if member != NULL]
+    if len(schemas) != 1 or schemas[0].keys() & WITHOUT_LIMITS:
+        raise NeedsPydantic
+    limits = LIMITS.get(schemas[0].get("type"), {})
+    bounds = {limit: getattr(item, name) for name, limit in limits.items() if getattr(item, name, None) is not None}
+    keywords = {limit.keyword: bound for limit, bound in bounds.items()}
+    if not bounds or schemas[0].keys() & keywords.keys():
         raise NeedsPydantic
 
     def read(value: object) -> object:
         result = type_.read(value)
-        if not limit.is_within(result, bound):
-            raise ValueError(limit.reason.format(bound))
+        if result is not None:
+            size = len(result) if isinstance(result, str | list | dict) else result
+            for limit, bound in bounds.items():
+                if not limit.is_within(size, bound):
+                    raise ValueError(limit.reason.format(bound))
         return result
 
-    return JsonType({**type_.schema, limit.keyword: bound}, read)
+    return JsonType(_change_members(type_.schema, lambda schema: {**schema, **keywords}), read)
 
 
 # ---- Titles and formats

@@ -44,18 +44,6 @@ class Argument(NamedTuple):
     wire_name: str  # the name for the client
     type: JsonType  # the type, whose schema the client reads
 
-    def read(self, sent: object, *, is_text: bool) -> object:
-        """Read the value that the client sent.
-
-        Raises:
-            InvalidArgument: the value does not fit the type.
-        """
-        try:
-            return self.type.read_text(sent) if is_text and isinstance(sent, str) else self.type.read(sent)
-        except ValueError as error:
-            message = f"Argument {self.wire_name!r}: {error}"
-            raise InvalidArgument(message) from None
-
 
 class Arguments(NamedTuple):
     """The arguments of one handler (a tool, a prompt or a resource)."""
@@ -84,13 +72,17 @@ class Arguments(NamedTuple):
         for name, argument in self.by_name.items():
             parameter = argument.parameter
             if name in sent:
-                bound[parameter.name] = argument.read(sent[name], is_text=values_are_text)
+                read = argument.type.read_text if values_are_text else argument.type.read
+                try:
+                    bound[parameter.name] = read(sent[name])
+                except ValueError as error:
+                    message = f"Argument {name!r}: {error}"
+                    raise InvalidArgument(message) from None
             elif parameter.make_default:
                 bound[parameter.name] = parameter.make_default()
-            elif parameter.required:
+            else:
                 message = f"Argument {name!r}: it is missing"
                 raise InvalidArgument(message)
-            # Without a value here, Python uses the default in the function's signature.
         return bound
 
 

@@ -79,14 +79,13 @@ def _enum_type(cls: type[Enum]) -> JsonType:
     if not values or {type(value) for value in values} - {str, int}:
         raise NeedsPydantic
     choice = json_types.choice_type(values)
-    schema = dict(choice.schema)
     if cls.__doc__:
-        schema["description"] = docstring(cls)
+        choice = choice.with_keywords({"description": docstring(cls)})
 
     def read(value: object) -> Enum:
         return cls(choice.read(value))
 
-    return JsonType(schema, read)
+    return JsonType(choice.schema, read)
 
 
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28

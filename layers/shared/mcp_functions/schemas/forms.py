@@ -42,25 +42,19 @@ class Form:
         # pydantic writes a class that refers to itself as a `$ref` to its definition.
         schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
         has_fields = "properties" in schema
-        class_name = getattr(annotation, "__name__", "") if has_fields else ""
         self._type = JsonType(schema, type_.read) if has_fields else _with_one_property(key, type_)
-        self._prefix = f"{class_name}." if class_name else ""  # errors name a field by its path, as in "City.zip"
+        # Errors name a field by its path, as in "City.zip".
+        self._prefix = f"{annotation.__name__}." if has_fields and isinstance(annotation, type) else ""
         # The name of each property on the wire, by the name of the type's member.
         properties = self._type.schema["properties"]
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
-        self._requested: dict[str, Any] | None = None  # the `requestedSchema`, once it is written
 
     def schema(self) -> dict[str, Any]:
-        """Return the `requestedSchema`. It is written once, because every round sends the same one.
+        """Write the `requestedSchema`.
 
         Raises:
             DeveloperError: the restricted schema cannot express a member.
         """
-        if self._requested is None:
-            self._requested = self._write_schema()
-        return self._requested
-
-    def _write_schema(self) -> dict[str, Any]:
         schema = self._type.schema
         definitions = schema.get("$defs", {})
         requested: dict[str, Any] = {"type": "object", "properties": {}}

@@ -122,15 +122,16 @@ def union_type(members: list[JsonType]) -> JsonType:
     """Make the type of a union whose members are different types of JSON.
 
     Raises:
-        NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
+        NeedsPydantic: two members have one type of JSON, for example `date | str`, or a member has several.
     """
     if SCALARS[int] in members and SCALARS[float] in members:
         # JSON has one type for both.
         members = [NUMBER if member == SCALARS[float] else member for member in members if member != SCALARS[int]]
     if len(members) == 1:
         return members[0]
-    names = [name for member in members for name in _type_names(member.schema)]
-    if len(set(names)) < len(names):
+    names = [member.schema.get("type") for member in members]
+    types = {"number" if name == "integer" else name for name in names}
+    if None in types or len(types) < len(members):
         raise NeedsPydantic
 
     def read(value: object) -> object:
@@ -143,25 +144,6 @@ def union_type(members: list[JsonType]) -> JsonType:
         raise ValueError(" or ".join(reasons))
 
     return JsonType({"anyOf": [member.schema for member in members]}, read)
-
-
-def _type_names(schema: dict[str, Any]) -> set[str]:
-    """Name the types of JSON that a schema allows. An integer counts as a number.
-
-    Raises:
-        NeedsPydantic: the schema allows every type.
-    """
-    if schema.get("type") == "integer":
-        return {"number"}
-    if "type" in schema:
-        return {schema["type"]}
-    if "enum" in schema:
-        parts = [SCALARS[type(value)].schema for value in schema["enum"]]
-    elif "anyOf" in schema:
-        parts = schema["anyOf"]
-    else:
-        raise NeedsPydantic
-    return {name for part in parts for name in _type_names(part)}
 
 
 def array_type(item: JsonType) -> JsonType:
@@ -188,11 +170,7 @@ def object_type(member: JsonType) -> JsonType:
 
 
 def check_object(value: object) -> dict[str, object]:
-    """Return a value that is an object.
-
-    Raises:
-        ValueError: the value is not an object.
-    """
+    """Return a value that is an object, or raise a ValueError."""
     if isinstance(value, dict):
         return value
     message = "must be an object"
@@ -200,11 +178,7 @@ def check_object(value: object) -> dict[str, object]:
 
 
 def read_part(place: str, type_: JsonType, value: object) -> object:
-    """Read a part of a value.
-
-    Raises:
-        ValueError: the part does not fit the type; the message begins with its place.
-    """
+    """Read a part of a value. The ValueError for a part that does not fit begins with its place."""
     try:
         return type_.read(value)
     except ValueError as error:

@@ -24,9 +24,7 @@ class Parameter(NamedTuple):
 
     name: str  # the name in the function
     default: Any  # the default that clients see; MISSING if there is none, or if a `default_factory` makes it
-    # Makes the value of an argument that a call leaves out. None if the parameter is required, or if all calls may
-    # share the default: Python then uses the one in the signature.
-    make_default: Callable[[], Any] | None = None
+    make_default: Callable[[], Any] | None = None  # makes the value that a call leaves out; None if it is required
     annotation: Any = MISSING  # the type, without the options of `Field`; MISSING if the author wrote none
     alias: str | None = None  # the name on the wire, if `Field` gives one
     title: str | None = None  # the title for people, if `Field` gives one
@@ -52,17 +50,6 @@ def docstring(item: object) -> str | None:
         return None
     first_line, _, other_lines = item.__doc__.expandtabs().partition("\n")
     return f"{first_line.lstrip()}\n{dedent(other_lines)}".strip("\n")
-
-
-def with_copied_default(declared: Parameter) -> Parameter:
-    """Return a parameter whose calls get a copy of the default each, unless no call can change it.
-
-    Raises:
-        TypeError: the default cannot be copied.
-    """
-    if _is_constant(declared.default):  # also MISSING
-        return declared
-    return declared._replace(make_default=default_maker(declared.default))
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:

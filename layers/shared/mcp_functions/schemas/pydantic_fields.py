@@ -10,15 +10,12 @@ Only a handler with such a parameter imports this module. Its author has importe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from mcp_functions.schemas.parameters import MISSING, Parameter, default_maker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from mcp_functions.schemas.parameters import MISSING, Parameter
 
 # Options of `Field` that only the field of a model can have.
 ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
@@ -38,18 +35,28 @@ def read_field(declared: Parameter) -> Parameter:
     Raises:
         TypeError: there are two defaults, one cannot be copied, or there is an option that no parameter can have.
     """
-    _check_defaults(declared.annotation, declared.default)
-    field = _merge(declared.annotation, declared.default)
+    annotation: Any = declared.annotation
+    _check_defaults(annotation, declared.default)
+    if declared.default is MISSING:
+        field = FieldInfo.from_annotation(annotation)
+    else:
+        field = FieldInfo.from_annotated_attribute(annotation, declared.default)
     _check_options(field)
     type_ = _type_of(field)
     parameter = Parameter(declared.name, MISSING, annotation=type_, alias=_alias(field), title=field.title)
     if field.is_required():
         return parameter
-    if field.default_factory is not None:
-        return parameter._replace(make_default=_factory(field, type_))
-    default = _validate_default(field, type_, field.default)
-    # Python's own default may be the `Field` object. So every call passes the default, also one that is constant.
-    return parameter._replace(default=default, make_default=default_maker(default))
+    if field.default_factory_takes_validated_data:
+        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
+        raise TypeError(message)
+    adapter: TypeAdapter[Any] | None = TypeAdapter(type_) if field.validate_default else None
+
+    def make_default() -> object:
+        default = field.get_default(call_default_factory=True)  # a copy, if no factory makes it
+        return adapter.validate_python(default) if adapter else default
+
+    published = make_default() if field.default_factory is None else MISSING
+    return parameter._replace(default=published, make_default=make_default)
 
 
 def _check_defaults(annotation: object, default: object) -> None:
@@ -60,13 +67,6 @@ def _check_defaults(annotation: object, default: object) -> None:
     if len(defaults) > 1:
         message = "it has two defaults: write one"
         raise TypeError(message)
-
-
-def _merge(annotation: object, default: object) -> FieldInfo:
-    """Merge each `Field` of an annotation with the one behind `=`, or with the plain default there."""
-    if default is MISSING:
-        return FieldInfo.from_annotation(annotation)  # type: ignore[arg-type]  # any annotation
-    return FieldInfo.from_annotated_attribute(annotation, default)  # type: ignore[arg-type]  # any annotation
 
 
 def _check_options(field: FieldInfo) -> None:
@@ -81,16 +81,14 @@ def _check_options(field: FieldInfo) -> None:
 
 def _alias(field: FieldInfo) -> str | None:
     """Return the name on the wire; None if the `Field` gives none."""
-    alias = field.validation_alias
-    if alias is None:
-        alias = field.alias
+    alias = field.validation_alias  # pydantic sets it to `alias`, if the author gives only that
     if alias is not None and not (isinstance(alias, str) and alias):
         message = f"an argument has one name, and not {alias!r}"
         raise TypeError(message)
     return alias
 
 
-def _type_of(field: FieldInfo) -> object:
+def _type_of(field: FieldInfo) -> Any:  # noqa: ANN401 - an annotation
     """Return the annotation with what belongs to the type: its description, its limits, and TYPE_OPTIONS.
 
     pydantic reads these options from a `Field` without a default.
@@ -107,18 +105,3 @@ def _type_of(field: FieldInfo) -> object:
     if options:
         metadata.append(Field(**options))
     return Annotated[(field.annotation, *metadata)] if metadata else field.annotation
-
-
-def _factory(field: FieldInfo, type_: object) -> Callable[[], object]:
-    """Return a function that makes the default for one call with the `default_factory`."""
-    if field.default_factory_takes_validated_data:
-        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
-        raise TypeError(message)
-    return lambda: _validate_default(field, type_, field.get_default(call_default_factory=True))
-
-
-def _validate_default(field: FieldInfo, type_: object, default: object) -> object:
-    """Let pydantic read a default as it reads arguments, if the author asks for it with `validate_default`."""
-    if not field.validate_default:
-        return default
-    return TypeAdapter(type_).validate_python(default)  # type: ignore[arg-type]  # any annotation

@@ -12,7 +12,7 @@ pydantic reads every other type. A property test checks that both ways agree.
 
 from __future__ import annotations
 
-from types import NoneType, UnionType
+from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from mcp_functions.schemas import json_types
@@ -72,7 +72,7 @@ def _read_with_brackets(origin: object, args: tuple[Any, ...]) -> JsonType:
         return json_types.choice_type(args)
     if origin in UNIONS:
         return json_types.union_type([read_without_pydantic(arg) for arg in args])
-    if origin in (list, dict) and not args:  # `typing.List` and `typing.Dict`
+    if origin in PLAIN_TYPES and not args:  # `typing.List`, for example, is `list` with brackets that are missing
         return PLAIN_TYPES[origin]
     if origin is list:
         return json_types.array_type(read_without_pydantic(args[0]))
@@ -85,26 +85,16 @@ def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
     """Read `Annotated[inner, *metadata]`: first the limits, then titles and formats, then the description."""
     if any(needs_pydantic(item) for item in metadata):
         raise NeedsPydantic
-    limits = [item for item in metadata if _is_limit(item)]
-    type_ = _read_limited(inner, limits) if limits else read_without_pydantic(inner)
+    type_ = read_without_pydantic(inner)
+    for item in metadata:
+        if _is_limit(item):
+            from mcp_functions.schemas import annotations  # noqa: PLC0415 - few types have limits
+
+            type_ = annotations.add_limit(type_, item)
     for item in metadata:
         if is_keywords(item):
             type_ = item.add_to(type_)
     return _described(type_, metadata)
-
-
-def _read_limited(inner: object, limits: list[object]) -> JsonType:
-    from mcp_functions.schemas import annotations  # noqa: PLC0415 - few types have limits
-
-    origin = get_origin(inner)
-    if origin not in UNIONS:
-        return annotations.add_limits(origin or inner, read_without_pydantic(inner), limits)
-    members = [member for member in get_args(inner) if member is not NoneType]
-    if len(members) > 1:
-        raise NeedsPydantic
-    # `Annotated[int | None, Ge(1)]` is read as `Annotated[int, Ge(1)] | None`.
-    limited: Any = Annotated[(members[0], *limits)]
-    return json_types.union_type([read_without_pydantic(limited), SCALARS[NoneType]])
 
 
 def _is_limit(item: object) -> bool:

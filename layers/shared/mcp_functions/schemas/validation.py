@@ -23,9 +23,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"  # "the default dialect
 MAX_BYTES = 64 * 1024  # the size of a schema as JSON in UTF-8
 MAX_DEPTH = 32  # the levels of objects and arrays in a schema
 REFERENCES = ("$ref", "$dynamicRef")  # the keywords that name another schema
-# A part of a regular expression, inside which a `$` is an ordinary character: an escape or a class in brackets.
-ESCAPE = r"\\."
-CLASS = r"\[(?:\\.|[^\]\\])*\]"
+# The parts of a regular expression with a `$`: an escape and a class in brackets, where it is an ordinary character,
+# and the sign itself.
+DOLLARS = r"\\.|\[(?:\\.|[^\]\\])*\]|\$"
 
 
 def read_schema(schema: Mapping[str, Any]) -> JsonType:
@@ -71,14 +71,12 @@ def _unique_items(_validator: object, unique: object, value: object, _schema: ob
 
 def _pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
     r"""Check the keyword `pattern` as ECMA-262 does, where `\d` is one of ten digits, as with re.ASCII in Python."""
-    if isinstance(value, str) and not re.search(_to_python_pattern(pattern), value, re.ASCII):
+    if not isinstance(value, str):
+        return
+    # In ECMA-262, `$` is the end of the text. In Python, a line break may follow it.
+    python_pattern = re.sub(DOLLARS, lambda part: r"\Z" if part[0] == "$" else part[0], pattern, flags=re.DOTALL)
+    if not re.search(python_pattern, value, re.ASCII):
         yield ValidationError("does not match")
-
-
-def _to_python_pattern(pattern: str) -> str:
-    r"""Replace `$` with `\Z`: in ECMA-262, `$` is the end of the text; in Python, a line break may follow it."""
-    parts = rf"{ESCAPE}|{CLASS}|\$"
-    return re.sub(parts, lambda part: r"\Z" if part.group() == "$" else part.group(), pattern, flags=re.DOTALL)
 
 
 def _check_bounds(schema: Mapping[str, Any]) -> None:
@@ -91,15 +89,10 @@ def _check_bounds(schema: Mapping[str, Any]) -> None:
     if is_deeper(schema, MAX_DEPTH):
         message = f"a schema may have at most {MAX_DEPTH} levels of objects and arrays"
         raise TypeError(message)
-    for reference in _references(schema):
-        if not reference.startswith("#"):
-            message = f"$ref {reference!r} leaves the schema: nothing is fetched for it"
-            raise TypeError(message)
-
-
-def _references(schema: object) -> Iterator[str]:
-    """Find the value of each `$ref` in a schema. A property may be called "$ref"; its value is then no string."""
     for _level, container in walk(schema):
-        if isinstance(container, dict):
-            references = [container.get(keyword) for keyword in REFERENCES]
-            yield from (reference for reference in references if isinstance(reference, str))
+        references = [container.get(keyword) for keyword in REFERENCES] if isinstance(container, dict) else []
+        for reference in references:
+            # A property may be called "$ref". Its value is then no string.
+            if isinstance(reference, str) and not reference.startswith("#"):
+                message = f"$ref {reference!r} leaves the schema: nothing is fetched for it"
+                raise TypeError(message)
