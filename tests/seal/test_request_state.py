@@ -24,11 +24,10 @@ from mcp_functions.protocol.errors import (
     ToolError,
 )
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.binding import Binding, bind_request
+from mcp_functions.seal.binding import Binding, bind_request, principal_digest
 from mcp_functions.seal.claims import Claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import STATE_LABEL, Envelope
-from mcp_functions.seal.principals import principal_digest
 from mcp_functions.seal.request_state import RequestStates
 from tests.seal.refusals import assert_refused, replace_character
 from tests.support.strict_kms import START, Clock, StrictKms, make_keys

@@ -103,7 +103,7 @@ class Envelope:
 
         Args:
             token: the token from the client.
-            caller: the caller whose budget is charged for a call to KMS (`principals.caller_id`).
+            caller: the caller whose budget is charged for a call to KMS (`binding.caller_id`).
             about: the same context as in `seal`.
 
         Raises:

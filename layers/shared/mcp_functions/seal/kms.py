@@ -157,7 +157,7 @@ class WrappingKeys:
             return _check_length(DataKey(Header(born, self.first_hint, wrapped), plaintext))
 
     def unwrap(self, header: Header) -> DataKey:
-        """Unwrap the data key of a token. `TokenOpener` has checked that its hint is in `by_hint`."""
+        """Unwrap the data key of a token. `Keyring.open` has checked that its hint is in `by_hint`."""
         with observability.kms_call():
             wrapping = self.by_hint[header.kek_hint]
             try:

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, ToolError
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.binding import Binding, bind_request
+from mcp_functions.seal.binding import Binding, bind_request, caller_id
 from mcp_functions.seal.claims import Claims, check_binding, encode_claims, read_claims
-from mcp_functions.seal.principals import caller_id
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from mcp_functions.local.inspection.reasons import MAX_ROUNDS
 from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState
-from mcp_functions.seal.binding import bind_request
+from mcp_functions.seal.binding import bind_request, principal_digest
 from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
-from mcp_functions.seal.principals import principal_digest
 from mcp_functions.seal.request_state import RequestStates
 
 if TYPE_CHECKING:
