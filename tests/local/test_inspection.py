@@ -73,9 +73,7 @@ class Sealing(NamedTuple):
 
     def states(self, now: float) -> RequestStates:
         envelope = Envelope(Keyring(self.holder.wrappings, self.scope, now=lambda: now), max_age=self.lifetime)
-        return RequestStates(
-            envelope, now=lambda: now, lifetime_seconds=self.lifetime, anonymous=self.anonymous, max_rounds=16
-        )
+        return RequestStates(envelope, now=lambda: now, lifetime_seconds=self.lifetime, anonymous=self.anonymous)
 
     def seal(self, now: float = NOW, principal: Principal | None = ALICE) -> str:
         bound = bind_request(f"{self.scope.service}/{self.scope.stage}", "tools/call", PARAMS, principal)

@@ -13,6 +13,7 @@ import random
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from unittest import mock
 
 from mcp_functions.seal.data_keys import MAX_KEYS, Keyring
 from mcp_functions.seal.key_cache import KeyCache
@@ -138,7 +139,8 @@ class Shipped:
     """A container with the toolkit's own keys."""
 
     def __init__(self, world: World, lifetime: int) -> None:
-        self._keys = Keyring([world.kms], SCOPE, now=world.clock, rand=world.chance.randbytes)
+        with mock.patch("os.urandom", world.chance.randbytes):  # the keyring draws its grace period
+            self._keys = Keyring([world.kms], SCOPE, now=world.clock)
         self._lifetime = lifetime
 
     def seal(self) -> Header:

@@ -24,7 +24,7 @@ from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support import wire
 from tests.support.dispatching import OwnStates, dispatcher
 from tests.support.settings import make_settings
-from tests.support.strict_kms import Clock, Repeatable
+from tests.support.strict_kms import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,7 +70,6 @@ class Deployment:
         seal = options.pop("seal", CodecAdapter(TransparentSeal(), store.LABEL))
         self.clock = options.pop("clock", None) or Clock()
         self.table = MemoryTable()
-        self.rand = Repeatable()
         self.invocations: deque[tuple[str, str | None]] = deque()
         self.state_seal = wire.PlainCodec()
         self.sleeps: list[float] = []
@@ -89,9 +88,7 @@ class Deployment:
         self.worker = Worker(self.tasks.tools, self.store, now=self.clock, audit=audit, sleep=self.sleeps.append)
 
         def states(lifetime: int) -> RequestStates:
-            return RequestStates(
-                CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime, rand=self.rand
-            )
+            return RequestStates(CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime)
 
         seals = OwnStates(self.settings, states)
         server = dispatcher(

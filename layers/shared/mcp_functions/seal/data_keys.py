@@ -50,21 +50,13 @@ _log = logging.getLogger("mcp_functions.seal.key_choice")  # docs/security.md te
 class Keyring:
     """The data keys of one scope, as one container sees them."""
 
-    def __init__(
-        self,
-        wrappings: Sequence[Wrapping],
-        scope: Scope,
-        *,
-        now: Callable[[], float] = time.time,
-        rand: Callable[[int], bytes] = os.urandom,
-    ) -> None:
+    def __init__(self, wrappings: Sequence[Wrapping], scope: Scope, *, now: Callable[[], float] = time.time) -> None:
         """Keep the wrapping keys, without a call to them.
 
         Args:
             wrappings: the wrapping keys; the first one seals, each of them opens.
             scope: the service, stage and generation, part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
-            rand: the function that returns a number of random bytes, for `key_choice`.
 
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
@@ -72,7 +64,6 @@ class Keyring:
         self._wrapping_keys = WrappingKeys(wrappings, scope)
         self.scope = scope
         self._now = now
-        self._rand = rand
         self.reset()
         register_for_reset(self)
 
@@ -80,7 +71,7 @@ class Keyring:
         """Forget every key, budget and lock."""
         self._cache = KeyCache(MAX_KEYS)
         self._budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
-        self._grace = draw_grace(self._rand(GRACE_RANDOM_BYTES))  # the length of the grace period in seconds
+        self._grace = draw_grace(os.urandom(GRACE_RANDOM_BYTES))  # the length of the grace period in seconds
         self._generate_lock = threading.Lock()  # held by the one thread that asks KMS to generate a key
         self._pause_ends = 0.0  # when KMS may be asked again after a failure, in unix seconds
 

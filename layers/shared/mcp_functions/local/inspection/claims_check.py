@@ -10,14 +10,13 @@ import json
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from mcp_functions.local.inspection.lines import line, when
-from mcp_functions.local.inspection.reasons import MAX_ROUNDS
 from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState
 from mcp_functions.seal.binding import bind_request, principal_digest
 from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
-from mcp_functions.seal.request_state import RequestStates
+from mcp_functions.seal.request_state import MAX_ROUNDS, RequestStates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,7 +82,7 @@ def find_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float
     """
     reasons: list[str] = []
     opened = CodecAdapter(_OpenPayload(payload), b"")
-    states = RequestStates(opened, now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True)
+    states = RequestStates(opened, now=lambda: now, lifetime_seconds=lifetime, anonymous=True)
     while True:
         try:
             states.open("", binding)
