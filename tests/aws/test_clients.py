@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 
 from mcp_functions import aws
 from mcp_functions.aws import clients, connection, endpoints, errors
-from mcp_functions.aws.clients import KmsClient, LambdaClient, Timing
+from mcp_functions.aws.clients import KmsClient, LambdaClient
 from mcp_functions.aws.endpoints import Credentials, Endpoint
 from mcp_functions.aws.errors import ConnectionClosedError
 from mcp_functions.aws.signing import sign
@@ -285,7 +285,7 @@ def test_a_process_reads_the_trusted_certificates_once_at_init_for_all_services(
     monkeypatch.setattr(connection, "_connect", lambda *_limits: socket.socket())
     monkeypatch.setattr(connection, "encrypt", encrypt)
     connection.tls_context.cache_clear()
-    deadline = connection.Deadline.after(10)
+    deadline = connection.Deadline(10)
     for service in ("kms", "dynamodb", "lambda"):
         target = aws.find_endpoint(LAMBDA, service)
         assert target is not None
@@ -452,7 +452,9 @@ def dripping() -> Iterator[Dripping]:
     running.close()
 
 
-def test_a_response_that_arrives_byte_by_byte_does_not_extend_the_timeout(dripping: Dripping) -> None:
+def test_a_response_that_arrives_byte_by_byte_does_not_extend_the_timeout(
+    dripping: Dripping, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": dripping.url}, "kms")
     assert target is not None
     seconds = [0.0]
@@ -462,13 +464,24 @@ def test_a_response_that_arrives_byte_by_byte_does_not_extend_the_timeout(drippi
         dripping.let.release()
         return seconds[0]
 
-    client = KmsClient(target, aws.CallLimits(0.5, 5, 3), timing=Timing(lambda _seconds: None, clock))
+    monkeypatch.setattr("time.monotonic", clock)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    client = KmsClient(target, aws.CallLimits(0.5, 5, 3))
     assert outcome(client) == ("ReadTimeoutError", 0)
     assert dripping.asked == 3
     assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
 
 
-def test_the_pauses_between_retries_count_towards_the_time_limit_of_a_call(service: ScriptedServer) -> None:
+@pytest.fixture
+def half_of_the_longest_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the random bytes of the system make 0.5, so that a client waits for half of the longest time."""
+    monkeypatch.setattr("os.urandom", lambda size: b"\x80".ljust(size, b"\0"))
+
+
+@pytest.mark.usefixtures("half_of_the_longest_wait")
+def test_the_pauses_between_retries_count_towards_the_time_limit_of_a_call(
+    service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     seconds, waits = [0.0], list[float]()
@@ -477,10 +490,12 @@ def test_the_pauses_between_retries_count_towards_the_time_limit_of_a_call(servi
         waits.append(wait)
         seconds[0] += wait
 
-    client = KmsClient(target, aws.CallLimits(0.1, 0.6, 3), timing=Timing(sleep, lambda: seconds[0], lambda: 1.0))
+    monkeypatch.setattr("time.monotonic", lambda: seconds[0])
+    monkeypatch.setattr("time.sleep", sleep)
+    client = KmsClient(target, aws.CallLimits(0.1, 0.2, 3))
     service.script += [error(400, "ThrottlingException")] * 3
     assert outcome(client) == ("ThrottlingException", 400)
-    assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
+    assert (waits, len(service.asked)) == ([0.5], 2)  # a second more would be over the 0.9 of three attempts
 
 
 def test_a_closed_port_is_a_connection_error(client_kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,13 +511,17 @@ def test_the_client_retries_the_errors_that_botocore_retries() -> None:
     assert set(transient["_TRANSIENT_STATUS_CODES"]) == errors.TRANSIENT_STATUSES
 
 
-def test_the_pauses_between_retries_grow_and_are_longer_for_throttling(service: ScriptedServer) -> None:
+@pytest.mark.usefixtures("half_of_the_longest_wait")
+def test_the_pauses_between_retries_grow_and_are_longer_for_throttling(
+    service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"http://{service.host}"}, "kms")
     assert target is not None
     waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
     for told in (error(400, "ThrottlingException"), error(500, "KMSInternalException")):
         service.script += [told] * 3
-        client = KmsClient(target, aws.CallLimits(1, 1, 3), timing=Timing(waits.append, random=lambda: 0.5))
+        client = KmsClient(target, aws.CallLimits(1, 1, 3))
         assert outcome(client)[1] == told.status
     assert waits == [0.5, 1.0, 0.025, 0.05]
 
@@ -699,11 +718,15 @@ def test_a_table_that_does_not_respond_is_a_read_timeout(client_kind: str, monke
         assert error_of_table("GetItem", GET) == ("ReadTimeoutError", 0)
 
 
-def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(service: ScriptedServer) -> None:
+@pytest.mark.usefixtures("half_of_the_longest_wait")
+def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(
+    service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_DYNAMODB": f"http://{service.host}"}, "dynamodb")
     assert target is not None
     waits: list[float] = []
-    client = clients.DynamoDbClient(target, aws.CallLimits(1, 1, 3), timing=Timing(waits.append, random=lambda: 0.5))
+    monkeypatch.setattr("time.sleep", waits.append)
+    client = clients.DynamoDbClient(target, aws.CallLimits(1, 1, 3))
     service.script += [WRONG_CHECKSUM] * 3
     with pytest.raises(ConnectionClosedError):
         client.get_item(**GET)
@@ -756,7 +779,7 @@ def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
     with ScriptedServer().listening(server_context(certificate)) as service:
         target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"https://{service.host}"}, "kms")
         assert target is not None
-        stranger = KmsClient(target, aws.CallLimits(5, 5, 3), timing=Timing(lambda _seconds: None))
+        stranger = KmsClient(target, aws.CallLimits(5, 5, 3))
         assert outcome(stranger) == ("SSLError", 0)
         assert service.asked == []
         monkeypatch.setattr(connection, "tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
@@ -772,7 +795,7 @@ import ssl, sys
 from mcp_functions.aws import connection
 connection.tls_context = lambda: ssl.create_default_context(cafile={certificate!r})
 host, _colon, port = {host!r}.partition(":")
-connection.open_connection("https", host, int(port), 5, connection.Deadline.after(5)).close()
+connection.open_connection("https", host, int(port), 5, connection.Deadline(5)).close()
 print("ssl" in sys.modules, "encodings.idna" in sys.modules)
 """
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.aws import CallLimits, by_boto3
+from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import service_error
 from mcp_functions.seal.resets import PerProcess
@@ -16,7 +16,7 @@ from mcp_functions.store.blobs import ObjectNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIMITS = CallLimits(connect_seconds=0.5, read_seconds=3.0, attempts=3)
+LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=3.0, attempts=3)
 # S3's codes for an object that cannot be read. AWS, "GetObject", about objects that do not exist: "If you don't have
 # the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403".
 MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
@@ -24,7 +24,7 @@ MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjec
 
 def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Make boto3's client with time limits, and without checksums: the table keeps a digest of each object."""
-    return by_boto3.client(
+    return aws.boto3_client(
         "s3",
         LIMITS,
         request_checksum_calculation="when_required",

@@ -83,8 +83,8 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
 
 def _client_of(arn: str) -> Callable[[], object]:
     def make() -> object:
-        from mcp_functions.aws import CallLimits, by_boto3  # noqa: PLC0415 - only who asks AWS needs it
+        from mcp_functions import aws  # noqa: PLC0415 - only who asks AWS needs it
 
-        return by_boto3.client("kms", CallLimits(2, 5, 2), arn.split(":")[3])
+        return aws.boto3_client("kms", aws.CallLimits(2, 5, 2), arn.split(":")[3])
 
     return make
