@@ -66,7 +66,7 @@ ASKING = TOOL | CALLS | {
     "seal.data_keys", "seal.envelope", "seal.key_cache", "seal.key_choice", "seal.keys", "seal.kms",
     "seal.request_state", "seal.resets", "seal.token_format",
 }  # fmt: skip
-KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
+KEEPING = {"store", "store.blobs", "store.dynamodb", "store.sealed_table", "store.table"}
 OWN = {
     "list": FRONT_DOOR,
     "forward": FRONT_DOOR,

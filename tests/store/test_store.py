@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from mcp_functions import settings
 from mcp_functions import store as tables
-from mcp_functions.aws.errors import OUTAGE_CODES, THROTTLED_CODES, TRANSIENT_CODES
+from mcp_functions.aws.errors import OUTAGE_CODES, THROTTLED_CODES, TRANSIENT_CODES, ClientError
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.local.doubles import dynamodb as local
 from mcp_functions.local.doubles.dynamodb import Moto
@@ -29,7 +29,7 @@ from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, M
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
-from mcp_functions.store import Conflict, DynamoDbError, DynamoDbTable, ItemTooLarge, Key, SealedTable, UnreadableItem
+from mcp_functions.store import Conflict, DynamoDbTable, ItemTooLarge, Key, SealedTable, UnreadableItem
 from mcp_functions.store.dynamodb import MAX_BYTES
 from mcp_functions.testing import deployed
 from mcp_functions.testing.dynamodb import MemoryTable
@@ -376,7 +376,7 @@ def test_a_read_is_strongly_consistent(memory_backend: Backend, memory_table: Me
 
 def raising(code: str, status: int) -> Call:
     def call(_operation: str, _request: Mapping[str, Any]) -> Mapping[str, Any]:
-        raise DynamoDbError(code, status)
+        raise ClientError(code, status)
 
     return call
 
@@ -544,7 +544,7 @@ def test_the_test_table_refuses_what_dynamodb_refuses(operation: str, change: di
     of = {"PutItem": {"TableName", "Item"}, "GetItem": {"TableName", "Key"}, "Scan": {"TableName"}}[operation]
     values = {"ExpressionAttributeValues": {":v": {"N": "1"}}} if "ConditionExpression" in change else {}
     request = {name: value for name, value in asked.items() if name in of} | change | values
-    with pytest.raises(DynamoDbError) as error:
+    with pytest.raises(ClientError) as error:
         MemoryTable()(operation, request)
     assert error.value.code.startswith(code)
 

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_functions.protocol.errors import McpError, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.store.item_seal import open_payload, seal_payload
-from mcp_functions.store.table import ItemTooLarge, UnreadableItem
+from mcp_functions.store.table import ItemTooLarge, UnreadableItem, open_payload
 
 if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Seal
-    from mcp_functions.store.dynamodb import Row
+    from mcp_functions.store.table import Row
 
 log = logging.getLogger("mcp_functions")
 
@@ -55,14 +54,11 @@ class Bucket(Protocol):
 
 
 class BlobReference(NamedTuple):
-    """Where an object is, and which bytes it has."""
+    """The payload of an item that refers to an object. In JSON it is a list; any other payload is a JSON object."""
 
+    mark: str  # always "blob"
     key: str  # the object's key in the bucket
     digest: str  # SHA-256 of the object's body, as base64url
-
-    def to_json(self) -> list[str]:
-        """Return the payload of the item that refers to the object. Any other payload of an item is a JSON object."""
-        return ["blob", self.key, self.digest]
 
 
 class BlobStore:
@@ -88,16 +84,15 @@ class BlobStore:
             ItemTooLarge: the payload is larger than a sealed text may be.
         """
         try:
-            body = seal_payload(self._seal, row, payload).encode()
+            body = self._seal.seal(payload, about=row.about).encode()
         except StateTooLarge:  # its text is about the state of a conversation, and this is the payload of an item
             rule = "more than an object can hold: keep references instead of documents"
-            message = f"the payload has {len(payload)} bytes, {rule}"
-            raise ItemTooLarge(message) from None
+            raise ItemTooLarge(reason=f"the payload has {len(payload)} bytes, {rule}") from None
         name = base64url(os.urandom(32))  # random, so that no key is used twice
         key = f"{self._key_prefix}/{name}"
         self._bucket.put(key, body)
         self._last = {key: body}
-        return BlobReference(key, _digest(body))
+        return BlobReference("blob", key, _digest(body))
 
     def get(self, row: Row, reference: BlobReference) -> bytes:
         """Return the payload in a row's object.
