@@ -54,7 +54,6 @@ class Deployment:
         table: the table in memory.
         store: the tasks in this table.
         invocations: the task id and the owner of each worker invocation that has not run yet.
-        sleeps: the pauses of workers between repeated requests, in seconds.
 
     """
 
@@ -72,7 +71,6 @@ class Deployment:
         self.table = MemoryTable()
         self.invocations: deque[tuple[str, str | None]] = deque()
         self.state_seal = wire.PlainCodec()
-        self.sleeps: list[float] = []
         defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         self.settings = make_settings(resource_url=RESOURCE, server_name="tested", **{**defaults, **options})
         items = SealedTable(
@@ -85,7 +83,7 @@ class Deployment:
         limit = self.settings.max_open_tasks
         self.store = TaskStore(items, FUNCTION, self.invoke_worker, max_open_tasks=limit, now=self.clock)
         self.tasks = Tasks(handlers, self.settings, self.store, now=self.clock)
-        self.worker = Worker(self.tasks.tools, self.store, now=self.clock, audit=audit, sleep=self.sleeps.append)
+        self.worker = Worker(self.tasks.tools, self.store, now=self.clock, audit=audit)
 
         def states(lifetime: int) -> RequestStates:
             return RequestStates(CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime)

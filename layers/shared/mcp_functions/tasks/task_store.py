@@ -147,17 +147,17 @@ class TaskStore:
 
     def _still_open(self, expiries: Mapping[str, int], owner: str | None) -> dict[str, int]:
         """Return those tasks that have not ended or expired, which needs a read of each."""
-        return {
-            task_id: expires
-            for task_id, expires in expiries.items()
-            if expires > self._now() and self._is_open(task_id, owner)
-        }
-
-    def _is_open(self, task_id: str, owner: str | None) -> bool:
-        try:
-            return not self.get(task_id, owner).ended
-        except UnknownTask:
-            return False
+        still_open: dict[str, int] = {}
+        for task_id, expires in expiries.items():
+            if expires <= self._now():
+                continue
+            try:
+                task = self.get(task_id, owner)
+            except UnknownTask:
+                continue
+            if not task.ended:
+                still_open[task_id] = expires
+        return still_open
 
 
 def _task_key(task_id: str, owner: str | None) -> Key:
