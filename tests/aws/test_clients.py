@@ -34,8 +34,8 @@ from mcp_functions.aws.errors import ConnectionClosedError
 from mcp_functions.aws.signing import sign
 from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.seal.kms import kms_client
-from mcp_functions.store import make_call, s3
-from mcp_functions.tasks import lambda_client as summons_client
+from mcp_functions.store import blobs, make_call
+from mcp_functions.tasks.task_store import lambda_client as summons_client
 from tests.support.certificates import server_context, write_certificate
 from tests.support.http_servers import ScriptedResponse, ScriptedServer
 from tests.support.strict_kms import run_python
@@ -745,13 +745,14 @@ import os, signal
 from mcp_functions import aws
 from mcp_functions.http import forwarding
 from mcp_functions.aws.clients import LambdaClient
-from mcp_functions.tasks import WorkerInvoker
+from mcp_functions.tasks import task_store
 target = aws.find_endpoint({environment!r}, "lambda")
 made = []
 def make():
     made.append(LambdaClient(target, aws.CallLimits(1, 1, 1)))
     return made[-1]
-door, summons = forwarding.CachedClient(make), WorkerInvoker("worker", make)
+task_store.lambda_client = make
+door, summons = forwarding.CachedClient(make), task_store.WorkerInvoker("worker")
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 read, write = os.pipe()
@@ -817,7 +818,7 @@ def test_boto3_is_imported_at_init_if_it_is_the_client(monkeypatch: pytest.Monke
     assert run_python(script).strip() == "True"
 
 
-@pytest.mark.parametrize("make", [lambda_client, summons_client, kms_client, make_call, s3.s3_client])
+@pytest.mark.parametrize("make", [lambda_client, summons_client, kms_client, make_call, blobs.s3_client])
 def test_the_clients_of_boto3_log_nothing_at_debug_and_keep_no_default_session(
     make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,7 +110,7 @@ def test_the_sealed_document_has_the_claims_of_the_specification() -> None:
     token = make_states().seal(REQUEST, None, asked={"q": "fp"}, record={"done": [1]}, flow=flow)
     assert bytes.fromhex(token).decode() == (
         '{"v":1,"aud":"demo/update_work_item/prod","m":"tools/call","t":"update_work_item",'
-        f'"a":"{REQUEST.arguments_digest}","p":"{REQUEST.principal}",'
+        f'"a":"{REQUEST.arguments}","p":"{REQUEST.principal}",'
         '"iat":1767225600000,"exp":1767226200000,"fx":1767229200000,'
         f'"f":"{flow}","r":1,"q":{{"q":"fp"}},"s":{{"done":[1]}}}}'
     )

@@ -31,7 +31,7 @@ from mcp_functions.store import (
     SealedTable,
     UnreadableItem,
 )
-from mcp_functions.store.s3 import S3, s3_client
+from mcp_functions.store.blobs import S3, s3_client
 from mcp_functions.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
 from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
 from tests.tasks.deployment import TransparentSeal

@@ -19,4 +19,4 @@ def _read_reasons(*modules: str) -> set[str]:
 
 TOKEN_REASONS = _read_reasons("token_format", "data_keys", "kms", "chunked_encryption")
 REQUEST_REASONS = {"shape", "function_has_no_keys"}  # what no specification of a state can name
-CLAIM_REASONS = (_read_reasons("claims", "codec_adapter", "request_state") | BINDING_FIELDS.keys()) - REQUEST_REASONS
+CLAIM_REASONS = (_read_reasons("claims", "codec_adapter", "request_state") | set(BINDING_FIELDS)) - REQUEST_REASONS

@@ -477,9 +477,15 @@ class Lambda:
         return {"StatusCode": 202, "Payload": io.BytesIO()}
 
 
-def test_a_worker_is_called_asynchronously_by_its_name() -> None:
-    client = Lambda()
-    WorkerInvoker("local_work-worker", lambda: client)("work.1", None)
+def use_client(client: Lambda, monkeypatch: pytest.MonkeyPatch) -> Lambda:
+    """Let each `WorkerInvoker` of the test call a client."""
+    monkeypatch.setattr("mcp_functions.tasks.task_store.lambda_client", lambda: client)
+    return client
+
+
+def test_a_worker_is_called_asynchronously_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = use_client(Lambda(), monkeypatch)
+    WorkerInvoker("local_work-worker")("work.1", None)
     assert client.invoked == [
         {
             "FunctionName": "local_work-worker",
@@ -491,8 +497,7 @@ def test_a_worker_is_called_asynchronously_by_its_name() -> None:
 
 @pytest.mark.parametrize("qualifier", ["", ":live"])
 def test_a_worker_is_called_by_the_qualifier_of_its_function(qualifier: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = Lambda()
-    monkeypatch.setattr("mcp_functions.tasks.lambda_client", lambda: client)
+    client = use_client(Lambda(), monkeypatch)
     with deployed(MCP_QUALIFIER=qualifier):
         talk = Conversation(serve(required), capabilities=WITH_TASKS).call()
     assert talk.task_id
@@ -505,8 +510,9 @@ def test_a_worker_that_was_called_by_an_alias_runs() -> None:
 
 
 def test_a_worker_that_cannot_be_called_is_logged_and_its_task_is_stored(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     throttled = ClientError({"Error": {"Code": "TooManyRequestsException", "Message": "secret"}}, "Invoke")
-    WorkerInvoker("local_work-worker", lambda: Lambda(throttled))("work.1", None)
+    use_client(Lambda(throttled), monkeypatch)
+    WorkerInvoker("local_work-worker")("work.1", None)
     assert caplog.messages == ["no worker: invoke_TooManyRequestsException"]

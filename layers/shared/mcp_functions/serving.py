@@ -228,12 +228,12 @@ class EndpointFactory:
 
     def _make_task_store(self) -> TaskStore:
         """Make the store of tasks. A new task invokes the worker."""
-        from mcp_functions.tasks import TaskStore, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
+        from mcp_functions.tasks import TaskStore, WorkerInvoker  # noqa: PLC0415 - few functions have tasks
 
         settings = self._settings
         # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
         name = f"{settings.stack}_{self._folder}{WORKER_SUFFIX}{settings.qualifier}"
-        invoke_worker = WorkerInvoker(name, lambda_client)
+        invoke_worker = WorkerInvoker(name)
         table = self._seals.table(settings.max_task_ttl)
         limit = settings.max_open_tasks
         return TaskStore(table, self._folder, invoke_worker, max_open_tasks=limit, now=self._now)

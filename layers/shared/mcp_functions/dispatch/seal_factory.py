@@ -110,9 +110,7 @@ class SealFactory:
         blobs = None
         bucket = self._settings.blobs  # for values that are too large for an item
         if bucket:
-            from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
-
-            blobs = store.BlobStore(S3(bucket), self.seal(store.BLOB_LABEL, max_age=max_age), self._service)
+            blobs = store.BlobStore(store.S3(bucket), self.seal(store.BLOB_LABEL, max_age=max_age), self._service)
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
 
     @cached_property

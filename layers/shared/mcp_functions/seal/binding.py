@@ -32,7 +32,7 @@ class Binding(NamedTuple):
     audience: str  # "<service>/<stage>"
     method: str
     target: str  # the name of the tool or prompt, or the URI of the resource
-    arguments_digest: str
+    arguments: str  # their digest
     principal: str | None  # a `principal_digest`; None without authentication
 
 
@@ -52,7 +52,7 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
     if method == "resources/read" or arguments is None:  # a resource has no arguments
         arguments = {}
     try:
-        arguments_digest = base64url(canonical_digest(b"ks1/args\0", arguments))
+        digest = canonical_digest(b"ks1/args\0", arguments)
     except ValueError as error:
         raise InvalidParams(message=f"Invalid arguments: {error}") from None
     name_of_target = CALL_METHODS[method]  # "name" or "uri"
@@ -60,7 +60,7 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
         audience=audience,
         method=method,
         target=str(params.get(name_of_target, "")),
-        arguments_digest=arguments_digest,
+        arguments=base64url(digest),
         principal=principal_digest(principal),
     )
 

@@ -26,7 +26,7 @@ from mcp_functions.protocol.errors import InternalError
 from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.rounds.round import Round
 
@@ -180,7 +180,7 @@ def _end(task: Task, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
     return replace(task, status=status, updated=now, outcome=outcome, lease_until=0, retry_at=0, **deleted)
 
 
-def _fresh_keys(requests: Mapping[str, Any], used: tuple[str, ...]) -> list[str]:
+def _fresh_keys(requests: Mapping[str, Any], used: Sequence[str]) -> list[str]:
     """Return a wire key for each request: its own key, or the next of "key-2", "key-3", … that is free.
 
     Tasks extension: "Keyring MUST be unique over the lifetime of the task". A question that is asked again is new.

@@ -62,7 +62,7 @@ def bind(audience: str, request: RefusedRequest, claims: Claims) -> Binding:
         return binding
     params = {CALL_METHODS.get(method, "name"): target, "arguments": request["arguments"]}
     try:
-        return binding._replace(arguments_digest=bind_request(audience, method, params, None).arguments_digest)
+        return binding._replace(arguments=bind_request(audience, method, params, None).arguments)
     except InvalidParams as error:
         stop(f"--arguments: {error.message}", after=error)
 
@@ -90,7 +90,7 @@ def find_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float
             reasons.append(refusal.reason)
             if refusal.reason not in BINDING_FIELDS:
                 return tuple(reasons)
-            field = BINDING_FIELDS[refusal.reason]
+            field = refusal.reason
             binding = binding._replace(**{field: getattr(claims.binding, field)})
         else:
             return tuple(reasons)
@@ -122,7 +122,7 @@ def lines(claims: Claims, request: RefusedRequest, reasons: set[str], now: float
     yield line("audience", binding.audience)
     yield line("method", f"{binding.method} ({comparison('method')})")
     yield line("target", f"{binding.target} ({comparison('target')})")
-    yield line("arguments", f"digest {binding.arguments_digest} ({comparison('arguments')})")
+    yield line("arguments", f"digest {binding.arguments} ({comparison('arguments')})")
     yield line("principal", f"{principal} ({comparison('principal')})")
     yield line("sealed", when(claims.issued / 1000, now))
     yield line("expires", when(claims.expires / 1000, now))
