@@ -18,7 +18,7 @@ from unittest import mock
 from mcp_functions.seal.data_keys import MAX_KEYS, Keyring
 from mcp_functions.seal.key_cache import KeyCache
 from mcp_functions.seal.key_choice import EPOCH_SECONDS, epoch_of
-from mcp_functions.seal.keys import DataKey, Header, Scope
+from mcp_functions.seal.keys import DataKey, Scope, WrappedKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,10 +128,10 @@ class World:
 class Container(Protocol):
     """One execution environment, as far as its keys go."""
 
-    def seal(self) -> Header:
+    def seal(self) -> WrappedKey:
         """Seal a state, and say under which data key."""
 
-    def open(self, header: Header) -> None:
+    def open(self, wrapped_key: WrappedKey) -> None:
         """Open a state."""
 
 
@@ -143,11 +143,12 @@ class Shipped:
             self._keys = Keyring([world.kms], SCOPE, now=world.clock)
         self._lifetime = lifetime
 
-    def seal(self) -> Header:
-        return self._keys.key_to_seal().header
+    def seal(self) -> WrappedKey:
+        return self._keys.key_to_seal().wrapped_key
 
-    def open(self, header: Header) -> None:
-        self._keys.open(header, lambda _key: b"state", caller="somebody", max_age=self._lifetime)
+    def open(self, wrapped_key: WrappedKey) -> None:
+        with self._keys.key_to_open(wrapped_key, caller="somebody", max_age=self._lifetime):
+            pass  # every token is authentic
 
 
 class PerContainer:
@@ -156,19 +157,19 @@ class PerContainer:
     def __init__(self, world: World, _lifetime: int) -> None:
         self._world = world
         self._cache = KeyCache(MAX_KEYS)
-        self._own = DataKey(Header(0, b"", b""), DATA_KEY)
+        self._own = DataKey(WrappedKey(0, b"", b""), DATA_KEY)
 
-    def seal(self) -> Header:
-        if epoch_of(self._own.header.born) != epoch_of(self._world.now):
+    def seal(self) -> WrappedKey:
+        if epoch_of(self._own.wrapped_key.born) != epoch_of(self._world.now):
             _plaintext, wrapped = self._world.kms.generate({})
-            self._own = DataKey(Header(int(self._world.now), b"", wrapped), DATA_KEY)
+            self._own = DataKey(WrappedKey(int(self._world.now), b"", wrapped), DATA_KEY)
             self._cache.add(self._own, caller=None)
-        return self._own.header
+        return self._own.wrapped_key
 
-    def open(self, header: Header) -> None:
-        if self._cache.get(header) is None:
-            self._world.kms.unwrap(header.wrapped, {})
-            self._cache.add(DataKey(header, DATA_KEY), caller="somebody")
+    def open(self, wrapped_key: WrappedKey) -> None:
+        if self._cache.get(wrapped_key) is None:
+            self._world.kms.unwrap(wrapped_key.encrypted, {})
+            self._cache.add(DataKey(wrapped_key, DATA_KEY), caller="somebody")
 
 
 class PerToken:
@@ -177,12 +178,12 @@ class PerToken:
     def __init__(self, world: World, _lifetime: int) -> None:
         self._kms = world.kms
 
-    def seal(self) -> Header:
+    def seal(self) -> WrappedKey:
         _plaintext, wrapped = self._kms.generate({})
-        return Header(0, b"", wrapped)
+        return WrappedKey(0, b"", wrapped)
 
-    def open(self, header: Header) -> None:
-        self._kms.unwrap(header.wrapped, {})
+    def open(self, wrapped_key: WrappedKey) -> None:
+        self._kms.unwrap(wrapped_key.encrypted, {})
 
 
 class _Fleet:
@@ -224,7 +225,7 @@ def simulate(load: Load, design: Callable[[World, int], Container], *, epochs: i
     while due[0].at < START + (warm_up + epochs) * EPOCH_SECONDS:
         request = heapq.heappop(due)
         world.now = request.at
-        if request.header is None:
+        if request.wrapped_key is None:
             begins = world.now + world.chance.expovariate(load.beginning)
             heapq.heappush(due, _Due(begins, next(serial), None, load.questions))
         counted = phases[min(warm_up, int((world.now - START) // EPOCH_SECONDS))]
@@ -244,14 +245,14 @@ class _Due(NamedTuple):
 
     at: float
     serial: int  # no two requests are compared further than this
-    header: Header | None
+    wrapped_key: WrappedKey | None
     left: int
 
 
 def _serve(request: _Due, container: Container, load: Load, world: World, serial: int) -> _Due | None:
     """Open what the request brings, seal what it leaves, and say when the answer comes, if it ever does."""
-    if request.header is not None:
-        container.open(request.header)
+    if request.wrapped_key is not None:
+        container.open(request.wrapped_key)
     if not request.left:
         return None
     sealed = container.seal()

@@ -1,7 +1,7 @@
 """The keyring of a container: the data keys that seal and open its tokens (envelope.md §6).
 
-A data key encrypts tokens. KMS makes it, and wraps it: KMS encrypts it under a key that never leaves KMS. The header of
-a token holds the wrapped data key.
+A data key encrypts tokens. KMS makes it, and wraps it: KMS encrypts it under a key that never leaves KMS. Each token
+holds its data key in wrapped form.
 
     to seal    `key_choice` chooses a data key that the container knows; if none is recent enough, KMS generates one
     to open    the container knows the data key of the token, or KMS unwraps it
@@ -21,6 +21,7 @@ import logging
 import os
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, TemporarilyUnavailable
@@ -31,9 +32,9 @@ from mcp_functions.seal.kms import Wrapping, WrappingKeys
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from mcp_functions.seal.keys import DataKey, Header, Scope
+    from mcp_functions.seal.keys import DataKey, Scope, WrappedKey
 
 MAX_KEYS = 256  # how many data keys a container caches
 PAUSE_SECONDS = 5  # how long a container seals with the previous key after KMS failed, before it asks KMS again
@@ -59,7 +60,7 @@ class Keyring:
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
 
         Raises:
-            Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
+            Misconfigured: there is no wrapping key, or two that tokens cannot tell apart.
         """
         self._wrapping_keys = WrappingKeys(wrappings, scope)
         self.scope = scope
@@ -94,33 +95,34 @@ class Keyring:
             _log.warning("sealing under %r, of an earlier epoch: %s", key, error.reason)
             return key
 
-    def open(self, header: Header, decrypt: Callable[[DataKey], bytes], *, caller: str, max_age: float) -> bytes:
-        """Decrypt a token under its data key, which is cached, or which KMS unwraps.
+    @contextmanager
+    def key_to_open(self, wrapped_key: WrappedKey, *, caller: str, max_age: float) -> Iterator[DataKey]:
+        """Give the data key of a token to the `with` block, which decrypts the token and fails if the token is forged.
 
         Args:
-            header: the header of the token, not authenticated yet.
-            decrypt: decrypts the token with a key; raises InvalidRequestState if the token is not authentic.
+            wrapped_key: the data key in the token, not authenticated yet.
             caller: the caller whose budget is charged if KMS is asked (`binding.caller_id`).
             max_age: how long a token may live after it was sealed, in seconds.
 
         Raises:
-            InvalidRequestState: the key is of another scope, too old or damaged, or the token is not authentic.
+            InvalidRequestState: the key is of another scope, too old or damaged.
             TemporarilyUnavailable: KMS is not available, or the caller's budget is empty.
             Misconfigured: KMS fails until the operator acts.
         """
-        self._check_header(header, max_age)
-        key = self._cache.get(header)
+        self._check_wrapped_key(wrapped_key, max_age)
+        key = self._cache.get(wrapped_key)
         if key:
-            return decrypt(key)
-        with acquire_or_raise(self._cache.unwrap_lock(header)):
-            key = self._cache.get(header)  # another thread may have opened a token under this key meanwhile
+            yield key
+            return
+        with acquire_or_raise(self._cache.unwrap_lock(wrapped_key)):
+            key = self._cache.get(wrapped_key)  # another thread may have opened a token under this key meanwhile
             if key:
-                return decrypt(key)
-            key = self._charge_and_unwrap(header, caller)
-            payload = decrypt(key)  # for a forged token it raises an error, and the caller has paid the full cost
+                yield key
+                return
+            key = self._charge_and_unwrap(wrapped_key, caller)
+            yield key  # if the token is forged, the block fails: the caller has paid the full cost
             self._budgets.put_back(caller, FAILED_UNWRAP_COST - AUTHENTIC_UNWRAP_COST, self._now())
             self._cache.add(key, caller)
-            return payload
 
     def _find_known_key(self) -> DataKey | None:
         """Find a known key to seal with; None if the container needs a new one."""
@@ -147,33 +149,33 @@ class Keyring:
 
     def _keys_that_may_seal(self) -> list[DataKey]:
         """Return the known data keys that the first wrapping key wrapped. `kek_hint` identifies a wrapping key."""
-        return [key for key in self._cache.known_keys() if key.header.kek_hint == self._wrapping_keys.first_hint]
+        return [key for key in self._cache.known_keys() if key.wrapped_key.kek_hint == self._wrapping_keys.first_hint]
 
-    def _check_header(self, header: Header, max_age: float) -> None:
+    def _check_wrapped_key(self, wrapped_key: WrappedKey, max_age: float) -> None:
         """Check, before KMS is asked, that a token under this data key may still be valid (§6.3).
 
         `born` is the second in which KMS generated the data key. An attacker cannot change it: KMS unwraps the data key
         only together with this second.
         """
         now = self._now()
-        if header.kek_hint not in self._wrapping_keys.by_hint:
+        if wrapped_key.kek_hint not in self._wrapping_keys.by_hint:
             raise InvalidRequestState(reason="kek_unknown")
-        if header.born > now + SKEW_SECONDS:
+        if wrapped_key.born > now + SKEW_SECONDS:
             raise InvalidRequestState(reason="born_future")
-        if now > last_use(header.born) + max_age + SKEW_SECONDS:
+        if now > last_use(wrapped_key.born) + max_age + SKEW_SECONDS:
             raise InvalidRequestState(reason="born_past")
 
-    def _charge_and_unwrap(self, header: Header, caller: str) -> DataKey:
+    def _charge_and_unwrap(self, wrapped_key: WrappedKey, caller: str) -> DataKey:
         """Have KMS unwrap a data key, and charge the caller as if this failed (§6.5).
 
-        The charge comes first, so that many requests at the same time cannot cost more than the budget. `open` returns
-        most of it for an authentic token. An outage costs nothing, because the caller did not cause it. A denial costs
-        as much as a forged token: while KMS denies a key, each token under it would cause another call.
+        The charge comes first, so that many requests at the same time cannot cost more than the budget. `key_to_open`
+        returns most of it for an authentic token. An outage costs nothing, because the caller did not cause it. A
+        denial costs as much as a forged token: while KMS denies a key, each token under it would cause another call.
         """
         if not self._budgets.take(caller, FAILED_UNWRAP_COST, self._now()):
             raise Busy(reason="unwrap_budget")  # §6.5: "Over budget the answer is 503 and no verdict"
         try:
-            return self._wrapping_keys.unwrap(header)
+            return self._wrapping_keys.unwrap(wrapped_key)
         except TemporarilyUnavailable:
             self._budgets.put_back(caller, FAILED_UNWRAP_COST, self._now())
             raise

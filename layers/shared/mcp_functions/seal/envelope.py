@@ -23,7 +23,6 @@ from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 if TYPE_CHECKING:
     from mcp_functions.seal.codec_adapter import CodecAdapter
     from mcp_functions.seal.data_keys import Keyring
-    from mcp_functions.seal.keys import DataKey
 
     Seal: TypeAlias = "Envelope | CodecAdapter"  # what seals payloads: the envelope, or an author's codec
 
@@ -77,7 +76,7 @@ class Envelope:
             Misconfigured: no data key is available until the operator acts.
         """
         key = self._keys.key_to_seal()
-        head = token_format.write_head(key.header)
+        head = token_format.write_head(key.wrapped_key)
         # Counted before the encryption, which takes six times the memory of the payload.
         chars = token_format.count_chars(head, payload)
         if chars > self.max_chars:  # `unseal` would refuse the token
@@ -104,12 +103,9 @@ class Envelope:
             Misconfigured: KMS fails until the operator acts.
         """
         parsed = token_format.parse(token, self.max_chars)
-        context = self._context + about + parsed.head
-
-        def decrypt(key: DataKey) -> bytes:
-            return chunked_encryption.decrypt(key.plaintext, context, parsed.message)
-
-        payload = self._keys.open(parsed.header, decrypt, caller=caller, max_age=self.max_age)
+        with self._keys.key_to_open(parsed.wrapped_key, caller=caller, max_age=self.max_age) as key:
+            context = self._context + about + parsed.head
+            payload = chunked_encryption.decrypt(key.plaintext, context, parsed.message)
         observability.current().jti = parsed.id
         return payload
 

@@ -18,7 +18,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.seal.keys import DataKey, Header
+    from mcp_functions.seal.keys import DataKey, WrappedKey
 
 WAIT_SECONDS = 5.0  # how long a thread waits while another one calls KMS; a call with its retries takes less
 
@@ -41,44 +41,44 @@ class KeyCache:
         """Begin without keys; the cache holds at most `capacity` of them."""
         self._capacity = capacity
         self._lock = threading.Lock()  # held while the two collections below are read or changed
-        self._keys: OrderedDict[Header, CachedKey] = OrderedDict()  # the least recently used one is first
+        self._keys: OrderedDict[WrappedKey, CachedKey] = OrderedDict()  # the least recently used one is first
         # The dictionary is weak: it keeps the lock of a key only while a thread holds the lock or waits for it.
-        self._unwrap_locks: WeakValueDictionary[Header, threading.Lock] = WeakValueDictionary()
+        self._unwrap_locks: WeakValueDictionary[WrappedKey, threading.Lock] = WeakValueDictionary()
 
     def known_keys(self) -> list[DataKey]:
         """Return all keys. This counts as no use."""
         with self._lock:
             return [cached.key for cached in self._keys.values()]
 
-    def get(self, header: Header) -> DataKey | None:
-        """Return the key of a header, and count this as a use; None if the cache lacks the key."""
+    def get(self, wrapped_key: WrappedKey) -> DataKey | None:
+        """Return the key of a wrapped key, and count this as a use; None if the cache lacks the key."""
         with self._lock:
-            cached = self._keys.get(header)
+            cached = self._keys.get(wrapped_key)
             if cached is None:
                 return None
-            self._keys.move_to_end(header)
+            self._keys.move_to_end(wrapped_key)
             return cached.key
 
     def add(self, key: DataKey, caller: str | None) -> None:
         """Add a key as the most recently used one, and drop another if the cache is full."""
         with self._lock:
-            self._keys[key.header] = CachedKey(key, caller)
-            self._keys.move_to_end(key.header)
+            self._keys[key.wrapped_key] = CachedKey(key, caller)
+            self._keys.move_to_end(key.wrapped_key)
             if len(self._keys) > self._capacity:
                 self._drop_one()
 
-    def unwrap_lock(self, header: Header) -> threading.Lock:
+    def unwrap_lock(self, wrapped_key: WrappedKey) -> threading.Lock:
         """Return the lock that a thread must hold while KMS unwraps this key. Each key has a lock of its own."""
         with self._lock:
-            return self._unwrap_locks.setdefault(header, threading.Lock())
+            return self._unwrap_locks.setdefault(wrapped_key, threading.Lock())
 
     def _drop_one(self) -> None:
         """Drop the first key of a caller with the most keys."""
         counts = Counter(cached.caller for cached in self._keys.values())
         largest_count = max(counts.values())
-        for header, cached in self._keys.items():
+        for wrapped_key, cached in self._keys.items():
             if counts[cached.caller] == largest_count:
-                del self._keys[header]
+                del self._keys[wrapped_key]
                 return
 
 

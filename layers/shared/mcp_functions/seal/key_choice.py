@@ -58,8 +58,8 @@ def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
     key has been in tokens for the longest time, so most containers know it. If KMS generated two keys in the same
     second, the order of their wrapped bytes decides.
     """
-    candidates = [key for key in keys if epoch_of(key.header.born) == epoch]  # born: when KMS generated the key
-    return min(candidates, key=lambda key: (key.header.born, key.header.wrapped), default=None)
+    candidates = [key for key in keys if epoch_of(key.wrapped_key.born) == epoch]  # born: when KMS generated the key
+    return min(candidates, key=lambda key: (key.wrapped_key.born, key.wrapped_key.encrypted), default=None)
 
 
 def epoch_of(seconds: float) -> int:

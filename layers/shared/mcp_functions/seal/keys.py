@@ -20,33 +20,33 @@ class Scope(NamedTuple):
     generation: str
 
 
-class Header(NamedTuple):
-    """The part of a token that identifies its data key, and that is not encrypted."""
+class WrappedKey(NamedTuple):
+    """A data key as a token holds it. It is not encrypted further, and tells which wrapping key can unwrap it."""
 
     born: int  # when the data key was generated, in unix seconds
     kek_hint: bytes  # four bytes that identify the wrapping key ("key encryption key"); see the function `kek_hint`
-    wrapped: bytes  # the data key as the wrapping key encrypted it
+    encrypted: bytes  # the data key as the wrapping key encrypted it
 
 
 class DataKey(NamedTuple):
     """A data key that KMS generated or unwrapped."""
 
-    header: Header  # the header of the tokens under this key
+    wrapped_key: WrappedKey  # each token under this key holds it
     plaintext: bytes  # 32 secret bytes
 
     def __repr__(self) -> str:
         """Show the key without its plaintext."""
-        born, hint, wrapped = self.header
-        return f"DataKey(born={born}, kek={hint.hex()}, wrapped={key_name(wrapped)})"
+        born, hint, encrypted = self.wrapped_key
+        return f"DataKey(born={born}, kek={hint.hex()}, wrapped={key_name(encrypted)})"
 
 
-def key_name(wrapped: bytes) -> str:
-    """Return a short name of a wrapped key, for logs."""
-    return hashlib.sha256(wrapped).hexdigest()[:16]
+def key_name(encrypted: bytes) -> str:
+    """Return a short name of an encrypted data key, for logs."""
+    return hashlib.sha256(encrypted).hexdigest()[:16]
 
 
 def kek_hint(key_id: str) -> bytes:
-    """Return the four bytes of a header that identify a wrapping key (envelope.md §3).
+    """Return the four bytes of a token that identify a wrapping key (envelope.md §3).
 
     `key_id` is the key's id without the ARN.
     """
