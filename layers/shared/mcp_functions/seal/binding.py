@@ -18,6 +18,7 @@ from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.canonical_json import canonical_digest
+from mcp_functions.seal.keys import with_length
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -79,9 +80,8 @@ def caller_id(principal: Principal | None, address: str) -> str:
 
 
 def _digest(label: bytes, *parts: str) -> str:
-    """Return the digest of some texts. Each has its length before it, so that ("a", "bc") is not ("ab", "c")."""
+    """Return the digest of some texts."""
     digest = hashlib.sha256(label)
     for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        digest.update(len(encoded).to_bytes(2, "big") + encoded)
+        digest.update(with_length(part.encode("utf-8", "surrogatepass")))
     return base64url(digest.digest())

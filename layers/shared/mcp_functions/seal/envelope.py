@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
 from mcp_functions.seal import chunked_encryption, token_format
+from mcp_functions.seal.keys import with_length
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Envelope:
         self._keys = keys
         # The first part of a token's context (envelope.md §4); `seal` and `unseal` append `about` and the token's head.
         # Two contexts are never the same bytes: each part of the scope has its length before it.
-        self._context = label + b"\0" + b"".join(_with_length(part.encode()) for part in keys.scope)
+        self._context = label + b"\0" + b"".join(with_length(part.encode()) for part in keys.scope)
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
         """Seal `payload` into a token.
@@ -108,8 +109,3 @@ class Envelope:
             payload = chunked_encryption.decrypt(key.plaintext, context, parsed.message)
         observability.current().jti = parsed.id
         return payload
-
-
-def _with_length(part: bytes) -> bytes:
-    """Put the length, in 2 bytes, before a part (`lp16` in envelope.md)."""
-    return len(part).to_bytes(2, "big") + part

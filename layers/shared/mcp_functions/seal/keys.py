@@ -40,6 +40,11 @@ class DataKey(NamedTuple):
         return f"DataKey(born={born}, kek={hint.hex()}, wrapped={key_name(encrypted)})"
 
 
+def with_length(part: bytes) -> bytes:
+    """Put the length of a part, in 2 bytes, before it (`lp16` in envelope.md): so ("a", "bc") is not ("ab", "c")."""
+    return len(part).to_bytes(2, "big") + part
+
+
 def key_name(encrypted: bytes) -> str:
     """Return a short name of an encrypted data key, for logs."""
     return hashlib.sha256(encrypted).hexdigest()[:16]

@@ -39,7 +39,8 @@ class Wrapping(Protocol):
 
     `context` is authenticated: `unwrap` must fail if it differs. Raise `InvalidRequestState` for a wrapped key that is
     damaged or not yours, `TemporarilyUnavailable` during an outage, `Misconfigured` if the operator must act. An
-    OSError counts as an outage. Anything else counts as a bad token in `unwrap`, and a misconfiguration in `generate`.
+    OSError counts as an outage. Anything else, such as an `InvalidRequestState` of `generate`, counts as a bad token in
+    `unwrap` and as a misconfiguration in `generate`.
     """
 
     @property
@@ -115,15 +116,6 @@ class KmsKey:
 
 class WrappingKeys:
     """The wrapping keys of one scope. The first one generates data keys. Each unwraps the data keys that it wrapped.
-
-    What an error of a `Wrapping` becomes:
-
-                                       generate          unwrap
-        TemporarilyUnavailable         an outage         an outage
-        OSError                        an outage         an outage
-        Misconfigured                  the operator      the operator; a bad token, unless it is the first wrapping key
-        InvalidRequestState            the operator      a bad token
-        anything else                  the operator      a bad token
 
     Attributes:
         by_hint: the wrapping keys, by the `kek_hint` of the wrapped keys.

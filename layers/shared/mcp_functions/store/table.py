@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import StateTooLarge
+from mcp_functions.seal.keys import with_length
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,8 +69,7 @@ class Row(NamedTuple):
     @property
     def about(self) -> bytes:
         """The bytes to which the sealed payload is bound: key, version and expiry time (envelope.md §12.2)."""
-        key = self.key.encode()
-        return len(key).to_bytes(2, "big") + key + self.version.to_bytes(8, "big") + self.expires.to_bytes(8, "big")
+        return with_length(self.key.encode()) + self.version.to_bytes(8, "big") + self.expires.to_bytes(8, "big")
 
 
 def open_payload(seal: Seal, row: Row, token: str) -> bytes:
