@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from unittest import mock
 
 from mcp_functions.seal.data_keys import MAX_KEYS, Keyring
-from mcp_functions.seal.key_cache import KeyCache
 from mcp_functions.seal.key_choice import EPOCH_SECONDS, epoch_of
-from mcp_functions.seal.keys import DataKey, Scope, WrappedKey
+from mcp_functions.seal.keys import DataKey, KeyCache, Scope, WrappedKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, TemporarilyUnavailable
 from mcp_functions.seal.budgets import TokenBuckets
-from mcp_functions.seal.key_cache import KeyCache, acquire_or_raise
 from mcp_functions.seal.key_choice import GRACE_RANDOM_BYTES, choose_key, draw_grace, find_key_for_outage, last_use
+from mcp_functions.seal.keys import KeyCache, acquire_or_raise
 from mcp_functions.seal.kms import Wrapping, WrappingKeys
 from mcp_functions.seal.resets import register_for_reset
 
