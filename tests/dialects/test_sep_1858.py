@@ -11,7 +11,7 @@ from mcp_functions import serve
 from mcp_functions.dialects import sep_1858
 from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal.keyring import Keyring
 from tests.dialects.clients import Client, MultiTurnClient, accept
 from tests.dialects.functions import ALL_HANDLERS, WORKED
 from tests.dialects.wires import Events

@@ -20,9 +20,9 @@ from mcp_functions.local import template
 from mcp_functions.local.commands import open as opening
 from mcp_functions.observability import Notes, lines
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
-from mcp_functions.seal.data_keys import SKEW_SECONDS
 from mcp_functions.seal.envelope import MAX_CHARS
 from mcp_functions.seal.key_choice import EPOCH_SECONDS, last_use
+from mcp_functions.seal.keyring import SKEW_SECONDS
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.request_state import FLOW_FACTOR
 from mcp_functions.testing import Conversation, deployed

@@ -25,8 +25,8 @@ from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import bind_request
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.request_state import RequestStates
 from tests.local.conftest import GREET, write_functions

@@ -13,9 +13,9 @@ from unittest import mock
 import pytest
 
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.seal import data_keys
-from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal import keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import DataKey, WrappedKey, kek_hint
 from mcp_functions.seal.kms import KmsKey
 from tests.seal.refusals import assert_refused, replace_character
@@ -138,7 +138,7 @@ def test_a_full_cache_drops_the_key_that_was_used_least_recently(
     kms: StrictKms, start_container: StartContainer
 ) -> None:
     tokens = [start_container().seal(b"%d" % number) for number in range(6)]
-    with mock.patch.object(data_keys, "MAX_KEYS", 4):
+    with mock.patch.object(keyring, "MAX_KEYS", 4):
         reader = start_container()
     for token in tokens:
         reader.unseal(token)

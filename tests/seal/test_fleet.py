@@ -36,8 +36,8 @@ from mcp_functions.protocol.errors import (
 )
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import Binding, bind_request
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.request_state import RequestStates
 from tests.support.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error

@@ -17,8 +17,8 @@ from weakref import WeakSet
 import pytest
 
 from mcp_functions.seal import resets
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.kms import KmsKey
 from tests.support.strict_kms import SCOPE, StrictKms, make_keys, run_python
 
@@ -33,7 +33,7 @@ import os, sys, types
 sys.modules["snapshot_restore_py"] = runtime = types.ModuleType("snapshot_restore_py")
 before_snapshot, after_restore = [], []
 runtime.register_before_snapshot, runtime.register_after_restore = before_snapshot.append, after_restore.append
-from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 hooks_at_import = len(before_snapshot) + len(after_restore)
 class CountingKms:
@@ -113,7 +113,7 @@ CLONES = r"""
 import base64, ctypes, json, os, platform, sys
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 
 CLONE_NEWPID, SIGCHLD = 0x20000000, 17

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import McpError, TemporarilyUnavailable
-from mcp_functions.seal import budgets, data_keys
-from mcp_functions.seal.data_keys import AUTHENTIC_UNWRAP_COST, FAILED_UNWRAP_COST, FULL_BUDGET, REFILL_PER_SECOND
+from mcp_functions.seal import budgets, keyring
+from mcp_functions.seal.keyring import AUTHENTIC_UNWRAP_COST, FAILED_UNWRAP_COST, FULL_BUDGET, REFILL_PER_SECOND
 from tests.seal.refusals import replace_character
 from tests.support.strict_kms import BLOB_BYTES, START, Clock, StrictKms, make_envelope
 
@@ -107,7 +107,7 @@ def test_a_caller_may_cause_41_authentic_unwraps_and_20_more_every_30_seconds(
 
 
 def start_small_container(kms: StrictKms, arn: str, clock: Clock, max_keys: int) -> Envelope:
-    with mock.patch.object(data_keys, "MAX_KEYS", max_keys):
+    with mock.patch.object(keyring, "MAX_KEYS", max_keys):
         return make_envelope(kms, arn, clock=clock)
 
 

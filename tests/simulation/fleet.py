@@ -1,6 +1,6 @@
 """A fleet of containers behind a random router, a fake clock, and a KMS that only counts.
 
-The shipped code decides about keys: each container has one `mcp_functions.seal.data_keys.Keyring`. The simulation adds
+The shipped code decides about keys: each container has one `mcp_functions.seal.keyring.Keyring`. The simulation adds
 the load (conversations that begin at random, and answers after a delay), the containers (which start cold and live for
 a while) and the time. Nothing waits for that time: a million rounds take a quarter of a minute.
 """
@@ -15,8 +15,8 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from unittest import mock
 
-from mcp_functions.seal.data_keys import MAX_KEYS, Keyring
 from mcp_functions.seal.key_choice import EPOCH_SECONDS, epoch_of
+from mcp_functions.seal.keyring import MAX_KEYS, Keyring
 from mcp_functions.seal.keys import DataKey, KeyCache, Scope, WrappedKey
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.seal.data_keys import Keyring
+    from mcp_functions.seal.keyring import Keyring
     from mcp_functions.store.dynamodb import Call
 
 

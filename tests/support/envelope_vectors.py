@@ -10,8 +10,8 @@ from pathlib import Path
 from unittest import mock
 
 from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 
 FOLDER = Path(__file__).parents[1] / "seal" / "vectors" / "envelope"

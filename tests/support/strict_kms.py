@@ -24,8 +24,8 @@ from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
 

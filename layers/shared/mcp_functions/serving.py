@@ -322,7 +322,7 @@ def _import_needed(options: ServeOptions) -> None:
     if any(handler.needs_round for handler in options.handlers):
         modules += ["dispatch.conversations"]
     if options.needs_state:
-        modules += ["dispatch.seal_factory", "seal.data_keys", "seal.envelope"]
+        modules += ["dispatch.seal_factory", "seal.keyring", "seal.envelope"]
         if options.wrapping is None and options.codec is None:
             services += ["kms"]
     # A server of another library (`adopt`) reads the answers to its questions itself.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp_functions.seal.codec_adapter import Codec
-    from mcp_functions.seal.data_keys import Keyring
     from mcp_functions.seal.envelope import Seal
+    from mcp_functions.seal.keyring import Keyring
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
@@ -115,7 +115,7 @@ class SealFactory:
 
     @cached_property
     def _data_keys(self) -> Keyring:
-        from mcp_functions.seal.data_keys import Keyring  # noqa: PLC0415 - many functions seal nothing
+        from mcp_functions.seal.keyring import Keyring  # noqa: PLC0415 - many functions seal nothing
         from mcp_functions.seal.keys import Scope  # noqa: PLC0415
         from mcp_functions.seal.kms import KmsKey  # noqa: PLC0415
 

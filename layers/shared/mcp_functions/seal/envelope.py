@@ -23,7 +23,7 @@ from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 
 if TYPE_CHECKING:
     from mcp_functions.seal.codec_adapter import CodecAdapter
-    from mcp_functions.seal.data_keys import Keyring
+    from mcp_functions.seal.keyring import Keyring
 
     Seal: TypeAlias = "Envelope | CodecAdapter"  # what seals payloads: the envelope, or an author's codec
 

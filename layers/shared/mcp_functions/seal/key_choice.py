@@ -17,7 +17,7 @@ learn this key from its tokens, while they are still in their grace period:
     epoch 2    at first A and B seal with key 1. A's grace period ends after 190 seconds: it generates key 2.
                B's would end after 215 seconds. Before that it opens a token of A, and then seals with key 2.
 
-`data_keys.Keyring` calls these functions with the keys of its cache, and has KMS generate the new ones.
+`Keyring` calls these functions with the keys of its cache, and has KMS generate the new ones.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import start_server
 from mcp_functions.local.problems import stop
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
