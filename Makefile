@@ -51,8 +51,8 @@ test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients lint test-boto3 ## ev
 # What calls AWS is tested once more with boto3 in the place of the toolkit's own client.
 .PHONY: test-boto3
 test-boto3: .venv/.dev ## the tests that call AWS, with MCP_AWS_CLIENT=boto3
-	MCP_AWS_CLIENT=boto3 .venv/bin/python -m pytest tests/aws/test_clients.py tests/store/test_blobs.py tests/seal/test_fleet.py \
-		tests/test_front_door_failures.py tests/seal/test_kms_client.py tests/store/test_store.py tests/local/runtime tests/local/test_kms.py \
+	MCP_AWS_CLIENT=boto3 .venv/bin/python -m pytest tests/aws tests/store tests/seal/test_fleet.py \
+		tests/test_front_door_failures.py tests/seal/test_kms_client.py tests/local/runtime tests/local/test_kms.py \
 		tests/tasks/test_workers.py $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: own-project

@@ -27,8 +27,8 @@ from mcp_functions.adopt import seal_states
 from mcp_functions.adopt.channel import SilentChannel
 from mcp_functions.adopt.low_level import find_low_level
 from mcp_functions.protocol.errors import TemporarilyUnavailable
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
 

@@ -16,9 +16,7 @@ ASKED = {"consent": "kDpzKbJrZ1b0Yx0mGqz8Wg"}
 
 def states(name: str, at: str) -> RequestStates:
     vector = VECTORS[f"accept-{name}"]
-    return RequestStates(
-        vector.envelope(at), now=lambda: float(vector[at]), lifetime_seconds=600, rand=lambda size: bytes(range(size))
-    )
+    return RequestStates(vector.envelope(at), now=lambda: float(vector[at]), lifetime_seconds=600)
 
 
 @pytest.mark.parametrize(("name", "channel"), [("app", APP), ("words", MODEL)])
@@ -28,4 +26,5 @@ def test_the_package_seals_and_opens_the_vector_of_each_channel(name: str, chann
     binding = bind_state(channel, "demo/book_trip/prod", "book_trip", ADA)
     opened = states(name, "now").open(vector["token"], binding)
     assert (opened.asked, opened.record, opened.round) == (ASKED, record, 1)
-    assert states(name, "born").seal(binding, None, asked=ASKED, record=record) == vector["token"]
+    token = states(name, "born").seal(binding, None, asked=ASKED, record=record, flow=opened.flow)
+    assert token == vector["token"]

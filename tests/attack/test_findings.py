@@ -19,8 +19,8 @@ import pytest
 from functions.get_weather.app import handler as get_weather
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import bind_request
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.request_state import RequestStates

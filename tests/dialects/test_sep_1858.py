@@ -11,7 +11,7 @@ from mcp_functions import serve
 from mcp_functions.dialects import sep_1858
 from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal.keyring import Keyring
 from tests.dialects.clients import Client, MultiTurnClient, accept
 from tests.dialects.functions import ALL_HANDLERS, WORKED
 from tests.dialects.wires import Events
@@ -22,7 +22,7 @@ from tests.support.strict_kms import START, Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.seal.keys import Header
+    from mcp_functions.seal.keys import WrappedKey
 
     Over = Callable[..., Events]
 
@@ -273,13 +273,13 @@ def test_event_ids_of_two_oauth_clients_are_charged_to_their_one_person(
     _client, requests, event_id = begun(wire_to, who="alice")
     charged: list[str] = []
 
-    def opening(_keys: Keyring, _header: Header, _decrypt: object, *, caller: str, max_age: float) -> NoReturn:
+    def refuse_key(_keys: Keyring, _wrapped_key: WrappedKey, *, caller: str, max_age: float) -> NoReturn:
         assert max_age > 0
         charged.append(caller)
         reason = "wrapped_key"
         raise InvalidRequestState(reason)
 
-    monkeypatch.setattr(Keyring, "open", opening)
+    monkeypatch.setattr(Keyring, "key_to_open", refuse_key)
     for who, oauth_client in (("alice", "c"), ("alice", "d"), ("bob", "c")):
         events = wire_to(who)
         events.oauth_client = oauth_client

@@ -24,6 +24,7 @@ from mcp_functions import (
     resource,
     tool,
 )
+from mcp_functions.seal import request_state
 from tests.support import wire
 from tests.support.dispatching import Client
 
@@ -344,8 +345,9 @@ def test_the_log_names_the_missing_keys_of_a_function_that_asks(caplog: pytest.L
     ]
 
 
-def test_a_tool_with_too_many_rounds_ends_with_a_message_for_the_model() -> None:
-    client = Client(greet, max_rounds=2)
+def test_a_tool_with_too_many_rounds_ends_with_a_message_for_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_state, "MAX_ROUNDS", 2)
+    client = Client(greet)
     first = client.call("greet", GREETING)
     second = client.call("greet", GREETING, state=first.state)
     third = client.call("greet", GREETING, state=second.state)
@@ -353,8 +355,9 @@ def test_a_tool_with_too_many_rounds_ends_with_a_message_for_the_model() -> None
     assert "rounds" in third.text
 
 
-def test_a_prompt_with_too_many_rounds_ends_with_an_error() -> None:
-    client = Client(brief, max_rounds=1)
+def test_a_prompt_with_too_many_rounds_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_state, "MAX_ROUNDS", 1)
+    client = Client(brief)
     params = {"name": "brief", "arguments": {"topic": "x"}}
     first = client.send("prompts/get", params)
     second = client.send("prompts/get", {**params, "requestState": first.state})

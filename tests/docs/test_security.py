@@ -22,9 +22,9 @@ from mcp_functions.observability import Notes, lines
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
 from mcp_functions.seal.envelope import MAX_CHARS
 from mcp_functions.seal.key_choice import EPOCH_SECONDS, last_use
+from mcp_functions.seal.keyring import SKEW_SECONDS
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.request_state import FLOW_FACTOR
-from mcp_functions.seal.token_opening import SKEW_SECONDS
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import LINK, ROOT, Page
 from tests.support import filters

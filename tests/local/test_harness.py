@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.local import Harness, Invocation, Problem
-from mcp_functions.seal.token_opening import FAILED_UNWRAP_COST, FULL_BUDGET
+from mcp_functions.seal.keyring import FAILED_UNWRAP_COST, FULL_BUDGET
 from tests.support import wire
 
 from .conftest import write_functions

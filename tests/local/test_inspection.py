@@ -25,8 +25,8 @@ from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import bind_request
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.request_state import RequestStates
 from tests.local.conftest import GREET, write_functions
@@ -73,9 +73,7 @@ class Sealing(NamedTuple):
 
     def states(self, now: float) -> RequestStates:
         envelope = Envelope(Keyring(self.holder.wrappings, self.scope, now=lambda: now), max_age=self.lifetime)
-        return RequestStates(
-            envelope, now=lambda: now, lifetime_seconds=self.lifetime, anonymous=self.anonymous, max_rounds=16
-        )
+        return RequestStates(envelope, now=lambda: now, lifetime_seconds=self.lifetime, anonymous=self.anonymous)
 
     def seal(self, now: float = NOW, principal: Principal | None = ALICE) -> str:
         bound = bind_request(f"{self.scope.service}/{self.scope.stage}", "tools/call", PARAMS, principal)

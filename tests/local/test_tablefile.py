@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from mcp_functions.aws.errors import ClientError
 from mcp_functions.local import Harness, Problem
 from mcp_functions.local.doubles.dynamodb import DynamoDbApi
 from mcp_functions.local.doubles.tablefile import FILE, StoredTable, TableFile
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.local.task_client import TaskClient
-from mcp_functions.store import DynamoDbError
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.local.conftest import write_functions
 
@@ -95,7 +95,7 @@ def test_a_refused_write_is_not_stored(tmp_path: Path) -> None:
         "ExpressionAttributeNames": {"#key": "key", "#expires": "expires"},
         "ExpressionAttributeValues": {":now": {"N": str(NOW)}},
     }
-    with pytest.raises(DynamoDbError):
+    with pytest.raises(ClientError):
         write_item(table, item("a", "second"), **absent)
     file.close()
     file, table = open_table(tmp_path)

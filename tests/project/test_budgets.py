@@ -63,10 +63,10 @@ ASKING = TOOL | CALLS | {
     "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "rounds.running_steps",
     "schemas.annotations", "schemas.class_types", "schemas.forms", "seal", "seal.binding",
     "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims",
-    "seal.data_keys", "seal.envelope", "seal.key_cache", "seal.key_choice", "seal.keys", "seal.kms",
-    "seal.principals", "seal.request_state", "seal.resets", "seal.token_format", "seal.token_opening",
+    "seal.envelope", "seal.key_choice", "seal.keyring", "seal.keys", "seal.kms",
+    "seal.request_state", "seal.resets", "seal.token_format",
 }  # fmt: skip
-KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
+KEEPING = {"store", "store.blobs", "store.dynamodb", "store.sealed_table", "store.table"}
 OWN = {
     "list": FRONT_DOOR,
     "forward": FRONT_DOOR,

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_functions import AuditRecord, Elicit, ListRoots, Question, Sample, prompt, serve, tool
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.principals import principal_digest
+from mcp_functions.seal.binding import principal_digest
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:

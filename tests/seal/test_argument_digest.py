@@ -33,7 +33,7 @@ REFUSED = [vector["arguments"] for vector in VECTORS if vector["expect"] == "ref
 
 def digest_of_package(arguments: object, method: str = "tools/call") -> str:
     params = {"name": "t", "uri": "demo://t", "arguments": arguments}
-    return bind_request("demo/prod", method, params, None).arguments_digest
+    return bind_request("demo/prod", method, params, None).arguments
 
 
 # The second implementation
@@ -145,7 +145,7 @@ def test_different_arguments_have_different_digests() -> None:
 def test_missing_arguments_have_the_digest_of_an_empty_object(arguments: object) -> None:
     empty = digest_of("{}")
     assert digest_of_package(arguments) == empty
-    assert bind_request("demo/prod", "tools/call", {"name": "t"}, None).arguments_digest == empty
+    assert bind_request("demo/prod", "tools/call", {"name": "t"}, None).arguments == empty
 
 
 @pytest.mark.parametrize("arguments", [[], "", 0, False, {"a": None}], ids=repr)

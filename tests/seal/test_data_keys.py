@@ -13,10 +13,10 @@ from unittest import mock
 import pytest
 
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.seal import data_keys
-from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal import keyring
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.keys import DataKey, Header, kek_hint
+from mcp_functions.seal.keyring import Keyring
+from mcp_functions.seal.keys import DataKey, WrappedKey, kek_hint
 from mcp_functions.seal.kms import KmsKey
 from tests.seal.refusals import assert_refused, replace_character
 from tests.support.strict_kms import SCOPE, StrictKms, make_envelope, make_keys
@@ -42,14 +42,10 @@ def test_a_key_is_not_adopted_from_a_forged_token(kms: StrictKms, start_containe
 
 
 def test_a_key_does_not_seal_before_its_token_is_opened(kms: StrictKms, arn: str, clock: Clock) -> None:
-    header = make_keys(kms, arn, clock=clock).key_to_seal().header
+    wrapped_key = make_keys(kms, arn, clock=clock).key_to_seal().wrapped_key
     container = make_keys(kms, arn, clock=clock)
-
-    def decrypt(opened: DataKey) -> bytes:
+    with container.key_to_open(wrapped_key, caller="alice", max_age=600) as opened:
         assert container.key_to_seal() != opened
-        return b"state"
-
-    assert container.open(header, decrypt, caller="alice", max_age=600) == b"state"
     assert kms.count("GenerateDataKey") == 2
 
 
@@ -64,7 +60,7 @@ def test_a_key_under_the_second_wrapping_key_is_never_adopted(kms: StrictKms, cl
 
 
 def test_a_data_key_does_not_print_itself() -> None:
-    key = DataKey(Header(1, b"kek1", b"wrapped"), b"\xc0\xff\xee" * 10 + b"\0\0")
+    key = DataKey(WrappedKey(1, b"kek1", b"wrapped"), b"\xc0\xff\xee" * 10 + b"\0\0")
     for text in (repr(key), str(key), f"{key}"):
         assert "xc0" not in text
         assert "c0ffee" not in text
@@ -121,7 +117,7 @@ def test_a_stolen_data_key_cannot_be_made_younger(kms: StrictKms, arn: str, cloc
     keys = make_keys(kms, arn, clock=clock)
     stolen = keys.key_to_seal()
     clock.advance(DAY)
-    rejuvenated = stolen._replace(header=stolen.header._replace(born=int(clock.at)))
+    rejuvenated = stolen._replace(wrapped_key=stolen.wrapped_key._replace(born=int(clock.at)))
     forged = forge(keys, rejuvenated)
     with assert_refused("wrapped_key"):
         make_envelope(kms, arn, clock=clock).unseal(forged)
@@ -131,8 +127,8 @@ def test_a_data_key_wrapped_under_a_foreign_key_is_refused_by_the_key_id(kms: St
     ours, theirs = kms.create_key(), kms.create_key()
     keys = make_keys(kms, theirs, clock=clock)
     key = keys.key_to_seal()
-    header = key.header._replace(kek_hint=kek_hint(ours.rpartition("/")[2]))
-    forged = forge(keys, key._replace(header=header))
+    wrapped_key = key.wrapped_key._replace(kek_hint=kek_hint(ours.rpartition("/")[2]))
+    forged = forge(keys, key._replace(wrapped_key=wrapped_key))
     with assert_refused("wrapped_key"):
         make_envelope(kms, ours, clock=clock).unseal(forged)
     assert kms.calls[-1].outcome == "IncorrectKeyException"
@@ -142,7 +138,7 @@ def test_a_full_cache_drops_the_key_that_was_used_least_recently(
     kms: StrictKms, start_container: StartContainer
 ) -> None:
     tokens = [start_container().seal(b"%d" % number) for number in range(6)]
-    with mock.patch.object(data_keys, "MAX_KEYS", 4):
+    with mock.patch.object(keyring, "MAX_KEYS", 4):
         reader = start_container()
     for token in tokens:
         reader.unseal(token)

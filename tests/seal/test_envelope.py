@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
 from mcp_functions.seal import chunked_encryption
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 from tests.seal.refusals import assert_refused, refusal_reason, replace_character

@@ -131,7 +131,7 @@ def test_a_reader_written_from_the_specification_refuses_the_same_vectors(name: 
 @pytest.mark.parametrize("size", CHUNK_EDGES)
 def test_cobblestone_decrypts_what_we_encrypt(size: int) -> None:
     payload = os.urandom(size)
-    message = chunked_encryption.encrypt(KEY, CONTEXT, payload, os.urandom(32))
+    message = chunked_encryption.encrypt(KEY, CONTEXT, payload)
     reader = Cobblestone256Decryptor(KEY, CONTEXT)
     assert reader.update(message) + reader.finalize() == payload
 
@@ -147,7 +147,7 @@ def test_we_decrypt_what_cobblestone_encrypts(size: int) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 70_000), st.binary(max_size=40), st.data())
 def test_cobblestone_and_we_refuse_the_same_damage(size: int, context: bytes, data: st.DataObject) -> None:
-    message = bytearray(chunked_encryption.encrypt(KEY, context, b"p" * size, b"e" * 32))
+    message = bytearray(chunked_encryption.encrypt(KEY, context, b"p" * size))
     place = data.draw(st.integers(0, len(message) - 1))
     message[place] ^= data.draw(st.integers(1, 255))
     with pytest.raises(InvalidRequestState):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from hypothesis import settings
@@ -35,8 +36,8 @@ from mcp_functions.protocol.errors import (
 )
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import Binding, bind_request
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.request_state import RequestStates
 from tests.support.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error
@@ -102,8 +103,9 @@ class Fleet(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.rand = Repeatable()
-        self.kms, self.clock = StrictKms(rand=self.rand), Clock(START + 100)
+        self.patched_random = mock.patch("os.urandom", Repeatable())
+        self.patched_random.start()
+        self.kms, self.clock = StrictKms(), Clock(START + 100)
         self.arns = [self.kms.create_key(), self.kms.create_key()]
         self.generation, self.outage, self.denied, self.ever_denied = 1, False, False, False
         self.kms.weather = lambda _operation: kms_error("ThrottlingException") if self.outage else None
@@ -115,10 +117,13 @@ class Fleet(RuleBasedStateMachine):
         recorder = KmsRecorder(self.kms, self.clock)
         arns = [self.arns[:1], self.arns, self.arns[::-1]][deploy]
         scope = SCOPE._replace(generation=str(self.generation))
-        keys = Keyring([KmsKey(arn, lambda: recorder) for arn in arns], scope, now=self.clock, rand=self.rand)
-        envelope = Envelope(keys, max_age=LIFETIME, rand=self.rand)
-        states = RequestStates(envelope, now=self.clock, lifetime_seconds=LIFETIME, rand=self.rand)
+        keys = Keyring([KmsKey(arn, lambda: recorder) for arn in arns], scope, now=self.clock)
+        envelope = Envelope(keys, max_age=LIFETIME)
+        states = RequestStates(envelope, now=self.clock, lifetime_seconds=LIFETIME)
         return Container(recorder, states, deploy, self.clock())
+
+    def teardown(self) -> None:
+        self.patched_random.stop()
 
     @rule(seconds=st.sampled_from([0.5, 1, 10, 40, 120, 300, 599, 700, 900, 1799, 5000]))
     def time_passes(self, seconds: float) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.seal.key_choice import GRACE_RANDOM_BYTES, choose_key, draw_grace
-from mcp_functions.seal.keys import DataKey, Header
+from mcp_functions.seal.keys import DataKey, WrappedKey
 from tests.support.strict_kms import START, make_keys
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ GRACE = 225  # the longest grace period, in seconds
 
 
 def make_key(born: float, wrapped: bytes = b"wrapped") -> DataKey:
-    return DataKey(Header(int(born), b"kek1", wrapped), b"\0" * 32)
+    return DataKey(WrappedKey(int(born), b"kek1", wrapped), b"\0" * 32)
 
 
 def test_the_oldest_key_of_the_current_epoch_seals() -> None:
@@ -60,16 +60,16 @@ def test_a_chosen_key_is_of_this_epoch_or_of_the_last_one_in_the_grace_period(
     now = START + second
     key = choose_key(keys, now, grace)
     if key:
-        end_of_its_epoch = (key.header.born // EPOCH + 1) * EPOCH
+        end_of_its_epoch = (key.wrapped_key.born // EPOCH + 1) * EPOCH
         assert key in keys
-        assert key.header.born // EPOCH <= now // EPOCH
+        assert key.wrapped_key.born // EPOCH <= now // EPOCH
         assert now < end_of_its_epoch + GRACE
 
 
 @given(KEYS, SECONDS, st.floats(0, GRACE))
 def test_a_key_of_the_current_epoch_is_always_preferred(keys: list[DataKey], second: float, grace: float) -> None:
     now = START + second
-    current = [key for key in keys if key.header.born // EPOCH == now // EPOCH]
+    current = [key for key in keys if key.wrapped_key.born // EPOCH == now // EPOCH]
     if current:
         assert choose_key(keys, now, grace) in current
 
@@ -92,7 +92,7 @@ def test_the_least_random_bytes_draw_no_grace_period() -> None:
 
 def test_each_container_draws_its_own_grace_period(kms: StrictKms, arn: str) -> None:
     one, other = make_keys(kms, arn), make_keys(kms, arn)
-    assert one._choice.grace != other._choice.grace  # noqa: SLF001
+    assert one._grace != other._grace  # noqa: SLF001
 
 
 def test_a_container_seals_with_the_key_of_a_token_that_it_opened(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions.protocol.errors import TemporarilyUnavailable
-from mcp_functions.seal import key_cache
+from mcp_functions.seal import keys
 from tests.support.strict_kms import START, StrictKms, kms_error
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ GRACE = 225  # the longest grace period, in which a key of the previous epoch se
 @pytest.fixture
 def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a thread wait 0.05 seconds for another thread's call of KMS, not 5."""
-    monkeypatch.setattr(key_cache, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(keys, "WAIT_SECONDS", 0.05)
 
 
 class HeldCall:

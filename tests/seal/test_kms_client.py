@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.protocol.errors import TemporarilyUnavailable
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.kms import KmsKey, kms_client
 from tests.seal.refusals import assert_refused
 from tests.support.strict_kms import SCOPE, run_python
@@ -94,8 +94,8 @@ def test_an_endpoint_that_does_not_answer_is_an_outage(remote_arn: str, monkeypa
 
 def test_importing_and_building_the_seal_imports_nothing_of_aws() -> None:
     code = (
-        "import sys; from mcp_functions.seal import data_keys, envelope, keys, kms, request_state\n"
-        "k = data_keys.Keyring([kms.KmsKey('arn:aws:kms:eu-west-1:1:key/k')], keys.Scope('s', 't', '1'))\n"
+        "import sys; from mcp_functions.seal import envelope, keyring, keys, kms, request_state\n"
+        "k = keyring.Keyring([kms.KmsKey('arn:aws:kms:eu-west-1:1:key/k')], keys.Scope('s', 't', '1'))\n"
         "request_state.RequestStates(envelope.Envelope(k))\n"
         "print([name for name in ('boto3', 'botocore', 'pydantic', 'random') if name in sys.modules])"
     )

@@ -14,8 +14,8 @@ import botocore.exceptions
 import pytest
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.kms import KmsKey
 from tests.seal.refusals import assert_refused
 from tests.support.strict_kms import SCOPE, START, StrictKms, kms_error, make_envelope

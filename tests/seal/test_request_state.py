@@ -24,11 +24,10 @@ from mcp_functions.protocol.errors import (
     ToolError,
 )
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.binding import Binding, bind_request
+from mcp_functions.seal.binding import Binding, bind_request, principal_digest
 from mcp_functions.seal.claims import Claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import STATE_LABEL, Envelope
-from mcp_functions.seal.principals import principal_digest
 from mcp_functions.seal.request_state import RequestStates
 from tests.seal.refusals import assert_refused, replace_character
 from tests.support.strict_kms import START, Clock, StrictKms, make_keys
@@ -107,13 +106,13 @@ def test_every_conversation_has_an_id_of_its_own() -> None:
 
 
 def test_the_sealed_document_has_the_claims_of_the_specification() -> None:
-    states = make_states(rand=lambda size: b"\0" * size)
-    token = states.seal(REQUEST, None, asked={"q": "fp"}, record={"done": [1]})
+    flow = "AAAAAAAAAAAAAAAAAAAAAA"
+    token = make_states().seal(REQUEST, None, asked={"q": "fp"}, record={"done": [1]}, flow=flow)
     assert bytes.fromhex(token).decode() == (
         '{"v":1,"aud":"demo/update_work_item/prod","m":"tools/call","t":"update_work_item",'
-        f'"a":"{REQUEST.arguments_digest}","p":"{REQUEST.principal}",'
+        f'"a":"{REQUEST.arguments}","p":"{REQUEST.principal}",'
         '"iat":1767225600000,"exp":1767226200000,"fx":1767229200000,'
-        '"f":"AAAAAAAAAAAAAAAAAAAAAA","r":1,"q":{"q":"fp"},"s":{"done":[1]}}'
+        f'"f":"{flow}","r":1,"q":{{"q":"fp"}},"s":{{"done":[1]}}}}'
     )
 
 
@@ -406,6 +405,12 @@ def test_a_time_or_round_that_is_never_sealed_is_refused(name: str, value: int, 
     claims = read_claims(seal(states)) | {name: value}
     with assert_refused(reason):
         states.open(write_claims(claims), REQUEST)
+
+
+def test_the_end_of_a_conversation_may_be_a_minute_later_than_this_containers_clock_allows() -> None:
+    states = make_states()
+    latest = START_MS + HOUR * 1000 + 60_000  # the clock of another container may be a minute ahead
+    assert states.open(write_claims(read_claims(seal(states)) | {"fx": latest}), REQUEST)
 
 
 # An author's own codec

@@ -17,8 +17,8 @@ from weakref import WeakSet
 import pytest
 
 from mcp_functions.seal import resets
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.kms import KmsKey
 from tests.support.strict_kms import SCOPE, StrictKms, make_keys, run_python
 
@@ -33,7 +33,7 @@ import os, sys, types
 sys.modules["snapshot_restore_py"] = runtime = types.ModuleType("snapshot_restore_py")
 before_snapshot, after_restore = [], []
 runtime.register_before_snapshot, runtime.register_after_restore = before_snapshot.append, after_restore.append
-from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 hooks_at_import = len(before_snapshot) + len(after_restore)
 class CountingKms:
@@ -91,19 +91,19 @@ def test_a_reset_forgets_the_client_the_keys_and_the_grace_period(
 ) -> None:
     make_client = mock.Mock(return_value=kms)
     keys = Keyring([KmsKey(arn, make_client)], SCOPE, now=clock)
-    token, grace = Envelope(keys).seal(b"state"), keys._choice.grace  # noqa: SLF001
+    token, grace = Envelope(keys).seal(b"state"), keys._grace  # noqa: SLF001
     call_hook()
     assert Envelope(keys).unseal(token) == b"state"
     assert kms.count("Decrypt") == 1
     assert make_client.call_count == 2
-    assert keys._choice.grace != grace  # noqa: SLF001
+    assert keys._grace != grace  # noqa: SLF001
 
 
 def test_a_reset_forgets_the_budgets(kms: StrictKms, arn: str, call_hook: Callable[[], None]) -> None:
     keys = make_keys(kms, arn)
-    assert keys._opener._budgets.take("alice", 60, now=0)  # noqa: SLF001
+    assert keys._budgets.take("alice", 60, now=0)  # noqa: SLF001
     call_hook()
-    assert keys._opener._budgets.take("alice", 60, now=0)  # noqa: SLF001
+    assert keys._budgets.take("alice", 60, now=0)  # noqa: SLF001
 
 
 # Clones for which no hook is called. Like a restored machine, a clone in a new PID namespace keeps its process id, and
@@ -113,7 +113,7 @@ CLONES = r"""
 import base64, ctypes, json, os, platform, sys
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.data_keys import Keyring
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 
 CLONE_NEWPID, SIGCHLD = 0x20000000, 17

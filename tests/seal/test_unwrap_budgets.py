@@ -15,13 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import McpError, TemporarilyUnavailable
-from mcp_functions.seal import budgets, data_keys
-from mcp_functions.seal.token_opening import (
-    AUTHENTIC_UNWRAP_COST,
-    FAILED_UNWRAP_COST,
-    FULL_BUDGET,
-    REFILL_PER_SECOND,
-)
+from mcp_functions.seal import budgets, keyring
+from mcp_functions.seal.keyring import AUTHENTIC_UNWRAP_COST, FAILED_UNWRAP_COST, FULL_BUDGET, REFILL_PER_SECOND
 from tests.seal.refusals import replace_character
 from tests.support.strict_kms import BLOB_BYTES, START, Clock, StrictKms, make_envelope
 
@@ -112,7 +107,7 @@ def test_a_caller_may_cause_41_authentic_unwraps_and_20_more_every_30_seconds(
 
 
 def start_small_container(kms: StrictKms, arn: str, clock: Clock, max_keys: int) -> Envelope:
-    with mock.patch.object(data_keys, "MAX_KEYS", max_keys):
+    with mock.patch.object(keyring, "MAX_KEYS", max_keys):
         return make_envelope(kms, arn, clock=clock)
 
 
@@ -184,7 +179,7 @@ def test_ten_thousand_callers_neither_lock_out_another_nor_fill_the_memory(
     clock: Clock, start_container: StartContainer
 ) -> None:
     token, container = start_container().seal(b"state"), start_container()
-    buckets = container._keys._opener._budgets  # noqa: SLF001
+    buckets = container._keys._budgets  # noqa: SLF001
     for number in range(10_000):
         buckets.take(f"caller {number}", FULL_BUDGET, clock())
     assert len(buckets._buckets) == budgets.MAX_CALLERS == 4096  # noqa: SLF001
@@ -194,7 +189,7 @@ def test_ten_thousand_callers_neither_lock_out_another_nor_fill_the_memory(
 def test_callers_whose_charge_was_returned_do_not_replace_one_who_pays(
     clock: Clock, start_container: StartContainer
 ) -> None:
-    buckets = start_container()._keys._opener._budgets  # noqa: SLF001
+    buckets = start_container()._keys._budgets  # noqa: SLF001
     buckets.take("mallory", FULL_BUDGET, clock())
     for number in range(budgets.MAX_CALLERS + 1):
         buckets.take(f"caller {number}", FAILED_UNWRAP_COST, clock())
@@ -206,7 +201,7 @@ def test_a_second_call_during_a_slow_one_does_not_refill_the_budget_twice(
     kms: StrictKms, clock: Clock, start_container: StartContainer
 ) -> None:
     tokens, container = seal_under_many_keys(start_container, 2), start_container()
-    buckets = container._keys._opener._budgets  # noqa: SLF001
+    buckets = container._keys._budgets  # noqa: SLF001
     assert buckets.take("alice", 60, clock())
     clock.advance(60)  # refills 40 units
 

@@ -1,6 +1,6 @@
 """A fleet of containers behind a random router, a fake clock, and a KMS that only counts.
 
-The shipped code decides about keys: each container has one `mcp_functions.seal.data_keys.Keyring`. The simulation adds
+The shipped code decides about keys: each container has one `mcp_functions.seal.keyring.Keyring`. The simulation adds
 the load (conversations that begin at random, and answers after a delay), the containers (which start cold and live for
 a while) and the time. Nothing waits for that time: a million rounds take a quarter of a minute.
 """
@@ -13,11 +13,11 @@ import random
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from unittest import mock
 
-from mcp_functions.seal.data_keys import MAX_KEYS, Keyring
-from mcp_functions.seal.key_cache import KeyCache
 from mcp_functions.seal.key_choice import EPOCH_SECONDS, epoch_of
-from mcp_functions.seal.keys import DataKey, Header, Scope
+from mcp_functions.seal.keyring import MAX_KEYS, Keyring
+from mcp_functions.seal.keys import DataKey, KeyCache, Scope, WrappedKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,10 +127,10 @@ class World:
 class Container(Protocol):
     """One execution environment, as far as its keys go."""
 
-    def seal(self) -> Header:
+    def seal(self) -> WrappedKey:
         """Seal a state, and say under which data key."""
 
-    def open(self, header: Header) -> None:
+    def open(self, wrapped_key: WrappedKey) -> None:
         """Open a state."""
 
 
@@ -138,14 +138,16 @@ class Shipped:
     """A container with the toolkit's own keys."""
 
     def __init__(self, world: World, lifetime: int) -> None:
-        self._keys = Keyring([world.kms], SCOPE, now=world.clock, rand=world.chance.randbytes)
+        with mock.patch("os.urandom", world.chance.randbytes):  # the keyring draws its grace period
+            self._keys = Keyring([world.kms], SCOPE, now=world.clock)
         self._lifetime = lifetime
 
-    def seal(self) -> Header:
-        return self._keys.key_to_seal().header
+    def seal(self) -> WrappedKey:
+        return self._keys.key_to_seal().wrapped_key
 
-    def open(self, header: Header) -> None:
-        self._keys.open(header, lambda _key: b"state", caller="somebody", max_age=self._lifetime)
+    def open(self, wrapped_key: WrappedKey) -> None:
+        with self._keys.key_to_open(wrapped_key, caller="somebody", max_age=self._lifetime):
+            pass  # every token is authentic
 
 
 class PerContainer:
@@ -154,19 +156,19 @@ class PerContainer:
     def __init__(self, world: World, _lifetime: int) -> None:
         self._world = world
         self._cache = KeyCache(MAX_KEYS)
-        self._own = DataKey(Header(0, b"", b""), DATA_KEY)
+        self._own = DataKey(WrappedKey(0, b"", b""), DATA_KEY)
 
-    def seal(self) -> Header:
-        if epoch_of(self._own.header.born) != epoch_of(self._world.now):
+    def seal(self) -> WrappedKey:
+        if epoch_of(self._own.wrapped_key.born) != epoch_of(self._world.now):
             _plaintext, wrapped = self._world.kms.generate({})
-            self._own = DataKey(Header(int(self._world.now), b"", wrapped), DATA_KEY)
+            self._own = DataKey(WrappedKey(int(self._world.now), b"", wrapped), DATA_KEY)
             self._cache.add(self._own, caller=None)
-        return self._own.header
+        return self._own.wrapped_key
 
-    def open(self, header: Header) -> None:
-        if self._cache.get(header) is None:
-            self._world.kms.unwrap(header.wrapped, {})
-            self._cache.add(DataKey(header, DATA_KEY), caller="somebody")
+    def open(self, wrapped_key: WrappedKey) -> None:
+        if self._cache.get(wrapped_key) is None:
+            self._world.kms.unwrap(wrapped_key.encrypted, {})
+            self._cache.add(DataKey(wrapped_key, DATA_KEY), caller="somebody")
 
 
 class PerToken:
@@ -175,12 +177,12 @@ class PerToken:
     def __init__(self, world: World, _lifetime: int) -> None:
         self._kms = world.kms
 
-    def seal(self) -> Header:
+    def seal(self) -> WrappedKey:
         _plaintext, wrapped = self._kms.generate({})
-        return Header(0, b"", wrapped)
+        return WrappedKey(0, b"", wrapped)
 
-    def open(self, header: Header) -> None:
-        self._kms.unwrap(header.wrapped, {})
+    def open(self, wrapped_key: WrappedKey) -> None:
+        self._kms.unwrap(wrapped_key.encrypted, {})
 
 
 class _Fleet:
@@ -222,7 +224,7 @@ def simulate(load: Load, design: Callable[[World, int], Container], *, epochs: i
     while due[0].at < START + (warm_up + epochs) * EPOCH_SECONDS:
         request = heapq.heappop(due)
         world.now = request.at
-        if request.header is None:
+        if request.wrapped_key is None:
             begins = world.now + world.chance.expovariate(load.beginning)
             heapq.heappush(due, _Due(begins, next(serial), None, load.questions))
         counted = phases[min(warm_up, int((world.now - START) // EPOCH_SECONDS))]
@@ -242,14 +244,14 @@ class _Due(NamedTuple):
 
     at: float
     serial: int  # no two requests are compared further than this
-    header: Header | None
+    wrapped_key: WrappedKey | None
     left: int
 
 
 def _serve(request: _Due, container: Container, load: Load, world: World, serial: int) -> _Due | None:
     """Open what the request brings, seal what it leaves, and say when the answer comes, if it ever does."""
-    if request.header is not None:
-        container.open(request.header)
+    if request.wrapped_key is not None:
+        container.open(request.wrapped_key)
     if not request.left:
         return None
     sealed = container.seal()

@@ -31,7 +31,7 @@ from mcp_functions.store import (
     SealedTable,
     UnreadableItem,
 )
-from mcp_functions.store.s3 import S3, s3_client
+from mcp_functions.store.blobs import S3, s3_client
 from mcp_functions.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
 from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
 from tests.tasks.deployment import TransparentSeal
@@ -54,7 +54,7 @@ class Backend:
 
     def __init__(self, bucket: Bucket) -> None:
         self.table, self.bucket, self.clock, self.kms = MemoryTable(), bucket, Clock(), StrictKms()
-        self.arn, self.slept = self.kms.create_key(), list[float]()
+        self.arn = self.kms.create_key()
 
     def open(self, *, codec: Any = None, blobs: bool = True) -> SealedTable:  # noqa: ANN401 - an own codec
         keys = make_keys(self.kms, self.arn, scope=SCOPE, clock=self.clock)
@@ -69,7 +69,6 @@ class Backend:
             max_age=DAY,
             blobs=BlobStore(self.bucket, objects, SERVICE) if blobs else None,
             now=self.clock,
-            sleep=self.slept.append,
         )
 
     def soon(self) -> int:
@@ -232,12 +231,22 @@ def test_a_custom_codec_gets_the_scopes_of_items_and_objects_from_the_specificat
 # ---- Lost, late, missing and altered objects
 
 
-def test_the_store_waits_for_an_object_that_arrives_late(memory_backend: Backend, memory_bucket: MemoryBucket) -> None:
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let the store not wait, and list its pauses in seconds."""
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    return pauses
+
+
+def test_the_store_waits_for_an_object_that_arrives_late(
+    memory_backend: Backend, memory_bucket: MemoryBucket, pauses: list[float]
+) -> None:
     item = memory_backend.open().create(KEY, LARGE, expires=memory_backend.soon())
     faults = iter(["late", "late"])
     memory_bucket.weather = lambda _operation: next(faults, None)  # type: ignore[arg-type]
     assert memory_backend.open().get(KEY) == item
-    assert memory_backend.slept == [0.0, 0.0, 0.2]
+    assert pauses == [0.0, 0.0, 0.2]
 
 
 def test_an_item_whose_object_is_missing_is_unreadable_and_not_absent(
@@ -332,7 +341,7 @@ def test_the_writer_that_loses_a_race_deletes_its_object(memory_backend: Backend
 
 
 def test_an_item_replaced_before_its_object_was_read_is_read_again(
-    memory_backend: Backend, memory_bucket: MemoryBucket
+    memory_backend: Backend, memory_bucket: MemoryBucket, pauses: list[float]
 ) -> None:
     writer = memory_backend.open()
     item = writer.create(KEY, LARGE, expires=memory_backend.soon())
@@ -346,7 +355,7 @@ def test_an_item_replaced_before_its_object_was_read_is_read_again(
     found = memory_backend.open().get(KEY)
     assert found
     assert found.payload == {"new": "n" * 300_000}
-    assert not any(memory_backend.slept)
+    assert not any(pauses)
 
 
 def test_a_write_with_an_unknown_outcome_keeps_both_objects(

@@ -61,7 +61,6 @@ class Client:
         auth_mode: Literal["none", "iam"] = "none",
         codec: wire.PlainCodec | None = None,
         has_keys: bool = True,
-        max_rounds: int = 16,
     ) -> None:
         """Make the function.
 
@@ -71,7 +70,6 @@ class Client:
             auth_mode: how the function knows its caller.
             codec: writes and reads the states; None: the function has one of its own.
             has_keys: whether the function can seal states.
-            max_rounds: the limit of rounds of a conversation.
         """
         self.now = 1_785_000_000.0
         self.messages: list[dict[str, Any]] = []
@@ -84,7 +82,6 @@ class Client:
                 now=lambda: self.now,
                 lifetime_seconds=lifetime,
                 anonymous=auth_mode == "none",
-                max_rounds=max_rounds,
             )
 
         seals = OwnStates(settings, make_states) if has_keys else None

@@ -7,10 +7,11 @@ Each file of `tests/seal/vectors/envelope` holds one token, and says whether a r
 from __future__ import annotations
 
 from pathlib import Path
+from unittest import mock
 
 from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 
 FOLDER = Path(__file__).parents[1] / "seal" / "vectors" / "envelope"
@@ -41,13 +42,24 @@ class Vector(dict[str, str]):
     def envelope(self, at: str = "now") -> Envelope:
         """Make the vector's envelope. Its clock shows the vector's `now`, or its `born`, when the token was written."""
         scope = Scope(self["service"], self["stage"], self["generation"])
-        return Envelope(
+        envelope = RepeatingEnvelope(
             Keyring([RecordedKms(self)], scope, now=lambda: float(self[at])),
             label=self["label"].encode(),
             max_age=int(self["max-age"]),
             max_chars=int(self["max-chars"]),
-            rand=lambda _size: bytes.fromhex(self["entropy"]),
         )
+        envelope.entropy = bytes.fromhex(self.get("entropy", ""))
+        return envelope
+
+
+class RepeatingEnvelope(Envelope):
+    """An envelope that seals with the entropy of a vector, and so makes the vector's token again."""
+
+    entropy: bytes
+
+    def seal(self, payload: bytes, *, about: bytes = b"") -> str:
+        with mock.patch("os.urandom", return_value=self.entropy):
+            return super().seal(payload, about=about)
 
 
 class RecordedKms:

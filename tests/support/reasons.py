@@ -17,6 +17,6 @@ def _read_reasons(*modules: str) -> set[str]:
     return {reason for source in sources for reason in re.findall(r'InvalidRequestState\(reason="(\w+)"\)', source)}
 
 
-TOKEN_REASONS = _read_reasons("token_format", "token_opening", "kms", "chunked_encryption")
+TOKEN_REASONS = _read_reasons("token_format", "keyring", "kms", "chunked_encryption")
 REQUEST_REASONS = {"shape", "function_has_no_keys"}  # what no specification of a state can name
-CLAIM_REASONS = (_read_reasons("claims", "codec_adapter", "request_state") | BINDING_FIELDS.keys()) - REQUEST_REASONS
+CLAIM_REASONS = (_read_reasons("claims", "codec_adapter", "request_state") | set(BINDING_FIELDS)) - REQUEST_REASONS

@@ -24,8 +24,8 @@ from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
 
@@ -111,7 +111,6 @@ class StrictKms:
         weather: called with the operation of each request; returns the exception to raise, or None.
         policy: says whether the key policy allows an operation with a key id and an EncryptionContext.
         answer: may change each response.
-        rand: returns random bytes.
     """
 
     region: str = "eu-west-1"
@@ -120,12 +119,11 @@ class StrictKms:
     weather: Callable[[str], Exception | None] = field(default=lambda _operation: None)
     policy: Callable[[str, str, dict[str, str]], bool] = field(default=lambda _operation, _key_id, _context: True)
     answer: Callable[[dict[str, Any]], dict[str, Any]] = field(default=lambda answer: answer)
-    rand: Callable[[int], bytes] = os.urandom
 
     def create_key(self, *, multi_region: bool = False, usage: str = "ENCRYPT_DECRYPT") -> str:
         number = len(self.keys) + 1
         key_id = f"mrk-{number:032x}" if multi_region else f"00000000-0000-4000-8000-{number:012x}"
-        self.keys[key_id] = _Key(self.region, usage, [self.rand(32)])
+        self.keys[key_id] = _Key(self.region, usage, [os.urandom(32)])
         return self.arn(key_id)
 
     def replicate(self, arn: str, into: StrictKms) -> str:
@@ -140,7 +138,7 @@ class StrictKms:
 
     def rotate(self, arn: str) -> None:
         """Rotate a key as KMS does: new key material encrypts, and the old material still decrypts."""
-        self.keys[arn.rpartition("/")[2]].materials.append(self.rand(32))
+        self.keys[arn.rpartition("/")[2]].materials.append(os.urandom(32))
 
     def set_state(self, arn: str, state: str) -> None:
         self.keys[arn.rpartition("/")[2]].state = state
@@ -152,7 +150,7 @@ class StrictKms:
         def run() -> dict[str, Any]:
             assert KeySpec == "AES_256"
             key_id = self._usable("GenerateDataKey", KeyId, EncryptionContext)
-            plaintext = self.rand(32)
+            plaintext = os.urandom(32)
             return {
                 "KeyId": self.arn(key_id),
                 "Plaintext": plaintext,
@@ -220,7 +218,7 @@ class StrictKms:
 
     def _wrap(self, key_id: str, plaintext: bytes, context: dict[str, str]) -> bytes:
         materials = self.keys[key_id].materials
-        nonce = self.rand(NONCE_BYTES)
+        nonce = os.urandom(NONCE_BYTES)
         head = BLOB_MAGIC + bytes([len(key_id)]) + key_id.encode() + bytes([len(materials) - 1]) + nonce
         encrypted = AESGCM(materials[-1]).encrypt(nonce, plaintext, head + _encoded(context))
         return (head + encrypted).ljust(BLOB_BYTES, b"\x30")
@@ -254,11 +252,10 @@ def make_keys(
     *arns: str,
     scope: Scope = SCOPE,
     clock: Callable[[], float] | None = None,
-    rand: Callable[[int], bytes] = os.urandom,
 ) -> Keyring:
     """Return the data keys of a new container, which has cached none."""
     now = clock or Clock()
-    return Keyring([KmsKey(arn, lambda: kms) for arn in arns], scope, now=now, rand=rand)
+    return Keyring([KmsKey(arn, lambda: kms) for arn in arns], scope, now=now)
 
 
 def make_envelope(

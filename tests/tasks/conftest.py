@@ -13,6 +13,14 @@ def _forget_steps() -> None:
     STEP_HOOKS.clear()
 
 
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """List the pauses of workers while the table is unavailable, in seconds; nothing waits."""
+    pauses: list[float] = []
+    monkeypatch.setattr("mcp_functions.tasks.lease.sleep", pauses.append)
+    return pauses
+
+
 @pytest.fixture
 def deployment() -> Deployment:
     return Deployment(*JOBS)

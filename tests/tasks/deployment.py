@@ -23,7 +23,7 @@ from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support import wire
 from tests.support.dispatching import OwnStates, dispatcher
 from tests.support.settings import make_settings
-from tests.support.strict_kms import Clock, Repeatable
+from tests.support.strict_kms import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +53,6 @@ class Deployment:
         table: the table in memory.
         store: the tasks in this table.
         invocations: the task id and the owner of each worker invocation that has not run yet.
-        sleeps: the pauses of workers between repeated requests, in seconds.
 
     """
 
@@ -69,10 +68,8 @@ class Deployment:
         seal = options.pop("seal", CodecAdapter(TransparentSeal(), store.LABEL))
         self.clock = options.pop("clock", None) or Clock()
         self.table = MemoryTable()
-        self.rand = Repeatable()
         self.invocations: deque[tuple[str, str | None]] = deque()
         self.state_seal = wire.PlainCodec()
-        self.sleeps: list[float] = []
         defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         self.settings = make_settings(resource_url=RESOURCE, server_name="tested", **{**defaults, **options})
         items = SealedTable(
@@ -85,12 +82,10 @@ class Deployment:
         limit = self.settings.max_open_tasks
         self.store = TaskStore(items, FUNCTION, self.invoke_worker, max_open_tasks=limit, now=self.clock)
         self.tasks = Tasks(handlers, self.settings, self.store, now=self.clock)
-        self.worker = Worker(self.tasks.tools, self.store, now=self.clock, audit=audit, sleep=self.sleeps.append)
+        self.worker = Worker(self.tasks.tools, self.store, now=self.clock, audit=audit)
 
         def states(lifetime: int) -> RequestStates:
-            return RequestStates(
-                CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime, rand=self.rand
-            )
+            return RequestStates(CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime)
 
         seals = OwnStates(self.settings, states)
         server = dispatcher(

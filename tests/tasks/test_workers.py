@@ -211,14 +211,16 @@ def test_a_keyed_step_needs_no_extra_round_in_a_task(deployment: Deployment, ali
 # ---- The table
 
 
-def test_a_worker_retries_a_table_that_is_briefly_unavailable(deployment: Deployment, alice: Client) -> None:
+def test_a_worker_retries_a_table_that_is_briefly_unavailable(
+    deployment: Deployment, alice: Client, pauses: list[float]
+) -> None:
     task = alice.start_task("counted", count=3)
     faults: Iterator[Fault] = iter([None, None, "throttled", "throttled"])
     on_step(1, lambda: deployment.before_table_operation(lambda _operation: next(faults, None)))
     deployment.run_workers()
     assert alice.get(task)["status"] == "completed"
     assert len(STARTED_STEPS) == 3
-    assert deployment.sleeps  # the worker paused between its attempts
+    assert pauses  # the worker paused between its attempts
 
 
 def test_a_table_that_stays_unavailable_fails_the_worker_and_the_next_poll_continues(
@@ -475,9 +477,15 @@ class Lambda:
         return {"StatusCode": 202, "Payload": io.BytesIO()}
 
 
-def test_a_worker_is_called_asynchronously_by_its_name() -> None:
-    client = Lambda()
-    WorkerInvoker("local_work-worker", lambda: client)("work.1", None)
+def use_client(client: Lambda, monkeypatch: pytest.MonkeyPatch) -> Lambda:
+    """Let each `WorkerInvoker` of the test call a client."""
+    monkeypatch.setattr("mcp_functions.tasks.task_store.lambda_client", lambda: client)
+    return client
+
+
+def test_a_worker_is_called_asynchronously_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = use_client(Lambda(), monkeypatch)
+    WorkerInvoker("local_work-worker")("work.1", None)
     assert client.invoked == [
         {
             "FunctionName": "local_work-worker",
@@ -489,8 +497,7 @@ def test_a_worker_is_called_asynchronously_by_its_name() -> None:
 
 @pytest.mark.parametrize("qualifier", ["", ":live"])
 def test_a_worker_is_called_by_the_qualifier_of_its_function(qualifier: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = Lambda()
-    monkeypatch.setattr("mcp_functions.tasks.lambda_client", lambda: client)
+    client = use_client(Lambda(), monkeypatch)
     with deployed(MCP_QUALIFIER=qualifier):
         talk = Conversation(serve(required), capabilities=WITH_TASKS).call()
     assert talk.task_id
@@ -503,8 +510,9 @@ def test_a_worker_that_was_called_by_an_alias_runs() -> None:
 
 
 def test_a_worker_that_cannot_be_called_is_logged_and_its_task_is_stored(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     throttled = ClientError({"Error": {"Code": "TooManyRequestsException", "Message": "secret"}}, "Invoke")
-    WorkerInvoker("local_work-worker", lambda: Lambda(throttled))("work.1", None)
+    use_client(Lambda(throttled), monkeypatch)
+    WorkerInvoker("local_work-worker")("work.1", None)
     assert caplog.messages == ["no worker: invoke_TooManyRequestsException"]

@@ -168,7 +168,7 @@ def _import_needed(options: ServeOptions) -> None:
     if any(handler.needs_round for handler in options.handlers):
         modules += ["dispatch.conversations"]
     if options.needs_state:
-        modules += ["dispatch.seal_factory", "seal.data_keys", "seal.envelope"]
+        modules += ["dispatch.seal_factory", "seal.keyring", "seal.envelope"]
         if options.wrapping is None and options.codec is None:
             services += ["kms"]
     # A server of another library (`adopt`) reads the answers to its questions itself.
@@ -276,10 +276,10 @@ def _make_tasks(
     options: ServeOptions, settings: Settings, folder: str, seals: SealFactory, now: Clock
 ) -> tuple[Tasks, Worker]:
     """Make what answers requests about tasks, and what runs them in the worker. A new task invokes the worker."""
-    from mcp_functions.tasks import Tasks, TaskStore, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
+    from mcp_functions.tasks import Tasks, TaskStore, Worker, WorkerInvoker  # noqa: PLC0415 - few functions have tasks
 
     # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
-    invoker = WorkerInvoker(f"{settings.stack}_{folder}{WORKER_SUFFIX}{settings.qualifier}", lambda_client)
+    invoker = WorkerInvoker(f"{settings.stack}_{folder}{WORKER_SUFFIX}{settings.qualifier}")
     table = seals.table(settings.max_task_ttl)
     store = TaskStore(table, folder, invoker, max_open_tasks=settings.max_open_tasks, now=now)
     tasks = Tasks(options.handlers, settings, store, now=now)

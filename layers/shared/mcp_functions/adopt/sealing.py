@@ -29,8 +29,8 @@ from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
 from mcp_functions.adopt.low_level import find_low_level
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import InvalidRequestState, McpError
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
 

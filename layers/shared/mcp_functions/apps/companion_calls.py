@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.apps.channels import APP, MODEL
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
 from mcp_functions.protocol.messages import is_dict_of, shows_apps
-from mcp_functions.seal.binding import bind_request
-from mcp_functions.seal.principals import caller_id
+from mcp_functions.seal.binding import bind_request, caller_id
 from mcp_functions.seal.request_state import RoundStart
 from mcp_functions.tuples import NamedTuple
 

@@ -7,12 +7,13 @@ region, the endpoint and the credentials (endpoints.py). Otherwise, or with MCP_
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
 from mcp_functions.aws.endpoints import CallLimits, find_endpoint
 
-__all__ = ["CallLimits", "find_endpoint", "make_client", "prepare"]
+__all__ = ["CallLimits", "boto3_client", "find_endpoint", "make_client", "prepare"]
 
 
 def make_client(service: str, limits: CallLimits) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
@@ -24,12 +25,35 @@ def make_client(service: str, limits: CallLimits) -> Any:  # noqa: ANN401 - boto
     """
     endpoint = find_endpoint(os.environ, service)
     if endpoint is None:
-        from mcp_functions.aws import by_boto3  # noqa: PLC0415 - boto3 takes 0.4 s to import
-
-        return by_boto3.client(service, limits)
+        return boto3_client(service, limits)
     from mcp_functions.aws.clients import CLIENTS  # noqa: PLC0415 - imported at init, where it is needed
 
     return CLIENTS[service](endpoint, limits)
+
+
+def boto3_client(service: str, limits: CallLimits, region: str | None = None, **options: Any) -> Any:  # noqa: ANN401
+    """Make a client of boto3, which reads profiles, proxies and AWS_ENDPOINT_URL_* itself.
+
+    Args:
+        service: the name of the service in boto3.
+        limits: the limits of its calls.
+        region: the region; None reads it from the environment. Unlike boto3, this also reads AWS_REGION.
+        options: further options of botocore's Config.
+    """
+    import boto3.session  # noqa: PLC0415 - takes 0.4 s
+    from botocore.config import Config  # noqa: PLC0415
+
+    # At DEBUG botocore logs responses, and so KMS's plaintext data keys. Therefore it never logs below WARNING.
+    log = logging.getLogger("botocore")
+    log.setLevel(max(logging.WARNING, log.level))
+    retries: Any = {"mode": "standard", "total_max_attempts": limits.attempts}
+    config = Config(
+        connect_timeout=limits.connect_seconds, read_timeout=limits.read_seconds, retries=retries, **options
+    )
+    # boto3's default session would keep credentials from before a snapshot.
+    session: Any = boto3.session.Session()
+    region = region or session.region_name or os.environ.get("AWS_REGION")
+    return session.client(service, region_name=region, config=config)
 
 
 def prepare(service: str) -> None:
@@ -39,7 +63,7 @@ def prepare(service: str) -> None:
     """
     endpoint = find_endpoint(os.environ, service)
     if endpoint is None:
-        import boto3.session  # noqa: F401, PLC0415 - boto3 takes 0.4 s to import
+        import boto3.session  # noqa: F401, PLC0415 - takes 0.4 s
 
         return
 

@@ -5,6 +5,8 @@ all attempts of a call and the waits between them: attempts x (connect + read se
 if the response arrives byte by byte.
 """
 
+# ruff: noqa: N803 - parameters have the names of boto3
+
 from __future__ import annotations
 
 import binascii
@@ -20,22 +22,12 @@ from urllib.parse import quote
 from mcp_functions.aws import errors
 from mcp_functions.aws.connection import ConnectionPool, Deadline
 from mcp_functions.aws.signing import sign
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import NotRequired, TypedDict, Unpack
+    from collections.abc import Mapping
 
     from mcp_functions.aws.connection import Response
     from mcp_functions.aws.endpoints import CallLimits, Endpoint
-
-    class Invocation(TypedDict):
-        """Parameters of Lambda's Invoke."""
-
-        FunctionName: str
-        Payload: bytes
-        InvocationType: NotRequired[str]
-
 
 USER_AGENT = "mcp-functions"
 LEAST_ERROR_STATUS = 300  # a redirect is an error too, because these clients follow none
@@ -45,30 +37,24 @@ FIRST_WAIT_THROTTLED = 1.0  # after an answer that asks for fewer requests
 BINARY_FIELDS = ("CiphertextBlob", "Mac", "Plaintext")  # members of KMS's responses that hold bytes
 
 
-def random_fraction() -> float:
-    """Return a number from [0, 1), made by the system.
+def random_wait(failure: errors.Failure, attempt: int) -> float:
+    """Return the seconds to wait after an attempt; attempts count from 1.
 
-    A generator of Python would repeat its numbers in each environment that starts from the same snapshot.
+    The wait is random, so that many clients do not try again at the same moment. Python's own generator would repeat
+    its numbers in each environment that starts from the same snapshot.
     """
-    return int.from_bytes(os.urandom(6), "big") / (1 << 48)
-
-
-class Timing(NamedTuple):
-    """How retries wait and measure time; tests replace the parts."""
-
-    sleep: Callable[[float], object]  # waits some seconds
-    clock: Callable[[], float] = time.monotonic  # seconds
-    random: Callable[[], float] = random_fraction  # a number from [0, 1)
+    first_wait = FIRST_WAIT_THROTTLED if failure.code in errors.THROTTLED_CODES else FIRST_WAIT
+    longest_wait: float = first_wait * 2 ** (attempt - 1)
+    return longest_wait * int.from_bytes(os.urandom(6), "big") / 2**48  # the fraction is from [0, 1)
 
 
 class AwsClient:
     """Signs requests to one endpoint, and sends them again after transient errors."""
 
-    def __init__(self, endpoint: Endpoint, limits: CallLimits, timing: Timing | None = None) -> None:
-        """Keep the endpoint and the limits; nothing is sent. `timing` is another clock, for tests."""
+    def __init__(self, endpoint: Endpoint, limits: CallLimits) -> None:
+        """Keep the endpoint and the limits; nothing is sent."""
         self._endpoint = endpoint
         self._limits = limits
-        self._timing = timing or Timing(time.sleep)
         self._connections = ConnectionPool(endpoint, limits)
 
     def close(self) -> None:
@@ -82,8 +68,7 @@ class AwsClient:
             HTTPClientError, ClientError: the error of the last attempt.
         """
         limits = self._limits
-        seconds = limits.attempts * (limits.connect_seconds + limits.read_seconds)
-        deadline = Deadline.after(seconds, self._timing.clock)
+        deadline = Deadline(limits.attempts * (limits.connect_seconds + limits.read_seconds))
         for attempt in range(1, limits.attempts):  # all attempts but the last one, which follows the loop
             try:
                 return self._send_once(path, headers, body, deadline)
@@ -91,20 +76,11 @@ class AwsClient:
                 failure = errors.read_failure(error)
                 if not failure.is_transient:
                     raise
-                wait = self._random_wait(failure, attempt)
-                if self._timing.clock() + wait >= deadline.ends:  # no time is left for another attempt
+                wait = random_wait(failure, attempt)
+                if not deadline.allows(wait):  # no time is left for another attempt
                     raise
-            self._timing.sleep(wait)
+            time.sleep(wait)
         return self._send_once(path, headers, body, deadline)
-
-    def _random_wait(self, failure: errors.Failure, attempt: int) -> float:
-        """Return the seconds to wait after an attempt; attempts count from 1.
-
-        The wait is random, so that many clients do not try again at the same moment.
-        """
-        first_wait = FIRST_WAIT_THROTTLED if failure.code in errors.THROTTLED_CODES else FIRST_WAIT
-        longest_wait: float = first_wait * 2 ** (attempt - 1)
-        return self._timing.random() * longest_wait
 
     def _send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
         """Send one signed request, once.
@@ -114,7 +90,6 @@ class AwsClient:
             ClientError: the response is an error.
         """
         unsigned = {"host": self._endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
-        # Not the clock of `Timing`: AWS compares the time of a signature with its own.
         signed = sign(path, unsigned, body, self._endpoint, time.time())
         response = self._connections.post(path, signed, body, deadline)
         checksum = response.headers.get("x-amz-crc32")  # DynamoDB sends the CRC-32 of the body, as a decimal number
@@ -128,12 +103,13 @@ class AwsClient:
 class LambdaClient(AwsClient):
     """Lambda: `invoke`."""
 
-    def invoke(self, **request: Unpack[Invocation]) -> dict[str, Any]:
+    def invoke(self, *, FunctionName: str, Payload: bytes, InvocationType: str = "RequestResponse") -> dict[str, Any]:
         """Invoke a function.
 
         Args:
-            request: `FunctionName`, with ":" and a qualifier if there is one; `Payload`, the event as JSON;
-                `InvocationType`, "RequestResponse" if left out, or "Event", which does not wait for the function.
+            FunctionName: the name, with ":" and a qualifier if there is one.
+            Payload: the event as JSON.
+            InvocationType: "Event" does not wait for the function.
 
         Returns:
             `Payload`, a file with the function's response; `FunctionError` if the function failed.
@@ -142,9 +118,9 @@ class LambdaClient(AwsClient):
             HTTPClientError: no complete response arrived.
             ClientError: Lambda answered with an error.
         """
-        headers = {"x-amz-invocation-type": request.get("InvocationType", "RequestResponse")}
-        name = quote(request["FunctionName"], safe="-._~")
-        response = self.send(f"/2015-03-31/functions/{name}/invocations", headers, request["Payload"])
+        headers = {"x-amz-invocation-type": InvocationType}
+        name = quote(FunctionName, safe="-._~")
+        response = self.send(f"/2015-03-31/functions/{name}/invocations", headers, Payload)
         result: dict[str, Any] = {"Payload": io.BytesIO(response.body)}
         if "x-amz-function-error" in response.headers:
             result["FunctionError"] = response.headers["x-amz-function-error"]

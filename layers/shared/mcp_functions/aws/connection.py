@@ -23,7 +23,7 @@ from mcp_functions.aws.endpoints import PORTS
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from ssl import SSLContext
 
     from _typeshed import WriteableBuffer
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from mcp_functions.aws.endpoints import CallLimits, Endpoint
 
 
-class Deadline(NamedTuple):
+class Deadline:
     """The time at which a call must end."""
 
-    ends: float  # in seconds of the clock
-    clock: Callable[[], float]  # returns seconds, and never goes back
+    def __init__(self, seconds: float) -> None:
+        """Set the deadline to `seconds` from now."""
+        self._ends = time.monotonic() + seconds
 
-    @classmethod
-    def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
-        """Return the deadline that is `seconds` away."""
-        return cls(clock() + seconds, clock)
+    def allows(self, seconds: float) -> bool:
+        """Return whether the deadline is more than `seconds` away."""
+        return seconds < self._ends - time.monotonic()
 
     def within(self, seconds: float) -> Deadline:
         """Return this deadline, or an earlier one if `seconds` end before it."""
-        return self._replace(ends=min(self.ends, self.clock() + seconds))
+        return Deadline(seconds) if self.allows(seconds) else self
 
     def remaining(self) -> float:
         """Return the seconds until the deadline.
@@ -52,7 +52,7 @@ class Deadline(NamedTuple):
         Raises:
             TimeoutError: the deadline has passed.
         """
-        seconds = self.ends - self.clock()
+        seconds = self._ends - time.monotonic()
         if seconds <= 0:
             raise TimeoutError
         return seconds

@@ -11,17 +11,25 @@ from __future__ import annotations
 
 from mcp_functions.tuples import NamedTuple
 
+NO_RESPONSE = 0  # in place of an HTTP status, if no response arrived
+UNKNOWN_STATUS = 400  # for an error without a status: it counts as a refused request
+SERVER_FAULT = 500  # from this status on, the fault is the server's
+
 
 class ClientError(Exception):
     """The service answered with an error.
 
     Attributes:
-        response: the code and the status, where botocore's ClientError has them.
+        code: the service's error code.
+        status: the HTTP status.
+        response: both, where botocore's ClientError has them.
     """
 
-    def __init__(self, code: str, status: int) -> None:
-        """Keep the service's error code and the HTTP status."""
+    def __init__(self, code: str, status: int = UNKNOWN_STATUS) -> None:
+        """Keep the code and the status."""
         super().__init__(code)
+        self.code = code
+        self.status = status
         self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
 
 
@@ -48,10 +56,6 @@ class ReadTimeoutError(HTTPClientError):
 class ConnectionClosedError(HTTPClientError):
     """The connection ended after part of the request was sent."""
 
-
-NO_RESPONSE = 0  # in place of an HTTP status, if no response arrived
-UNKNOWN_STATUS = 400  # for an error without a status: it counts as a refused request
-SERVER_FAULT = 500  # from this status on, the fault is the server's
 
 # The three tables of botocore's retry mode "standard" (ThrottledRetryableChecker and TransientRetryableChecker).
 THROTTLED_CODES = {

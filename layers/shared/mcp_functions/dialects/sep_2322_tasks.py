@@ -29,8 +29,7 @@ from mcp_functions.protocol.errors import (
     UnknownName,
 )
 from mcp_functions.protocol.messages import Result, is_dict_of, value_at
-from mcp_functions.seal.binding import Binding
-from mcp_functions.seal.principals import caller_id, principal_digest
+from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,8 +24,7 @@ from mcp_functions.protocol.constants import (
 )
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
 from mcp_functions.protocol.messages import Result, complete
-from mcp_functions.seal.binding import Binding
-from mcp_functions.seal.principals import caller_id, principal_digest
+from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

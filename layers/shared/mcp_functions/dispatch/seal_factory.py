@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp_functions.seal.codec_adapter import Codec
-    from mcp_functions.seal.data_keys import Keyring
     from mcp_functions.seal.envelope import Seal
+    from mcp_functions.seal.keyring import Keyring
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
@@ -110,14 +110,12 @@ class SealFactory:
         blobs = None
         bucket = self._settings.blobs  # for values that are too large for an item
         if bucket:
-            from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
-
-            blobs = store.BlobStore(S3(bucket), self.seal(store.BLOB_LABEL, max_age=max_age), self._service)
+            blobs = store.BlobStore(store.S3(bucket), self.seal(store.BLOB_LABEL, max_age=max_age), self._service)
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
 
     @cached_property
     def _data_keys(self) -> Keyring:
-        from mcp_functions.seal.data_keys import Keyring  # noqa: PLC0415 - many functions seal nothing
+        from mcp_functions.seal.keyring import Keyring  # noqa: PLC0415 - many functions seal nothing
         from mcp_functions.seal.keys import Scope  # noqa: PLC0415
         from mcp_functions.seal.kms import KmsKey  # noqa: PLC0415
 

@@ -62,7 +62,7 @@ class Pseudonyms:
         """Refuse a caller whom the operator stopped.
 
         Args:
-            caller_id: the id from `principals.caller_id`.
+            caller_id: the id from `binding.caller_id`.
             stopped: the pseudonyms of stopped callers, of this month or of earlier ones.
             now: the current time in unix seconds.
 

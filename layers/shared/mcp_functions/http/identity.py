@@ -51,7 +51,7 @@ def admit(http: HttpRequest, settings: Settings, now: float) -> Identity:
     caller = identify(http, settings, now)
     if settings.caller_key_arn:  # without this key, callers have no pseudonyms: none can be logged or stopped
         from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments have this key
-        from mcp_functions.seal.principals import caller_id  # noqa: PLC0415
+        from mcp_functions.seal.binding import caller_id  # noqa: PLC0415
 
         callers = pseudonyms(settings.caller_key_arn)
         id_ = caller_id(caller.principal, http.address)

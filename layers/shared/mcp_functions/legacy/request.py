@@ -13,7 +13,7 @@ from mcp_functions.http import identity
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.call_ids import Owner
 from mcp_functions.legacy.errors import SessionNotFound
-from mcp_functions.seal.principals import caller_id, principal_digest
+from mcp_functions.seal.binding import caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

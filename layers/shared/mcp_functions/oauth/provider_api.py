@@ -173,7 +173,7 @@ def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Respon
     host = str(parts.hostname)
     port = parts.port or PORTS[parts.scheme]
     try:
-        connection = open_connection(parts.scheme, host, port, CONNECT_SECONDS, Deadline.after(REQUEST_SECONDS))
+        connection = open_connection(parts.scheme, host, port, CONNECT_SECONDS, Deadline(REQUEST_SECONDS))
         return https.exchange(connection, target, MAX_BYTES, headers, body)
     except (OSError, NoAnswer):
         # The cause could quote the response, which may hold a token.

@@ -70,7 +70,7 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     allowed = _match_url(url)
     if allowed is None:
         raise NoAnswer
-    deadline = Deadline.after(FETCH_SECONDS)
+    deadline = Deadline(FETCH_SECONDS)
     public = _public_addresses(allowed["host"], network, deadline)
     connection = _open(allowed["host"], public, network, deadline)
     response = https.exchange(connection, allowed["target"], MAX_BYTES)

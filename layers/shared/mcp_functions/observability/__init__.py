@@ -58,7 +58,7 @@ class Notes:
 
     # The caller.
     caller: str | None = None  # the caller's pseudonym (`http.callers`), if the deployment logs callers
-    caller_id: str = ""  # from `principals.caller_id`; never logged: `seal` limits the forged states of a caller by it
+    caller_id: str = ""  # from `binding.caller_id`; never logged: `seal` limits the forged states of a caller by it
 
     # The response.
     outcome: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_functions.rounds.input_requests import message_of
-from mcp_functions.seal.principals import principal_digest
+from mcp_functions.seal.binding import principal_digest
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:

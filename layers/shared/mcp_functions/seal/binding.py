@@ -2,17 +2,23 @@
 
 In a conversation of several requests, the client carries the state from each response to the next request. It may
 return a state only with the request that the state belongs to.
+
+Digests stand for the caller, so that no state, item or counter names a person:
+
+    principal_digest    the owner of a state or of stored data: issuer, subject and client
+    caller_id           the caller that a limit counts: issuer and subject, or the address (envelope.md §6.5)
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.canonical_json import canonical_digest
-from mcp_functions.seal.principals import principal_digest
+from mcp_functions.seal.keys import with_length
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -27,7 +33,7 @@ class Binding(NamedTuple):
     audience: str  # "<service>/<stage>"
     method: str
     target: str  # the name of the tool or prompt, or the URI of the resource
-    arguments_digest: str
+    arguments: str  # their digest
     principal: str | None  # a `principal_digest`; None without authentication
 
 
@@ -43,23 +49,39 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
     Raises:
         InvalidParams: the arguments have no canonical form: they are nested too deep, or have an invalid number.
     """
-    name_of_target = CALL_METHODS[method]  # "name" or "uri"
-    return Binding(
-        audience=audience,
-        method=method,
-        target=str(params.get(name_of_target, "")),
-        arguments_digest=_digest_arguments(method, params.get("arguments")),
-        principal=principal_digest(principal),
-    )
-
-
-def _digest_arguments(method: str, arguments: object) -> str:
-    if method == "resources/read":  # a resource has no arguments
-        arguments = None
-    if arguments is None:  # a call without arguments is the same as one with {}
+    arguments = params.get("arguments")
+    if method == "resources/read" or arguments is None:  # a resource has no arguments
         arguments = {}
     try:
         digest = canonical_digest(b"ks1/args\0", arguments)
     except ValueError as error:
         raise InvalidParams(message=f"Invalid arguments: {error}") from None
-    return base64url(digest)
+    name_of_target = CALL_METHODS[method]  # "name" or "uri"
+    return Binding(
+        audience=audience,
+        method=method,
+        target=str(params.get(name_of_target, "")),
+        arguments=base64url(digest),
+        principal=principal_digest(principal),
+    )
+
+
+def principal_digest(principal: Principal | None) -> str | None:
+    """Return the digest of a principal; None without authentication."""
+    return None if principal is None else _digest(b"ks1/principal\0", principal.iss, principal.sub, principal.client)
+
+
+def caller_id(principal: Principal | None, address: str) -> str:
+    """Return the id under which a caller's forged tokens are counted; without authentication, the IP address.
+
+    The id leaves out the OAuth client, because one person may register any number of clients. It is never logged.
+    """
+    return address if principal is None else _digest(b"ks1/payer\0", principal.iss, principal.sub)
+
+
+def _digest(label: bytes, *parts: str) -> str:
+    """Return the digest of some texts."""
+    digest = hashlib.sha256(label)
+    for part in parts:
+        digest.update(with_length(part.encode("utf-8", "surrogatepass")))
+    return base64url(digest.digest())

@@ -16,7 +16,7 @@ from mcp_functions.protocol.json_reader import MAX_DEPTH
 from mcp_functions.protocol.json_writer import dumps_ascii, escape_in_chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 
 def canonical_digest(label: bytes, value: object) -> bytes:
@@ -39,33 +39,26 @@ def _write_value(value: object, write: Callable[[bytes], object], levels: int) -
         message = f"nested deeper than {MAX_DEPTH}"
         raise ValueError(message)
     if isinstance(value, dict):
-        _write_object(value, write, levels - 1)
+        write(b"{")
+        # Python compares texts by code points, as envelope.md §9.3 does.
+        for position, name in enumerate(sorted(value)):
+            if position > 0:
+                write(b",")
+            _write_string(name, write)
+            write(b":")
+            _write_value(value[name], write, levels - 1)
+        write(b"}")
     elif isinstance(value, (list, tuple)):
-        _write_array(value, write, levels - 1)
+        write(b"[")
+        for position, item in enumerate(value):
+            if position > 0:
+                write(b",")
+            _write_value(item, write, levels - 1)
+        write(b"]")
     elif isinstance(value, str):
         _write_string(value, write)
     else:
         write(_number_or_constant(value))
-
-
-def _write_object(members: dict[str, object], write: Callable[[bytes], object], levels: int) -> None:
-    write(b"{")
-    for position, name in enumerate(sorted(members)):  # Python compares texts by code points, as envelope.md §9.3 does
-        if position > 0:
-            write(b",")
-        _write_string(name, write)
-        write(b":")
-        _write_value(members[name], write, levels)
-    write(b"}")
-
-
-def _write_array(items: Sequence[object], write: Callable[[bytes], object], levels: int) -> None:
-    write(b"[")
-    for position, item in enumerate(items):
-        if position > 0:
-            write(b",")
-        _write_value(item, write, levels)
-    write(b"]")
 
 
 def _write_string(text: str, write: Callable[[bytes], object]) -> None:

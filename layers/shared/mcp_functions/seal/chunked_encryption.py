@@ -15,6 +15,7 @@ decrypt.
 from __future__ import annotations
 
 import hmac
+import os
 from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidTag
@@ -38,9 +39,10 @@ MIN_MESSAGE_BYTES = SALT_BYTES + COMMITMENT_BYTES + TAG_BYTES  # `token_format` 
 ENTROPY_BYTES = 32
 
 
-def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    """Encrypt a payload into a message. `entropy` is `ENTROPY_BYTES` random bytes."""
-    salt = hedged_salt(data_key, context, payload, entropy)
+def encrypt(data_key: bytes, context: bytes, payload: bytes) -> bytes:
+    """Encrypt a payload into a message."""
+    # envelope.md §4.2: "the kernel's generator is reseeded in every clone of a snapshot", unlike those of libraries
+    salt = hedged_salt(data_key, context, payload, entropy=os.urandom(ENTROPY_BYTES))
     key, first_nonce, commitment = derive(data_key, salt, context)
     cipher = AESGCM(key)
     parts = [salt, commitment]

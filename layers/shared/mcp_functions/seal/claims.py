@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hmac
 import json
-from types import NoneType
 from typing import Any
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState
@@ -45,22 +44,6 @@ class Claims(NamedTuple):
     record: dict[str, Any]  # what earlier rounds recorded, such as answers and results of steps (`rounds.record`)
 
 
-# The members of the JSON, and the exact types of their values: in Python, a boolean is an int, too.
-MEMBER_TYPES: dict[str, tuple[type, ...]] = {
-    "v": (int,),
-    "aud": (str,),
-    "m": (str,),
-    "t": (str,),
-    "a": (str,),
-    "p": (str, NoneType),
-    "iat": (int,),
-    "exp": (int,),
-    "fx": (int,),
-    "f": (str,),
-    "r": (int,),
-    "q": (dict,),
-    "s": (dict,),
-}
 # `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
 MAX_RECORD_DEPTH = 200
 
@@ -83,7 +66,7 @@ def encode_claims(claims: Claims) -> bytes:
         "aud": claims.binding.audience,
         "m": claims.binding.method,
         "t": claims.binding.target,
-        "a": claims.binding.arguments_digest,
+        "a": claims.binding.arguments,
         "p": claims.binding.principal,
         "iat": claims.issued,
         "exp": claims.expires,
@@ -117,48 +100,38 @@ def read_claims(payload: bytes) -> Claims:
         members = json.loads(document)
     except (ValueError, RecursionError):
         raise InvalidRequestState(reason="claims") from None  # the text of the error may quote the payload
-    if not _has_valid_members(members):
+    match members:
+        case {
+            "v": int(version),
+            "aud": str(audience),
+            "m": str(method),
+            "t": str(target),
+            "a": str(arguments),
+            "p": str() | None as principal,
+            "iat": int(issued),
+            "exp": int(expires),
+            "fx": int(flow_deadline),
+            "f": str(flow),
+            "r": int(round_),
+            "q": dict(asked),
+            "s": dict(record),
+            **others,
+        } if version == VERSION and not others:
+            integers = (version, issued, expires, flow_deadline, round_)
+        case _:
+            raise InvalidRequestState(reason="claims")
+    if any(isinstance(number, bool) for number in integers):  # in Python, a boolean is an int, too
+        raise InvalidRequestState(reason="claims")
+    if not all(isinstance(fingerprint, str) for fingerprint in asked.values()):
         raise InvalidRequestState(reason="claims")
     if line_end:
-        members["s"]["state"] = text
-    binding = Binding(
-        audience=members["aud"],
-        method=members["m"],
-        target=members["t"],
-        arguments_digest=members["a"],
-        principal=members["p"],
-    )
-    return Claims(
-        binding=binding,
-        issued=members["iat"],
-        expires=members["exp"],
-        flow_deadline=members["fx"],
-        flow=members["f"],
-        round=members["r"],
-        asked=members["q"],
-        record=members["s"],
-    )
+        record["state"] = text
+    binding = Binding(audience, method, target, arguments, principal)
+    return Claims(binding, issued, expires, flow_deadline, flow, round_, asked, record)
 
 
-def _has_valid_members(members: object) -> bool:
-    """Return whether a JSON value is an object with the members of this version, each of its type."""
-    if not isinstance(members, dict) or members.keys() != MEMBER_TYPES.keys():
-        return False
-    if any(type(members[name]) not in types for name, types in MEMBER_TYPES.items()):
-        return False
-    if members["v"] != VERSION:
-        return False
-    return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
-
-
-# The fields of a Binding, in the order of envelope.md §9.5: the reason if a field differs -> the name of the field
-BINDING_FIELDS = {
-    "audience": "audience",
-    "principal": "principal",
-    "method": "method",
-    "target": "target",
-    "arguments": "arguments_digest",
-}
+# The fields of a Binding in the order of envelope.md §9.5, which also names the reasons for a refusal by them
+BINDING_FIELDS = ("audience", "principal", "method", "target", "arguments")
 
 
 def check_binding(claims: Claims, binding: Binding) -> None:
@@ -167,9 +140,9 @@ def check_binding(claims: Claims, binding: Binding) -> None:
     Raises:
         InvalidRequestState: a claim differs from the request.
     """
-    for reason, field in BINDING_FIELDS.items():
+    for field in BINDING_FIELDS:
         if not _is_equal(getattr(claims.binding, field), getattr(binding, field)):
-            raise InvalidRequestState(reason)
+            raise InvalidRequestState(reason=field)
 
 
 def _is_equal(claim: str | None, expected: str | None) -> bool:

@@ -13,20 +13,17 @@ The specification is envelope.md. `token_format` has the outer layer of a token,
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
 from mcp_functions.seal import chunked_encryption, token_format
+from mcp_functions.seal.keys import with_length
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp_functions.seal.codec_adapter import CodecAdapter
-    from mcp_functions.seal.data_keys import Keyring
-    from mcp_functions.seal.keys import DataKey
+    from mcp_functions.seal.keyring import Keyring
 
     Seal: TypeAlias = "Envelope | CodecAdapter"  # what seals payloads: the envelope, or an author's codec
 
@@ -45,7 +42,6 @@ class Envelope:
         label: bytes = STATE_LABEL,
         max_chars: int = MAX_CHARS,
         max_age: float = MAX_AGE,
-        rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
         """Keep the keyring, without a call to KMS.
 
@@ -55,8 +51,6 @@ class Envelope:
             max_chars: the limit of a token in characters, when sealing and when opening.
             max_age: how long a token may live after it was sealed, in seconds. If the data key of a token is so old
                 that every token under it must have ended, the token is refused before KMS is asked.
-            rand: the function that returns a number of random bytes. Lambda (SnapStart) starts many environments from
-                one snapshot of memory; there only `os.urandom` does not return the same bytes to all of them.
 
         Raises:
             Misconfigured: `max_chars` is not from 1 to `MAX_TOKEN_CHARS`.
@@ -66,10 +60,9 @@ class Envelope:
         self.max_chars = max_chars
         self.max_age = max_age
         self._keys = keys
-        self._rand = rand
         # The first part of a token's context (envelope.md §4); `seal` and `unseal` append `about` and the token's head.
         # Two contexts are never the same bytes: each part of the scope has its length before it.
-        self._context = label + b"\0" + b"".join(_with_length(part.encode()) for part in keys.scope)
+        self._context = label + b"\0" + b"".join(with_length(part.encode()) for part in keys.scope)
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
         """Seal `payload` into a token.
@@ -84,7 +77,7 @@ class Envelope:
             Misconfigured: no data key is available until the operator acts.
         """
         key = self._keys.key_to_seal()
-        head = token_format.write_head(key.header)
+        head = token_format.write_head(key.wrapped_key)
         # Counted before the encryption, which takes six times the memory of the payload.
         chars = token_format.count_chars(head, payload)
         if chars > self.max_chars:  # `unseal` would refuse the token
@@ -94,8 +87,7 @@ class Envelope:
                 f" (up to {MAX_TOKEN_CHARS})"
             )
             raise StateTooLarge(error)
-        entropy = self._rand(chunked_encryption.ENTROPY_BYTES)
-        message = chunked_encryption.encrypt(key.plaintext, self._context + about + head, payload, entropy)
+        message = chunked_encryption.encrypt(key.plaintext, self._context + about + head, payload)
         return token_format.write(head, message)
 
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
@@ -103,7 +95,7 @@ class Envelope:
 
         Args:
             token: the token from the client.
-            caller: the caller whose budget is charged for a call to KMS (`principals.caller_id`).
+            caller: the caller whose budget is charged for a call to KMS (`binding.caller_id`).
             about: the same context as in `seal`.
 
         Raises:
@@ -112,16 +104,8 @@ class Envelope:
             Misconfigured: KMS fails until the operator acts.
         """
         parsed = token_format.parse(token, self.max_chars)
-        context = self._context + about + parsed.head
-
-        def decrypt(key: DataKey) -> bytes:
-            return chunked_encryption.decrypt(key.plaintext, context, parsed.message)
-
-        payload = self._keys.open(parsed.header, decrypt, caller=caller, max_age=self.max_age)
+        with self._keys.key_to_open(parsed.wrapped_key, caller=caller, max_age=self.max_age) as key:
+            context = self._context + about + parsed.head
+            payload = chunked_encryption.decrypt(key.plaintext, context, parsed.message)
         observability.current().jti = parsed.id
         return payload
-
-
-def _with_length(part: bytes) -> bytes:
-    """Put the length, in 2 bytes, before a part (`lp16` in envelope.md)."""
-    return len(part).to_bytes(2, "big") + part

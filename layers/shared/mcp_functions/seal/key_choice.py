@@ -16,96 +16,21 @@ learn this key from its tokens, while they are still in their grace period:
     epoch 1    A generates key 1, and seals. B opens the token, and seals with key 1, too.
     epoch 2    at first A and B seal with key 1. A's grace period ends after 190 seconds: it generates key 2.
                B's would end after 215 seconds. Before that it opens a token of A, and then seals with key 2.
+
+`Keyring` calls these functions with the keys of its cache, and has KMS generate the new ones.
 """
 
 from __future__ import annotations
 
-import logging
 import math
-import threading
 from typing import TYPE_CHECKING
 
-from mcp_functions.protocol.errors import TemporarilyUnavailable
-from mcp_functions.seal.key_cache import acquire_or_raise
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from mcp_functions.seal.key_cache import KeyCache
     from mcp_functions.seal.keys import DataKey
-    from mcp_functions.seal.kms import WrappingKeys
 
 EPOCH_SECONDS = 900
-PAUSE_SECONDS = 5  # how long a container seals with the previous key after KMS failed, before it asks KMS again
-_log = logging.getLogger(__name__)
-
-
-class KeyChoice:
-    """Chooses the key that one container seals with. If the container knows no such key, KMS generates one."""
-
-    def __init__(
-        self, wrapping_keys: WrappingKeys, cache: KeyCache, *, now: Callable[[], float], rand: Callable[[int], bytes]
-    ) -> None:
-        """Choose among the keys of a cache.
-
-        Args:
-            wrapping_keys: the first one, which the operator chose to seal, wraps new data keys.
-            cache: the keys that the container knows; it gets each new one.
-            now: the wall clock, in unix seconds.
-            rand: the function that returns a number of random bytes, for the end of the grace period.
-        """
-        self._wrapping_keys = wrapping_keys
-        self._cache = cache
-        self._now = now
-        self.grace = draw_grace(rand(GRACE_RANDOM_BYTES))
-        self._generate_lock = threading.Lock()  # held by the one thread that asks KMS to generate a key
-        self._pause_ends = 0.0  # when KMS may be asked again after a failure, in unix seconds
-
-    def key_to_seal(self) -> DataKey:
-        """Return the data key to seal with now.
-
-        Raises:
-            TemporarilyUnavailable: KMS is not available, and the container knows no key of the previous epoch.
-            Misconfigured: KMS fails until the operator acts.
-        """
-        key = self._find_known_key()
-        if key:
-            return key
-        try:
-            return self._generate_key()
-        except TemporarilyUnavailable as error:
-            key = find_key_for_outage(self._keys_that_may_seal(), self._now())
-            if key is None:
-                raise
-            _log.warning("sealing under %r, of an earlier epoch: %s", key, error.reason)
-            return key
-
-    def _find_known_key(self) -> DataKey | None:
-        """Find a key that the container knows; None if it needs a new one."""
-        now = self._now()
-        keys = self._keys_that_may_seal()
-        if now < self._pause_ends:
-            return find_key_for_outage(keys, now)
-        return choose_key(keys, now, self.grace)
-
-    def _generate_key(self) -> DataKey:
-        """Have KMS generate a key. If KMS is not available, the pause begins."""
-        with acquire_or_raise(self._generate_lock):
-            key = self._find_known_key()  # another thread may have generated a key meanwhile
-            if key:
-                return key
-            now = self._now()
-            try:
-                key = self._wrapping_keys.generate(born=int(now))
-            except TemporarilyUnavailable:
-                self._pause_ends = now + PAUSE_SECONDS
-                raise
-            self._cache.add(key, caller=None)
-            return key
-
-    def _keys_that_may_seal(self) -> list[DataKey]:
-        """Return the known data keys that the first wrapping key wrapped. `kek_hint` identifies a wrapping key."""
-        return [key for key in self._cache.known_keys() if key.header.kek_hint == self._wrapping_keys.first_hint]
 
 
 def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | None:
@@ -133,8 +58,8 @@ def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
     key has been in tokens for the longest time, so most containers know it. If KMS generated two keys in the same
     second, the order of their wrapped bytes decides.
     """
-    candidates = [key for key in keys if epoch_of(key.header.born) == epoch]  # born: when KMS generated the key
-    return min(candidates, key=lambda key: (key.header.born, key.header.wrapped), default=None)
+    candidates = [key for key in keys if epoch_of(key.wrapped_key.born) == epoch]  # born: when KMS generated the key
+    return min(candidates, key=lambda key: (key.wrapped_key.born, key.wrapped_key.encrypted), default=None)
 
 
 def epoch_of(seconds: float) -> int:

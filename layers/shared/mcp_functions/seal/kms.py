@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable, service_error
-from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, Header, kek_hint
+from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, WrappedKey, kek_hint
 from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Wrapping(Protocol):
 
     `context` is authenticated: `unwrap` must fail if it differs. Raise `InvalidRequestState` for a wrapped key that is
     damaged or not yours, `TemporarilyUnavailable` during an outage, `Misconfigured` if the operator must act. An
-    OSError counts as an outage. Anything else counts as a bad token in `unwrap`, and a misconfiguration in `generate`.
+    OSError counts as an outage. Anything else, such as an `InvalidRequestState` of `generate`, counts as a bad token in
+    `unwrap` and as a misconfiguration in `generate`.
     """
 
     @property
@@ -116,17 +117,8 @@ class KmsKey:
 class WrappingKeys:
     """The wrapping keys of one scope. The first one generates data keys. Each unwraps the data keys that it wrapped.
 
-    What an error of a `Wrapping` becomes:
-
-                                       generate          unwrap
-        TemporarilyUnavailable         an outage         an outage
-        OSError                        an outage         an outage
-        Misconfigured                  the operator      the operator; a bad token, unless it is the first wrapping key
-        InvalidRequestState            the operator      a bad token
-        anything else                  the operator      a bad token
-
     Attributes:
-        by_hint: the wrapping keys, by the `kek_hint` of the headers.
+        by_hint: the wrapping keys, by the `kek_hint` of the wrapped keys.
         first_hint: the hint of the first wrapping key.
     """
 
@@ -134,7 +126,7 @@ class WrappingKeys:
         """Keep the wrapping keys, without a call to them.
 
         Raises:
-            Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
+            Misconfigured: there is no wrapping key, or two that tokens cannot tell apart.
         """
         self.by_hint = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
         if not wrappings or len(self.by_hint) != len(wrappings):
@@ -154,26 +146,26 @@ class WrappingKeys:
                 raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
-            return _check_length(DataKey(Header(born, self.first_hint, wrapped), plaintext))
+            return _check_length(DataKey(WrappedKey(born, self.first_hint, wrapped), plaintext))
 
-    def unwrap(self, header: Header) -> DataKey:
-        """Unwrap the data key of a token. `TokenOpener` has checked that its hint is in `by_hint`."""
+    def unwrap(self, wrapped_key: WrappedKey) -> DataKey:
+        """Unwrap the data key of a token. `Keyring.key_to_open` has checked that its hint is in `by_hint`."""
         with observability.kms_call():
-            wrapping = self.by_hint[header.kek_hint]
+            wrapping = self.by_hint[wrapped_key.kek_hint]
             try:
-                plaintext = wrapping.unwrap(header.wrapped, self._context(header.born))
+                plaintext = wrapping.unwrap(wrapped_key.encrypted, self._context(wrapped_key.born))
             except (TemporarilyUnavailable, InvalidRequestState):
                 raise
             except OSError as error:
                 raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Misconfigured:
-                if header.kek_hint == self.first_hint:
+                if wrapped_key.kek_hint == self.first_hint:
                     raise
                 # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
                 raise InvalidRequestState(reason="kek_retired") from None
             except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
                 raise InvalidRequestState(reason="wrapped_key") from None
-            return _check_length(DataKey(header, plaintext))
+            return _check_length(DataKey(wrapped_key, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:
         """Return the EncryptionContext (envelope.md §5). CloudTrail shows it in clear, so it holds nothing personal."""
@@ -181,6 +173,6 @@ class WrappingKeys:
 
 
 def _check_length(key: DataKey) -> DataKey:
-    if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.header.wrapped) <= MAX_WRAPPED:
+    if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.wrapped_key.encrypted) <= MAX_WRAPPED:
         raise Misconfigured(reason="wrapping:KeyLength")
     return key

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, ToolError
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.binding import Binding, bind_request
+from mcp_functions.seal.binding import Binding, bind_request, caller_id
 from mcp_functions.seal.claims import Claims, check_binding, encode_claims, read_claims
-from mcp_functions.seal.principals import caller_id
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
 SKEW_MS = 60_000  # how far the clocks of two containers may differ, in milliseconds
 FLOW_BYTES = 16  # the random bytes in the id of a conversation
+MAX_ROUNDS = 16  # how many states are sealed in one conversation, one for each round
 # A conversation may take six times as long as one answer may take, and at least an hour (envelope.md §9.4).
 FLOW_FACTOR = 6
 MIN_CONVERSATION_SECONDS = 3600
@@ -58,6 +58,11 @@ def max_flow_seconds(lifetime: int) -> int:
     return max(MIN_CONVERSATION_SECONDS, FLOW_FACTOR * lifetime)
 
 
+def new_flow() -> str:
+    """Return a random id for a new conversation."""
+    return base64url(os.urandom(FLOW_BYTES))
+
+
 def start_round(audience: str, request: Request, states: RequestStates | None) -> RoundStart:
     """Verify the state that a request carries, or begin a conversation.
 
@@ -74,7 +79,7 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
     binding = bind_request(audience, request.method, request.params, request.principal)
     if "requestState" not in request.params:
         # Only a state needs the id of the conversation, and a function without keys seals no state.
-        flow = states.new_flow() if states else ""
+        flow = new_flow() if states else ""
         return RoundStart(binding, flow=flow, claims=None)
     if states is None:
         raise InvalidRequestState(reason="function_has_no_keys")
@@ -88,15 +93,13 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
 class RequestStates:
     """Seals the state of a round, and opens it for the request that continues the conversation."""
 
-    def __init__(  # noqa: PLR0913 - every limit is a parameter
+    def __init__(
         self,
         seal: Seal,
         *,
         now: Callable[[], float] = time.time,
         lifetime_seconds: int = 600,
-        max_rounds: int = 16,
         anonymous: bool = False,
-        rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
         """Set the limits.
 
@@ -104,21 +107,13 @@ class RequestStates:
             seal: an `Envelope`, or an author's codec in a `CodecAdapter`.
             now: the clock, in unix seconds.
             lifetime_seconds: how long one answer may take.
-            max_rounds: how many states may be sealed in one conversation, one for each round.
             anonymous: True if states may have no principal (a server without authentication).
-            rand: the function that returns a number of random bytes, for the id of a conversation.
         """
         self._seal = seal
         self._now = now
-        self._rand = rand
         self._lifetime_ms = lifetime_seconds * 1000
         self._max_conversation_ms = max_flow_seconds(lifetime_seconds) * 1000
-        self._max_rounds = max_rounds
         self._anonymous = anonymous
-
-    def new_flow(self) -> str:
-        """Return a random id for a new conversation."""
-        return base64url(self._rand(FLOW_BYTES))
 
     def seal(
         self,
@@ -153,8 +148,8 @@ class RequestStates:
             # The deadline is that of the first round. It is earlier if the clock of this container is behind the clock
             # of the first one: `open` refuses a deadline that is too far away (envelope.md §9.5).
             deadline = min(previous.flow_deadline, deadline)
-        if number > self._max_rounds:
-            message = f"This conversation has used its {self._max_rounds} rounds. Start again."
+        if number > MAX_ROUNDS:
+            message = f"This conversation has used its {MAX_ROUNDS} rounds. Start again."
             raise ToolError(message)
         if deadline <= issued:
             message = "This conversation has used its time. Start again."
@@ -164,7 +159,7 @@ class RequestStates:
             issued=issued,
             expires=min(issued + self._lifetime_ms, deadline),
             flow_deadline=deadline,
-            flow=flow or self.new_flow(),
+            flow=flow or new_flow(),
             round=number,
             asked=dict(asked),
             record=dict(record),
@@ -208,7 +203,7 @@ class RequestStates:
             raise InvalidRequestState(reason="lifetime")
         if now >= claims.expires:
             raise InvalidRequestState(reason="expired")
-        if not 1 <= claims.round <= self._max_rounds:
+        if not 1 <= claims.round <= MAX_ROUNDS:
             raise InvalidRequestState(reason="round")
 
     def _now_ms(self) -> int:

@@ -6,11 +6,11 @@
                4        born          when the data key was generated, in unix seconds
                4        kek_hint      which key of KMS, the "key encryption key", wraps (encrypts) the data key
                2        size          the size of the wrapped data key in bytes
-               size     wrapped       the wrapped data key
+               size     encrypted     the data key as the wrapping key encrypted it
     message    the rest               see `chunked_encryption`
 
-The head says which data key opens the message. `Header` has the three fields of the head that do this: born, kek_hint
-and wrapped. This module reads and writes text, and authenticates nothing: that needs the data key.
+`WrappedKey` has the three fields of the head that say which data key opens the message: born, kek_hint and encrypted.
+This module reads and writes text, and authenticates nothing: that needs the data key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import struct
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_size, split
-from mcp_functions.seal.keys import MAX_WRAPPED, Header
+from mcp_functions.seal.keys import MAX_WRAPPED, WrappedKey
 from mcp_functions.tuples import NamedTuple
 
 PREFIX = "ks1."
@@ -30,7 +30,7 @@ KEY_IN_TOKEN = 0x01  # the key kind: the token holds the wrapped data key; 0x02 
 MAX_TOKEN_CHARS = 4 * 1024 * 1024  # the most that a deployment may set as its own limit (MCP_MAX_STATE_CHARS)
 ID_BYTES = 16  # a token's id is the first bytes of its message's commitment, which differs for every message
 
-# The fields of the head before `wrapped`, of 1, 1, 4, 4 and 2 bytes, big-endian.
+# The fields of the head before `encrypted`, of 1, 1, 4, 4 and 2 bytes, big-endian.
 _FIXED_FIELDS = struct.Struct(">BBI4sH")
 
 
@@ -38,7 +38,7 @@ class Token(NamedTuple):
     """The parts of a token."""
 
     head: bytes  # all bytes before the message; they are authenticated together with it
-    header: Header  # the fields of the head that identify the data key
+    wrapped_key: WrappedKey  # the data key, as the head holds it
     message: bytes
 
     @property
@@ -48,10 +48,10 @@ class Token(NamedTuple):
         return commitment[:ID_BYTES]
 
 
-def write_head(header: Header) -> bytes:
+def write_head(wrapped_key: WrappedKey) -> bytes:
     """Return the head of every token under a data key."""
-    born, kek_hint, wrapped = header
-    return _FIXED_FIELDS.pack(SUITE, KEY_IN_TOKEN, born, kek_hint, len(wrapped)) + wrapped
+    born, kek_hint, encrypted = wrapped_key
+    return _FIXED_FIELDS.pack(SUITE, KEY_IN_TOKEN, born, kek_hint, len(encrypted)) + encrypted
 
 
 def write(head: bytes, message: bytes) -> str:
@@ -90,8 +90,8 @@ def parse(text: str, max_chars: int) -> Token:
     if len(body) < head_size + MIN_MESSAGE_BYTES:
         raise InvalidRequestState(reason="truncated")
     head = body[:head_size]
-    header = Header(born, kek_hint, wrapped=head[_FIXED_FIELDS.size :])
-    return Token(head, header, message=body[head_size:])
+    wrapped_key = WrappedKey(born, kek_hint, encrypted=head[_FIXED_FIELDS.size :])
+    return Token(head, wrapped_key, message=body[head_size:])
 
 
 def _decode(text: str) -> bytes:

@@ -7,13 +7,12 @@ An item is found only by its key: this package never lists, scans or counts item
 
 from __future__ import annotations
 
-from mcp_functions.store.blobs import BlobStore, Bucket, ObjectNotFound
-from mcp_functions.store.dynamodb import DynamoDbError, DynamoDbTable, make_call
-from mcp_functions.store.item_seal import BLOB_LABEL, LABEL
+from mcp_functions.store.blobs import S3, BlobStore, Bucket, ObjectNotFound
+from mcp_functions.store.dynamodb import DynamoDbTable, make_call
 from mcp_functions.store.sealed_table import SealedTable
-from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
+from mcp_functions.store.table import BLOB_LABEL, LABEL, Conflict, Item, ItemTooLarge, Key, UnreadableItem
 
 __all__ = [
-    "BLOB_LABEL", "LABEL", "BlobStore", "Bucket", "Conflict", "DynamoDbError", "DynamoDbTable", "Item", "ItemTooLarge",
+    "BLOB_LABEL", "LABEL", "S3", "BlobStore", "Bucket", "Conflict", "DynamoDbTable", "Item", "ItemTooLarge",
     "Key", "ObjectNotFound", "SealedTable", "UnreadableItem", "make_call",
 ]  # fmt: skip

@@ -14,16 +14,20 @@ import hmac
 import logging
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from mcp_functions.protocol.errors import McpError, StateTooLarge
+from mcp_functions import aws
+from mcp_functions.aws.errors import read_failure
+from mcp_functions.protocol.errors import McpError, StateTooLarge, service_error
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.store.item_seal import open_payload, seal_payload
-from mcp_functions.store.table import ItemTooLarge, UnreadableItem
+from mcp_functions.seal.resets import PerProcess
+from mcp_functions.store.table import ItemTooLarge, UnreadableItem, open_payload
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_functions.seal.envelope import Seal
-    from mcp_functions.store.dynamodb import Row
+    from mcp_functions.store.table import Row
 
 log = logging.getLogger("mcp_functions")
 
@@ -54,15 +58,62 @@ class Bucket(Protocol):
         """Delete an object, if it exists."""
 
 
-class BlobReference(NamedTuple):
-    """Where an object is, and which bytes it has."""
+LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=3.0, attempts=3)
+# S3's codes for an object that cannot be read. AWS, "GetObject", about objects that do not exist: "If you don't have
+# the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403".
+MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
 
+
+def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+    """Make boto3's client with time limits, and without checksums: the table keeps a digest of each object."""
+    return aws.boto3_client(
+        "s3",
+        LIMITS,
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+    )
+
+
+class S3:
+    """The objects of one bucket. It implements `Bucket`."""
+
+    def __init__(self, name: str, make_client: Callable[[], object] = s3_client) -> None:
+        """Use a bucket; no request is sent, and no client is built."""
+        self._name = name
+        self._client = PerProcess(make_client)
+
+    def put(self, key: str, body: bytes) -> None:
+        """Write an object; see `Bucket`."""
+        self._call("put_object", Key=key, Body=body, ContentType="application/octet-stream")
+
+    def get(self, key: str) -> bytes:
+        """Return an object; see `Bucket`."""
+        return bytes(self._call("get_object", Key=key))
+
+    def delete(self, key: str) -> None:
+        """Delete an object; see `Bucket`."""
+        self._call("delete_object", Key=key)
+
+    def _call(self, operation: str, **request: object) -> bytes:
+        """Call a method of the client, and return the body of its response; only `get_object` has one."""
+        try:
+            method = getattr(self._client(), operation)
+            answer = method(Bucket=self._name, **request)
+            return answer["Body"].read() if "Body" in answer else b""
+        except Exception as error:  # noqa: BLE001 - botocore's and urllib3's classes are not imported
+            # `from None` below: the text of the error may quote a key.
+            failure = read_failure(error)
+            if operation == "get_object" and failure.code in MISSING:
+                raise ObjectNotFound from None
+            raise service_error(service="blobs", failure=failure) from None
+
+
+class BlobReference(NamedTuple):
+    """The payload of an item that refers to an object. In JSON it is a list; any other payload is a JSON object."""
+
+    mark: str  # always "blob"
     key: str  # the object's key in the bucket
     digest: str  # SHA-256 of the object's body, as base64url
-
-    def to_json(self) -> list[str]:
-        """Return the payload of the item that refers to the object. Any other payload of an item is a JSON object."""
-        return ["blob", self.key, self.digest]
 
 
 class BlobStore:
@@ -88,16 +139,15 @@ class BlobStore:
             ItemTooLarge: the payload is larger than a sealed text may be.
         """
         try:
-            body = seal_payload(self._seal, row, payload).encode()
+            body = self._seal.seal(payload, about=row.about).encode()
         except StateTooLarge:  # its text is about the state of a conversation, and this is the payload of an item
             rule = "more than an object can hold: keep references instead of documents"
-            message = f"the payload has {len(payload)} bytes, {rule}"
-            raise ItemTooLarge(message) from None
+            raise ItemTooLarge(reason=f"the payload has {len(payload)} bytes, {rule}") from None
         name = base64url(os.urandom(32))  # random, so that no key is used twice
         key = f"{self._key_prefix}/{name}"
         self._bucket.put(key, body)
         self._last = {key: body}
-        return BlobReference(key, _digest(body))
+        return BlobReference("blob", key, _digest(body))
 
     def get(self, row: Row, reference: BlobReference) -> bytes:
         """Return the payload in a row's object.

@@ -7,13 +7,13 @@ nonce: it succeeds also if the row is gone already.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
-from mcp_functions.aws.errors import UNKNOWN_STATUS, Failure, read_failure
+from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable, service_error
 from mcp_functions.seal.resets import PerProcess
-from mcp_functions.store.table import Conflict
+from mcp_functions.store.table import Conflict, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,43 +24,13 @@ if TYPE_CHECKING:
 MAX_BYTES = 400_000
 
 
-class Row(NamedTuple):
-    """An item as the table stores it. The fields have the names of the table's attributes."""
-
-    key: str
-    version: int  # the number of the write, from 1
-    expires: int  # when the row expires, in unix seconds
-    nonce: str  # a random text that identifies one write
-    sealed: str  # the sealed payload
-
-    @property
-    def size(self) -> int:
-        """The bytes that DynamoDB counts, or a few more: names and texts as UTF-8, and numbers by their digits."""
-        total = 0
-        for name, value in self._asdict().items():
-            total += len(name) + len(str(value).encode())
-            if isinstance(value, int):
-                total += 2  # beside its digits, a number takes at most 2 bytes
-        return total
-
-
-class DynamoDbError(Exception):
-    """A failed request: DynamoDB's `code`, and the HTTP `status` (0: no response)."""
-
-    def __init__(self, code: str, status: int = UNKNOWN_STATUS) -> None:
-        """Keep the parts of the response."""
-        super().__init__(code)
-        self.code = code
-        self.status = status
-
-
 class DynamoDbTable:
     """The rows of one table. Every method may also raise TemporarilyUnavailable and Misconfigured."""
 
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
         """Use a table; nothing is sent. `make_call` makes the client of AWS, at the first request."""
         self._name = name
-        self._client = PerProcess(make_call)
+        self._call = PerProcess(make_call)
 
     def read(self, key: str) -> Row | None:
         """Return a row as the last write left it (strongly consistent); None if there is none."""
@@ -101,15 +71,16 @@ class DynamoDbTable:
         self._send("DeleteItem", Key={"key": {"S": key}}, **condition)
 
     def _send(self, operation: str, **request: object) -> Mapping[str, Any]:
-        """Send a request, and turn DynamoDB's errors into those of this package."""
-        client = self._client()
-        # `from None`: a logged traceback would show AWS's error, which may quote the item.
+        """Send a request, and turn the errors of AWS into those of this package."""
         try:
-            return client(operation, {"TableName": self._name, **request})
-        except DynamoDbError as error:
-            if error.code == "ConditionalCheckFailedException":
+            call = self._call()
+            return call(operation, {"TableName": self._name, **request})
+        except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
+            failure = read_failure(error)
+            # `from None`: a logged traceback would show AWS's error, which may quote the item.
+            if failure.code == "ConditionalCheckFailedException":
                 raise Conflict from None
-            raise service_error(service="table", failure=Failure(error.code, error.status)) from None
+            raise service_error(service="table", failure=failure) from None
 
 
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
@@ -121,12 +92,7 @@ def make_call() -> Call:
     client = aws.make_client("dynamodb", LIMITS)
 
     def call(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        try:
-            answer: Mapping[str, Any] = getattr(client, METHODS[operation])(**request)
-        except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            failure = read_failure(error)
-            # `from None`: botocore's text may quote the item.
-            raise DynamoDbError(failure.code, failure.status) from None
+        answer: Mapping[str, Any] = getattr(client, METHODS[operation])(**request)
         return answer
 
     return call

@@ -1,14 +1,6 @@
 """Stores items in DynamoDB. The payload of each item is sealed: encrypted and authenticated with a key from KMS.
 
-    an item                            its row in DynamoDB
-    Key("conversation", "f1")          key      "shop/pay/conversation/-/f1"
-    version 3                          version  3
-    payload {"round": 2}               sealed   "ks1.…"
-    expires 1790000000                 expires  1790000000
-
-The key of a row begins with the function ("shop/pay"), and has the principal, or "-" if the item has none.
-
-To write an item:
+To write an item (`table.py` shows an item and its row):
 
     1. seal the payload for this key, version and expiry time: with another one, the sealed text does not open
     2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and seal a reference
@@ -31,9 +23,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store.blobs import BlobReference, ObjectNotFound
-from mcp_functions.store.dynamodb import MAX_BYTES, Row
-from mcp_functions.store.item_seal import open_payload, seal_payload
-from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
+from mcp_functions.store.dynamodb import MAX_BYTES
+from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, Row, UnreadableItem, open_payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,7 +45,7 @@ class SealedTable:
         Misconfigured: the operator must act.
     """
 
-    def __init__(  # noqa: PLR0913 - storage, seal, scope, lifetime and the sources that tests replace
+    def __init__(  # noqa: PLR0913 - storage, seal, key, lifetime and clock
         self,
         rows: DynamoDbTable,
         seal: Seal,
@@ -63,7 +54,6 @@ class SealedTable:
         max_age: int,
         blobs: BlobStore | None = None,
         now: Callable[[], float] = time.time,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Keep the parts of the table; no request is sent.
 
@@ -74,14 +64,12 @@ class SealedTable:
             max_age: the longest time that an item lives after a write, in seconds.
             blobs: the objects of large payloads; None if the deployment has no bucket.
             now: the clock, in unix seconds.
-            sleep: the function that waits some seconds.
         """
         self._rows = rows
         self._seal = seal
         self._key_prefix = key_prefix
         self._max_age = max_age
         self._now = now
-        self._sleep = sleep
         self._blobs = blobs
 
     def get(self, key: Key) -> Item | None:
@@ -93,7 +81,7 @@ class SealedTable:
         # `_read` gets the row, and then the object that the row names. If a writer replaced both in between, this
         # object is gone, and the second attempt finds the new one. The third attempt is for items that change often.
         for pause_before in (0.0, 0.0, 0.2):  # in seconds
-            self._sleep(pause_before)
+            time.sleep(pause_before)
             try:
                 return self._read(key)
             except ObjectNotFound:
@@ -153,14 +141,14 @@ class SealedTable:
     def _open(self, key: Key, row: Row) -> Item:
         """Return the item of a row; ObjectNotFound if its payload is in an object that is gone."""
         content = _decode(open_payload(self._seal, row, row.sealed))
-        if not isinstance(content, list):  # a list refers to an object (`BlobReference.to_json`)
+        if not isinstance(content, list):  # a list refers to an object (`BlobReference`)
             return Item(key, version=row.version, payload=content, expires=row.expires)
         if self._blobs is None:
             log.error("an item has an object, and MCP_BLOBS is not set")
             raise UnreadableItem
-        _mark, object_key, digest = content
-        payload = _decode(self._blobs.get(row, BlobReference(object_key, digest)))
-        return Item(key, version=row.version, payload=payload, expires=row.expires, blob=object_key)
+        reference = BlobReference(*content)
+        payload = _decode(self._blobs.get(row, reference))
+        return Item(key, version=row.version, payload=payload, expires=row.expires, blob=reference.key)
 
     def _write(self, item: Item, *, replaced_version: int | None) -> Item:
         now = int(self._now())
@@ -183,24 +171,18 @@ class SealedTable:
     def _seal_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
         """Return the row with its payload sealed, and the key of the payload's object if it needs one."""
         plaintext = _encode(payload)
-        sealed_row = self._seal_into_row(row, plaintext)
-        if sealed_row:
-            return sealed_row, None
+        try:
+            sealed_row = row._replace(sealed=self._seal.seal(plaintext, about=row.about))
+            if sealed_row.size <= MAX_BYTES:
+                return sealed_row, None
+        except StateTooLarge:  # the payload does not even fit into a token
+            pass
         if self._blobs is None:
             remedy = "Keep references in it instead of documents, or give the deployment a bucket (BlobBucket)"
             problem = f"sealed, it does not fit into an item of {MAX_BYTES} bytes"
-            message = f"a payload of {len(plaintext)} bytes: {problem}. {remedy}"
-            raise ItemTooLarge(message)
+            raise ItemTooLarge(reason=f"a payload of {len(plaintext)} bytes: {problem}. {remedy}")
         reference = self._blobs.put(row, plaintext)
-        return row._replace(sealed=seal_payload(self._seal, row, _encode(reference.to_json()))), reference.key
-
-    def _seal_into_row(self, row: Row, plaintext: bytes) -> Row | None:
-        """Return the row with its payload sealed; None if DynamoDB would not take the row."""
-        try:
-            sealed_row = row._replace(sealed=seal_payload(self._seal, row, plaintext))
-        except StateTooLarge:  # the payload does not even fit into a token
-            return None
-        return sealed_row if sealed_row.size <= MAX_BYTES else None
+        return row._replace(sealed=self._seal.seal(_encode(reference), about=row.about)), reference.key
 
     def _row_key(self, key: Key) -> str:
         # Neither a kind nor the digest of a principal has a slash. So two keys never give the same text.

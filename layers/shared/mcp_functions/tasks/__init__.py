@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from mcp_functions.tasks.methods import Tasks
 from mcp_functions.tasks.task import Task
-from mcp_functions.tasks.task_store import TaskStore
+from mcp_functions.tasks.task_store import TaskStore, WorkerInvoker
 from mcp_functions.tasks.worker import Worker
-from mcp_functions.tasks.worker_invoker import WorkerInvoker, lambda_client
 
-__all__ = ["Task", "TaskStore", "Tasks", "Worker", "WorkerInvoker", "lambda_client"]
+__all__ = ["Task", "TaskStore", "Tasks", "Worker", "WorkerInvoker"]

@@ -18,6 +18,7 @@ import logging
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event, Lock, Thread
+from time import sleep
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import McpError, TemporarilyUnavailable, UnknownTask
@@ -48,7 +49,6 @@ class Lease:
         *,
         lease_ms: int,
         now_ms: Callable[[], int],
-        sleep: Callable[[float], None],
     ) -> None:
         """Hold the lease; `transitions.take` has begun it.
 
@@ -57,13 +57,11 @@ class Lease:
             task: the task, as the worker has taken it.
             lease_ms: the length of the lease in milliseconds.
             now_ms: the clock, in unix milliseconds.
-            sleep: the function that waits some seconds.
         """
         self._change_task = change_task
         self._epoch = task.epoch
         self._lease_ms = lease_ms
         self._now_ms = now_ms
-        self._sleep = sleep
         self._lock = Lock()  # of two writes at the same time the table would refuse one
         self._round_ended = Event()
 
@@ -79,7 +77,7 @@ class Lease:
                     return self._write(transition)
                 except TemporarilyUnavailable:
                     # Other threads wait for the lock meanwhile: the table is unavailable for their writes as well.
-                    self._sleep(pause)
+                    sleep(pause)
             return self._write(transition)  # the last attempt: its error reaches the caller
 
     def renew(self, round_: Round) -> Task:

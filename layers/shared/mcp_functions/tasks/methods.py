@@ -22,7 +22,7 @@ from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, Unknow
 from mcp_functions.protocol.messages import complete, is_dict_of
 from mcp_functions.protocol.results import tool_error
 from mcp_functions.rounds.input_requests import missing_capabilities
-from mcp_functions.seal.principals import caller_id, principal_digest
+from mcp_functions.seal.binding import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, Task

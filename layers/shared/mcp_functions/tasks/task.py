@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 WORKING = "working"
 INPUT_REQUIRED = "input_required"
@@ -33,8 +33,8 @@ class Task:
 
     tool: str  # the name of the called tool
     arguments: Mapping[str, Any]  # the arguments of the call; deleted when the task ends
-    principal: tuple[str, ...] | None  # issuer, subject and client of the caller; None on a server without sign-in
-    scopes: tuple[str, ...]  # the scopes of the call's access token
+    principal: Sequence[str] | None  # issuer, subject and client of the caller; None on a server without sign-in
+    scopes: Sequence[str]  # the scopes of the call's access token
     declared: Mapping[str, Any]  # the client's capabilities in the call
     flow: str  # the id of the conversation, which the log has on the line of each round
     created: int  # when the call became a task
@@ -45,10 +45,10 @@ class Task:
     rounds: int = 0  # the number of completed rounds
     record: Mapping[str, Any] = field(default_factory=dict)  # answers and steps so far, from `round_record`
     # The open questions: wire key -> [elicit key, request].
-    requests: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
+    requests: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)  # questions of the last round: elicit key -> fingerprint
     given: Mapping[str, Any] = field(default_factory=dict)  # answers to these questions: elicit key -> response
-    used: tuple[str, ...] = ()  # all wire keys that the task has ever had
+    used: Sequence[str] = ()  # all wire keys that the task has ever had
     # Which worker has the task. `lease_until` and `retry_at` are never both set; 0 means that there is no such time.
     epoch: int = 0  # the number of workers that have taken the task; a write of an earlier worker fails
     lease_until: int = 0  # when the lease of the worker ends, unless the worker renews it
@@ -91,8 +91,4 @@ def from_json(payload: Mapping[str, Any]) -> Task:
     deadline = "lease_until" if payload["held"] else "retry_at"
     members[deadline] = payload["until"]
     members["invocations"] = payload["summons"]
-    members["scopes"] = tuple(payload["scopes"])  # JSON has lists
-    members["used"] = tuple(payload["used"])
-    if payload["principal"] is not None:
-        members["principal"] = tuple(payload["principal"])
     return Task(**members)

@@ -11,27 +11,65 @@ The owner of a task is the digest of its principal (issuer, subject and client),
     2. let a function of `tasks.transitions` make the next state
     3. write that state; if another writer was faster, begin again
     4. invoke a worker, if that state requests one
+
+A worker is a second Lambda function with the same code, and the time that a task needs. The invocation is asynchronous,
+so Lambda may lose or repeat it. If it is lost, a later poll of the client invokes another worker. If it is repeated,
+the lease of the task lets only one worker run.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import re
 from typing import TYPE_CHECKING
 
+from mcp_functions import aws
+from mcp_functions.aws.errors import read_failure
+from mcp_functions.http.events import WORKER_ORDER
 from mcp_functions.protocol.errors import Busy, UnknownTask
 from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store import Conflict, Key, UnreadableItem
 from mcp_functions.tasks.task import Task, from_json, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.aws.clients import LambdaClient
     from mcp_functions.store import Item, SealedTable
 
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
 WRITES = 10  # how often a change is tried while other writers are faster
+LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
+
+log = logging.getLogger("mcp_functions")
+
+
+def lambda_client() -> LambdaClient:
+    """Return the client that invokes workers; it repeats a request without a response."""
+    client: LambdaClient = aws.make_client("lambda", LIMITS)
+    return client
+
+
+class WorkerInvoker:
+    """Invokes the workers of one function."""
+
+    def __init__(self, worker: str) -> None:
+        """Use the physical name of the worker's Lambda, with its qualifier; no client is made before the first call."""
+        self._worker = worker
+        self._client = PerProcess(lambda_client)
+
+    def __call__(self, task_id: str, owner: str | None) -> None:
+        """Invoke a worker for a task and the digest of its owner; a failure is only logged."""
+        order = json.dumps({WORKER_ORDER: {"id": task_id, "owner": owner}}).encode()
+        try:
+            self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
+        except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
+            # Only the code is logged, because a traceback could quote the request.
+            log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)
 
 
 class TooManyTasks(Exception):
@@ -147,17 +185,17 @@ class TaskStore:
 
     def _still_open(self, expiries: Mapping[str, int], owner: str | None) -> dict[str, int]:
         """Return those tasks that have not ended or expired, which needs a read of each."""
-        return {
-            task_id: expires
-            for task_id, expires in expiries.items()
-            if expires > self._now() and self._is_open(task_id, owner)
-        }
-
-    def _is_open(self, task_id: str, owner: str | None) -> bool:
-        try:
-            return not self.get(task_id, owner).ended
-        except UnknownTask:
-            return False
+        still_open: dict[str, int] = {}
+        for task_id, expires in expiries.items():
+            if expires <= self._now():
+                continue
+            try:
+                task = self.get(task_id, owner)
+            except UnknownTask:
+                continue
+            if not task.ended:
+                still_open[task_id] = expires
+        return still_open
 
 
 def _task_key(task_id: str, owner: str | None) -> Key:

@@ -19,14 +19,13 @@ the task, the next worker that is requested, begins or ends a round finds that o
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import InternalError
 from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.rounds.round import Round
 
@@ -117,8 +116,7 @@ def ask(task: Task, round_: Round, now: int) -> Task:
     saved = replace(save_progress(task, round_), message="")
     if task.cancel:
         return cancel(saved, now)
-    requests = round_.requests
-    open_requests = dict(zip(_fresh_keys(requests, task.used), requests.items(), strict=True))
+    open_requests = _with_wire_keys(round_.requests, task.used)
     return replace(
         saved,
         status=INPUT_REQUIRED,
@@ -180,17 +178,20 @@ def _end(task: Task, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
     return replace(task, status=status, updated=now, outcome=outcome, lease_until=0, retry_at=0, **deleted)
 
 
-def _fresh_keys(requests: Mapping[str, Any], used: tuple[str, ...]) -> list[str]:
-    """Return a wire key for each request: its own key, or the next of "key-2", "key-3", … that is free.
+def _with_wire_keys(requests: Mapping[str, Any], used: Sequence[str]) -> dict[str, tuple[str, Any]]:
+    """Return each request by its wire key: its own key, or the next of "key-2", "key-3", … that is free.
 
     Tasks extension: "Keyring MUST be unique over the lifetime of the task". A question that is asked again is new.
     """
     taken = {*used, *requests}
-    fresh: list[str] = []
-    for key in requests:
+    open_requests: dict[str, tuple[str, Any]] = {}
+    for key, request in requests.items():
         wire_key = key
         if key in used:
-            wire_key = next(f"{key}-{number}" for number in count(2) if f"{key}-{number}" not in taken)
+            number = 2
+            while f"{key}-{number}" in taken:
+                number += 1
+            wire_key = f"{key}-{number}"
         taken.add(wire_key)
-        fresh.append(wire_key)
-    return fresh
+        open_requests[wire_key] = (key, request)
+    return open_requests

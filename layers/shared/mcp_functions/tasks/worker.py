@@ -16,7 +16,6 @@ first line, and gets the answers and the results of steps that the task has so f
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 class Worker:
     """Continues the tasks of one function, one at a time."""
 
-    def __init__(  # noqa: PLR0913 - tools, storage, lease, audit and the sources that tests replace
+    def __init__(
         self,
         tools: Mapping[str, Tool[..., Any]],
         store: TaskStore,
@@ -65,7 +64,6 @@ class Worker:
         now: Callable[[], float] = time.time,
         lease_seconds: float = 30,
         audit: Callable[[AuditRecord], object] | None = None,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Use the parts of a deployment.
 
@@ -75,14 +73,12 @@ class Worker:
             now: the clock, in unix seconds.
             lease_seconds: the time after which a worker that has not renewed its lease loses the task.
             audit: the author's function that receives a record of each round; None if there is none.
-            sleep: the function that waits some seconds.
         """
         self._tools = tools
         self._store = store
         self._now = now
         self._lease_ms = int(lease_seconds * 1000)
         self._audit = audit
-        self._sleep = sleep
 
     def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
         """Take a task and run its next round; do nothing if the task needs no worker now.
@@ -103,7 +99,7 @@ class Worker:
         _note_start(task)
         if task.ended:  # `transitions.take` has ended it
             return
-        lease = Lease(change_task, task, lease_ms=self._lease_ms, now_ms=self._now_ms, sleep=self._sleep)
+        lease = Lease(change_task, task, lease_ms=self._lease_ms, now_ms=self._now_ms)
         self._run(task, lease, deadline)
 
     def _take(self, task: Task) -> Task:
@@ -115,16 +111,25 @@ class Worker:
         """Run the next round of a task, report it to the author's audit, and save how it ended."""
         tool = self._tools[task.tool]
         round_ = self._make_round(task, lease, deadline)
-        report = _AuditReport(self._audit, tool, round_)
-        with lease.renewed_by_thread(round_):
-            outcome = _run_tool(task, tool, round_)
-            audit_failure = report.send(lease, outcome)
+        audit = self._audit if tool.needs_state else None
+        audited_questions = False  # whether the audit has received questions of this round
         try:
-            saved = self._save(tool, round_, lease, audit_failure or outcome)
+            with lease.renewed_by_thread(round_):
+                outcome = _run_tool(task, tool, round_)
+                if audit:
+                    is_cancelled = lease.renew(round_).cancel
+                    audited_questions = outcome is None and bool(round_.requests) and not is_cancelled
+                    failure = _call_audit(audit, tool, round_, sent=audited_questions)
+                    if failure:
+                        outcome = failure
+                        audited_questions = False
+            saved = self._save(tool, round_, lease, outcome)
         except LeaseLost:
-            return  # another worker runs this round
+            return  # another worker runs this round, and reports it
         _note_end(saved)
-        report.correct(saved)
+        # The client has cancelled the task meanwhile, or the table cannot keep the questions.
+        if audit and audited_questions and saved.status != INPUT_REQUIRED:
+            audit(audit_record(round_, tool.name, sent=False))
 
     def _make_round(self, task: Task, lease: Lease, deadline: float) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
@@ -165,42 +170,6 @@ class Worker:
         return int(self._now() * 1000)
 
 
-@dataclass
-class _AuditReport:
-    """Reports one round to the author's audit function, and corrects the report if its questions were not saved."""
-
-    audit: Callable[[AuditRecord], object] | None  # the author's function; None if there is none
-    tool: Tool[..., Any]
-    round: Round
-    has_questions: bool = False  # whether the audit function has received questions
-
-    def send(self, lease: Lease, outcome: Outcome | None) -> Outcome | None:
-        """Report a round before it is saved. If the audit function fails, return the error with which the task ends.
-
-        The audit gets the questions before the table does. If a write has no response, the worker cannot know whether
-        the client already sees them.
-        """
-        if self.audit is None or not self.tool.needs_state:
-            return None
-        try:
-            task = lease.renew(self.round)
-            asks = outcome is None and bool(self.round.requests) and not task.cancel
-            self.audit(audit_record(self.round, self.tool.name, sent=asks))
-        except LeaseLost:
-            return None  # another worker runs this round, and reports it
-        except BaseException as error:  # the author's function may raise anything
-            if not _ends_task(error):
-                raise
-            return _error_outcome(self.tool, error)
-        self.has_questions = asks
-        return None
-
-    def correct(self, saved: Task) -> None:
-        """Report the round again, without its questions, if the client has cancelled the task or they are too large."""
-        if self.audit and self.has_questions and saved.status != INPUT_REQUIRED:
-            self.audit(audit_record(self.round, self.tool.name, sent=False))
-
-
 def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None:
     """Run the tool's function, and return the outcome of the task; None if the task continues."""
     try:
@@ -217,6 +186,23 @@ def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None
         if not _ends_task(error):
             raise
         return _error_outcome(tool, error)
+
+
+def _call_audit(
+    audit: Callable[[AuditRecord], object], tool: Tool[..., Any], round_: Round, *, sent: bool
+) -> Outcome | None:
+    """Report a round before it is saved. If the audit fails, return the outcome with which the task ends.
+
+    The audit gets the questions before the table does. If a write has no response, the worker cannot know whether the
+    client already sees them.
+    """
+    try:
+        audit(audit_record(round_, tool.name, sent=sent))
+    except BaseException as error:  # the author's function may raise anything
+        if not _ends_task(error):
+            raise
+        return _error_outcome(tool, error)
+    return None
 
 
 def _ends_task(error: BaseException) -> bool:

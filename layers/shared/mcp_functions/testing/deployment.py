@@ -73,7 +73,7 @@ class _Tables:
         """Answer one request.
 
         Raises:
-            DynamoDbError: an error, with AWS's code.
+            ClientError: an error, with AWS's code.
         """
         if request.get("TableName") == environment.TABLE:
             return self._toolkits_table(operation, request)

@@ -13,8 +13,8 @@ from operator import eq, le, lt
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
+from mcp_functions.aws.errors import ClientError
 from mcp_functions.local.environment import TABLE
-from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,16 +64,16 @@ class MemoryTable:
         """Answer one request.
 
         Raises:
-            DynamoDbError: with AWS's code.
+            ClientError: with AWS's code.
         """
         with self._lock:
             self.calls.append(operation)
             fault = self.weather(operation)
             if fault and fault != "lost":
-                raise DynamoDbError(*FAULTS[fault])
+                raise ClientError(*FAULTS[fault])
             response = self._run(operation, copy.deepcopy(dict(request)))
             if fault == "lost":
-                raise DynamoDbError(*FAULTS[fault])
+                raise ClientError(*FAULTS[fault])
             return copy.deepcopy(response)
 
     def expire(self, now: float) -> None:
@@ -90,7 +90,7 @@ class MemoryTable:
             _invalid(f"{operation} is none of {', '.join(operations)}")
         if request.pop("TableName", None) != self.name:
             code = "ResourceNotFoundException"
-            raise DynamoDbError(code)
+            raise ClientError(code)
         return operations[operation](request)
 
     def _get(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class MemoryTable:
         """Refuse a write if it has a condition that does not hold for the stored item; a missing item counts as {}."""
         if condition and not _holds(self.items.get(key, {}), condition):
             code = "ConditionalCheckFailedException"
-            raise DynamoDbError(code)
+            raise ClientError(code)
 
 
 def _holds(item: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
@@ -197,4 +197,4 @@ def _size(item: Mapping[str, Any]) -> int:
 def _invalid(message: str) -> NoReturn:
     """Raise DynamoDB's error for a wrong request. The exception has AWS's code; its cause has the message."""
     code = "ValidationException"
-    raise DynamoDbError(code) from ValueError(message)
+    raise ClientError(code) from ValueError(message)

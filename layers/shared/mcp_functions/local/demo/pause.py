@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 
-from mcp_functions.aws import CallLimits, by_boto3
+from mcp_functions import aws
 from mcp_functions.local import template
 from mcp_functions.local.demo import clients
 from mcp_functions.local.demo.clients import Client
@@ -154,6 +154,6 @@ class _Pause:
 def _rotate() -> int:
     """Rotate the harness's key; return how many rotations KMS lists."""
     key = os.environ["MCP_KMS_KEYS"]
-    with contextlib.closing(by_boto3.client("kms", CallLimits(1, 5, 3))) as kms:
+    with contextlib.closing(aws.boto3_client("kms", aws.CallLimits(1, 5, 3))) as kms:
         kms.rotate_key_on_demand(KeyId=key)
         return len(kms.list_key_rotations(KeyId=key)["Rotations"])

@@ -11,10 +11,10 @@ import json
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.aws.errors import ClientError
 from mcp_functions.local.doubles.moto_service import OK, Protocol
 from mcp_functions.local.environment import ACCOUNT, REGION
 from mcp_functions.local.problems import not_installed
-from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,18 +37,18 @@ class DynamoDbApi:
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
         if not request.is_signed:
-            return _error_response(DynamoDbError("MissingAuthenticationTokenException"))
+            return _error_response(ClientError("MissingAuthenticationTokenException"))
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
         try:
             params = json.loads(request.body or b"")
             if not isinstance(params, dict):
-                return _error_response(DynamoDbError("SerializationException"))
+                return _error_response(ClientError("SerializationException"))
             with self._lock:
                 result = self._tables(operation, params)
             return PROTOCOL.response(OK, json.dumps(result))
         except (ValueError, AttributeError):  # the body is not JSON, or moto expects another type in it
-            return _error_response(DynamoDbError("SerializationException"))
-        except DynamoDbError as error:
+            return _error_response(ClientError("SerializationException"))
+        except ClientError as error:
             return _error_response(error)
 
 
@@ -83,14 +83,14 @@ class Moto:
         """Run one operation.
 
         Raises:
-            DynamoDbError: the operation fails; the error has AWS's code.
+            ClientError: the operation fails; the error has AWS's code.
         """
         with self._lock:
             status, body = PROTOCOL.ask(self._handler, operation, params)
         result: dict[str, Any] = json.loads(body)
         if status != OK:
             code = str(result.get("__type", "InternalServerError")).rpartition("#")[2]  # "com.amazonaws…#Code"
-            raise DynamoDbError(code, status)
+            raise ClientError(code, status)
         return result
 
 
@@ -104,6 +104,6 @@ def table(name: str) -> dict[str, Any]:
     }
 
 
-def _error_response(error: DynamoDbError) -> HttpResponse:
+def _error_response(error: ClientError) -> HttpResponse:
     body = {"__type": f"{PROTOCOL.target}#{error.code}", "message": error.code}
     return PROTOCOL.response(error.status or 500, json.dumps(body))

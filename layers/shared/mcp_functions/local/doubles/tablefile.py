@@ -10,8 +10,8 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.aws.errors import ClientError
 from mcp_functions.local.problems import stop
-from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,7 +65,7 @@ class TableFile:
         """Write one item in DynamoDB's JSON; None deletes it.
 
         Raises:
-            DynamoDbError: the file cannot be written.
+            ClientError: the file cannot be written.
         """
         try:
             with self._file:
@@ -76,7 +76,7 @@ class TableFile:
                     self._file.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row)
         except sqlite3.Error:  # the disk is full, or another harness takes too long
             code = "InternalServerError"
-            raise DynamoDbError(code, 500) from None  # AWS would not tell the function more
+            raise ClientError(code, 500) from None  # AWS would not tell the function more
 
     def close(self) -> None:
         """Close the file."""
@@ -98,7 +98,7 @@ class StoredTable:
         """Run one operation, and copy the item that it has written into the file.
 
         Raises:
-            DynamoDbError: the operation fails; the error has AWS's code.
+            ClientError: the operation fails; the error has AWS's code.
         """
         result = self._tables(operation, params)
         if operation in WRITES and params["TableName"] == self._name:

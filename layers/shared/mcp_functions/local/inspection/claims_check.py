@@ -10,15 +10,13 @@ import json
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from mcp_functions.local.inspection.lines import line, when
-from mcp_functions.local.inspection.reasons import MAX_ROUNDS
 from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState
-from mcp_functions.seal.binding import bind_request
+from mcp_functions.seal.binding import bind_request, principal_digest
 from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
-from mcp_functions.seal.principals import principal_digest
-from mcp_functions.seal.request_state import RequestStates
+from mcp_functions.seal.request_state import MAX_ROUNDS, RequestStates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +62,7 @@ def bind(audience: str, request: RefusedRequest, claims: Claims) -> Binding:
         return binding
     params = {CALL_METHODS.get(method, "name"): target, "arguments": request["arguments"]}
     try:
-        return binding._replace(arguments_digest=bind_request(audience, method, params, None).arguments_digest)
+        return binding._replace(arguments=bind_request(audience, method, params, None).arguments)
     except InvalidParams as error:
         stop(f"--arguments: {error.message}", after=error)
 
@@ -84,7 +82,7 @@ def find_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float
     """
     reasons: list[str] = []
     opened = CodecAdapter(_OpenPayload(payload), b"")
-    states = RequestStates(opened, now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True)
+    states = RequestStates(opened, now=lambda: now, lifetime_seconds=lifetime, anonymous=True)
     while True:
         try:
             states.open("", binding)
@@ -92,7 +90,7 @@ def find_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float
             reasons.append(refusal.reason)
             if refusal.reason not in BINDING_FIELDS:
                 return tuple(reasons)
-            field = BINDING_FIELDS[refusal.reason]
+            field = refusal.reason
             binding = binding._replace(**{field: getattr(claims.binding, field)})
         else:
             return tuple(reasons)
@@ -124,7 +122,7 @@ def lines(claims: Claims, request: RefusedRequest, reasons: set[str], now: float
     yield line("audience", binding.audience)
     yield line("method", f"{binding.method} ({comparison('method')})")
     yield line("target", f"{binding.target} ({comparison('target')})")
-    yield line("arguments", f"digest {binding.arguments_digest} ({comparison('arguments')})")
+    yield line("arguments", f"digest {binding.arguments} ({comparison('arguments')})")
     yield line("principal", f"{principal} ({comparison('principal')})")
     yield line("sealed", when(claims.issued / 1000, now))
     yield line("expires", when(claims.expires / 1000, now))

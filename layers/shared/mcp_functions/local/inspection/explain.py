@@ -22,8 +22,8 @@ from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.local.inspection.reasons import WHY
 from mcp_functions.local.problems import stop
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope, kek_hint
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import start_server
 from mcp_functions.local.problems import stop
-from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
@@ -83,8 +83,8 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
 
 def _client_of(arn: str) -> Callable[[], object]:
     def make() -> object:
-        from mcp_functions.aws import CallLimits, by_boto3  # noqa: PLC0415 - only who asks AWS needs it
+        from mcp_functions import aws  # noqa: PLC0415 - only who asks AWS needs it
 
-        return by_boto3.client("kms", CallLimits(2, 5, 2), arn.split(":")[3])
+        return aws.boto3_client("kms", aws.CallLimits(2, 5, 2), arn.split(":")[3])
 
     return make

@@ -19,9 +19,9 @@ def describe(text: str) -> dict[str, Any]:
     """
     token = parse(text, MAX_TOKEN_CHARS)
     return {
-        "born": token.header.born,  # when the data key was made, in unix seconds
-        "kek": token.header.kek_hint.hex(),  # which KMS key wraps the data key: a hash of its ARN
-        "key": key_name(token.header.wrapped),  # the name of the data key
+        "born": token.wrapped_key.born,  # when the data key was made, in unix seconds
+        "kek": token.wrapped_key.kek_hint.hex(),  # which KMS key wraps the data key: a hash of its ARN
+        "key": key_name(token.wrapped_key.encrypted),  # the name of the data key
         "payload_bytes": _payload_bytes(token.message),  # the size of the sealed part's content
         "chars": len(text),
         "jti": base64url(token.id),  # the token's id

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mcp_functions.seal.envelope import MAX_CHARS
-
-MAX_ROUNDS = 16  # the most rounds (requests) of one conversation
+from mcp_functions.seal.request_state import MAX_ROUNDS
 
 WHY: dict[str, str] = {
     "prefix": "it does not start with ks1.: another toolkit or codec made it",
