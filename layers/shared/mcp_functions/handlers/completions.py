@@ -17,7 +17,8 @@ from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import FunctionHandler, P, R
+from mcp_functions.handlers.base import P, R
+from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
 from mcp_functions.schemas.arguments import read_arguments
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.function_handler import HandlerOptions
 
 AnyCompleter: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=AnyCompleter)

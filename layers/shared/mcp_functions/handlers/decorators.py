@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions, P, R
+    from mcp_functions.handlers.base import P, R
+    from mcp_functions.handlers.function_handler import HandlerOptions
     from mcp_functions.handlers.prompts import Prompt
     from mcp_functions.handlers.resources import Resource, ResourceOptions
     from mcp_functions.handlers.tools import Tool, ToolOptions

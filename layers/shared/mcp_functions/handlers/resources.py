@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.function_handler import HandlerOptions
     from mcp_functions.protocol.wire_types import Annotations, Model
 
     class ResourceOptions(HandlerOptions, total=False):

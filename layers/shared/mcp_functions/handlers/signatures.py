@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.injection import Injection
 
-TAKES_ARGS = 0x04  # the flag of a function with *args: `inspect.CO_VARARGS`
-TAKES_KWARGS = 0x08  # of one with **kwargs: `inspect.CO_VARKEYWORDS`
+# The flags of functions with *args and with **kwargs, as `inspect` names them.
+CO_VARARGS = 0x04
+CO_VARKEYWORDS = 0x08
 ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)  # an annotation may be any expression
 
 
@@ -73,28 +74,22 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
     """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
 
-    `inspect` reads any function, but its import takes a fifth of a cold start (6 to 10 ms). The code object of a plain
-    `def` has the same names, and most functions are one.
+    `inspect` reads any function, but its import takes a fifth of a cold start (6 to 10 ms). Most functions are a plain
+    `def`, and the code object of such a function has the same names.
     """
-    if not _is_plain_def(function):
+    code = function.__code__
+    is_decorated = hasattr(function, "__wrapped__") or hasattr(function, "__signature__")
+    if is_decorated or code.co_posonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
         from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
 
         return callables.list_parameters(function)
-    code = function.__code__
-    names = code.co_varnames  # first the parameters before `*`, then those after it, then the other local variables
-    before_star = names[: code.co_argcount]
-    after_star = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    # The defaults belong to the last parameters, so both are paired from the end.
-    defaults = dict(zip(reversed(before_star), reversed(function.__defaults__ or ()), strict=False))
-    return [Parameter(name, defaults.get(name, MISSING)) for name in before_star], list(after_star)
-
-
-def _is_plain_def(function: Callable[..., Any]) -> bool:
-    """Tell whether no decorator gave a function another signature, and it has no *args, **kwargs or `/`."""
-    if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):  # a decorator sets one of these
-        return False
-    code = function.__code__
-    return code.co_posonlyargcount == 0 and code.co_flags & (TAKES_ARGS | TAKES_KWARGS) == 0
+    star = code.co_argcount  # the number of parameters before `*`
+    before_star = code.co_varnames[:star]
+    after_star = code.co_varnames[star : star + code.co_kwonlyargcount]
+    defaults = function.__defaults__ or ()  # of the last parameters before `*`
+    no_defaults = (MISSING,) * (star - len(defaults))
+    with_defaults = zip(before_star, no_defaults + defaults, strict=True)
+    return [Parameter(name, default) for name, default in with_defaults], list(after_star)
 
 
 def _read_annotations(function: Callable[..., Any]) -> dict[str, Any]:

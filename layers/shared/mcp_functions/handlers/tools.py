@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import FunctionHandler, P, R, RepeatPolicy, TaskSupport, to_seconds
+from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, to_seconds
+from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.function_handler import HandlerOptions
     from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Arguments, RawArguments
@@ -82,7 +83,8 @@ class Tool(FunctionHandler[P, R]):
         self.single_use = single_use
         self._check_single_use()
         self.errors = read_errors(errors)
-        self._is_app_only = bool(visibility) and "model" not in visibility
+        self.is_app_only = bool(visibility) and "model" not in visibility
+        self.has_companion = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
             from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
@@ -129,16 +131,6 @@ class Tool(FunctionHandler[P, R]):
         """Write the schemas of the arguments and of the structured content, and the annotations."""
         output_schema = self._output.schema if self._output else None
         return {"inputSchema": self._arguments.schema, "outputSchema": output_schema, "annotations": self._annotations}
-
-    def name_sets(self) -> list[str]:
-        """Return the sets of the catalog that are about the questions of tools, and about apps."""
-        is_in = {
-            "asks": self.needs_state,
-            "formless": self.needs_state and not self.may_show_form,
-            "relays": self.ask_in_words,
-            "apps": self._is_app_only,
-        }
-        return [name_set for name_set, holds in is_in.items() if holds]
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`.

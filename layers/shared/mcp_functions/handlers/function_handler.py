@@ -1,0 +1,199 @@
+"""A handler that runs a function of the author: what tools, prompts and resources have in common.
+
+    @tool
+    def add(a: int, b: int) -> int: ...
+
+`Tool(add)` reads the signature once, and `describe()` writes the entry for `tools/list`. `call` runs one round:
+
+    {"arguments": {"a": 2, "b": 3}}     the params of the request
+    {"a": 2, "b": 3}                    `bind` reads the arguments of the function
+    5                                   `run` calls the function, with the values of its parameters after `*`
+    {"structuredContent": 5, …}         `result` writes the returned value as a result
+
+Each kind of handler has its own `bind` and `result`, and its own fields of the entry (`describe_kind`).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial, update_wrapper
+from types import CoroutineType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.handlers import signatures
+from mcp_functions.handlers.base import Handler, P, R, to_seconds
+from mcp_functions.handlers.return_types import is_input_required
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.scopes import SCOPE
+from mcp_functions.schemas.parameters import docstring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import timedelta
+    from typing import TypedDict
+
+    from mcp_functions.handlers.hooks import Hook
+    from mcp_functions.protocol.wire_types import Icon, Model
+    from mcp_functions.rounds.round import Round
+
+    class HandlerOptions(TypedDict, total=False):
+        """The options that every decorator takes, for type checkers; the constructor has their defaults."""
+
+        name: str | None
+        title: str | None
+        description: str | None
+        icons: Sequence[Icon | Model] | None
+        meta: Mapping[str, Any] | None
+        tags: Collection[str]
+        camel_case: bool
+        answer_within: int | timedelta
+        max_sheds: int
+        scopes: Sequence[str]
+
+
+class FunctionHandler(Handler[P, R]):
+    """The base class of tools, prompts and resources."""
+
+    def __init__(  # noqa: PLR0913 - each is an option of the decorators
+        self,
+        function: Callable[P, R],
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon | Model] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        tags: Collection[str] = (),
+        camel_case: bool = False,
+        answer_within: int | timedelta = 600,
+        max_sheds: int = 2,
+        scopes: Sequence[str] = (),
+    ) -> None:
+        """Read a function's signature and docstring, and its options, which `decorators.tool` describes.
+
+        Raises:
+            TypeError: the signature or an option is wrong.
+        """
+        plain: Any = function
+        if not isinstance(function, FunctionType):  # a method or an object with `__call__`, for example
+            from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
+
+            plain = callables.to_function(function)
+        update_wrapper(self, plain)  # Python's own tools find the name and the docstring of the function
+        self.function: Callable[P, R] = plain
+        self.name = self.key = name or plain.__name__
+        self.title = title
+        self.description = description or docstring(plain)
+        self.camel_case = camel_case
+        self.answer_within = to_seconds(answer_within)
+        self.max_sheds = max_sheds
+        self.scopes = tuple(scopes)
+        self._check_options(scopes)
+        self._icons: list[dict[str, Any]] | None = None
+        self._meta: Mapping[str, Any] | None = None
+        if icons is not None or meta is not None or tags:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
+
+            self._icons = hints.read_icons(icons)
+            self._meta = hints.add_tags(hints.read_meta(meta), tags)
+        self._signature = signatures.read(plain, camel_case=camel_case)
+        injection = self._signature.injection  # None if the function has no parameters after `*`
+        if injection:
+            self.needs_state = injection.needs_state  # true also for steps without a question
+            self.logs = injection.logs
+        self.asks = injection is not None and injection.asks  # whether the function may ask its user
+        self.around: Hook | None = None  # the hook that runs around the function: `serve(around=…)` sets it
+
+    def _check_options(self, scopes: object) -> None:
+        # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
+        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", self.name):
+            message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
+            raise TypeError(message)
+        for option, text in (("title", self.title), ("description", self.description)):
+            if not isinstance(text, str | None):
+                message = f"title and description are text, and this {option} is {text!r}"
+                raise TypeError(message)
+        if self.answer_within < 1:
+            message = "answer_within is a timedelta or seconds, 1 or more"
+            raise TypeError(message)
+        if self.max_sheds < 0:
+            message = "max_sheds is a number of rounds, 0 or more"
+            raise TypeError(message)
+        if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in self.scopes):
+            message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
+            raise TypeError(message)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the author's function directly, as a unit test does."""
+        defaults = self._signature.make_defaults(len(args), kwargs)
+        function: Callable[..., R] = self.function
+        return function(*args, **kwargs, **defaults)
+
+    @property
+    def needs_round(self) -> bool:
+        """Whether the function has parameters after `*`, tasks or a hook."""
+        return bool(self._signature.injection or self.task or self.around)
+
+    def describe(self) -> dict[str, Any]:
+        """Write its entry in the list of its kind."""
+        entry = {
+            "name": self.name,
+            "title": self.title,
+            "icons": self._icons,
+            "_meta": self._meta,
+            "description": self.description,
+            **self.describe_kind(),
+        }
+        return {field: value for field, value in entry.items() if value is not None}
+
+    def describe_kind(self) -> dict[str, Any]:
+        """Write the fields that only entries of its kind have. `describe` leaves out those that are None."""
+        raise NotImplementedError
+
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Run one round: read the arguments, call the function, and write what it returned."""
+        arguments = self.bind(params)
+        run = partial(self.run, arguments, round_)
+        if self.around and round_:  # with a hook there is always a round: see `needs_round`
+            from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
+
+            call = hooks.describe_call(self.kind, self.name, arguments, round_)
+            returned = hooks.run_inside(self.around, call, run)
+        else:
+            returned = run()
+        return self.result(returned, params)
+
+    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the function's arguments from the params of a request."""
+        raise NotImplementedError
+
+    def result(self, returned: object, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the value that the function returned as the result of the request."""
+        raise NotImplementedError
+
+    def run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        """Call the author's function, and return its value.
+
+        Args:
+            arguments: the arguments before `*`.
+            round_: the current round, for the values of the parameters after `*`; None without such parameters.
+
+        Raises:
+            InputRequired: the function asked, and the round ends with its questions.
+        """
+        function: Callable[..., object] = self.function
+        injection = self._signature.injection
+        if injection and round_:
+            arguments = injection.inject(arguments, round_)
+        returned = function(**arguments)
+        if isinstance(returned, CoroutineType):  # the function is async
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function needs no asyncio
+
+            # The results of steps that have begun are recorded for the next round.
+            returned = event_loop.run(returned, before_end=round_.wait_for_steps if round_ else None)
+        if is_input_required(returned):  # the function asks by what it returns, and not by a parameter after `*`
+            if not self.needs_state or round_ is None:
+                rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
+                raise DeveloperError(rule, name=self.name)
+            returned.end_round(round_)  # raises InputRequired
+        return returned
