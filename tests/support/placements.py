@@ -51,8 +51,8 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
         values = settings.Settings(os.environ)
         front_door = FrontDoor(listed, values, lambda: Lambdas(all=function), None, now=now)
         legacy = LegacyServer(values, ModernServer(front_door.answer, listed), None, now=now)
-        header_names = lookup.header_names(listed)
-        endpoint = Endpoint(values, front_door.answer, header_parameters=header_names, handle_legacy=legacy)
+        cors_headers = lookup.cors_headers(listed, values)
+        endpoint = Endpoint(values, front_door.answer, header_parameters=cors_headers, handle_legacy=legacy)
         if values.dialects:
             return dialects.add_to_front_door(endpoint, listed, front_door.forward)
         return endpoint

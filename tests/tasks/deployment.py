@@ -97,7 +97,7 @@ class Deployment:
         server = dispatcher(
             handlers, self.settings, "local/work/test", seals, now=self.clock, tasks=self.tasks, audit=audit
         )
-        parameters = lookup.header_names(catalog.build(handlers))
+        parameters = lookup.cors_headers(catalog.build(handlers), self.settings)
         self.endpoint = Endpoint(self.settings, server.answer, header_parameters=parameters, run_task=self.worker.work)
         self.function = LambdaFunction(lambda _name, _now: self.endpoint, handlers, now=self.clock)
 

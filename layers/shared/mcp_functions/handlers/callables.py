@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import inspect
 from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter
 
@@ -48,24 +49,6 @@ def to_function(given: object) -> FunctionType:
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 
-def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
-    """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
-
-    Raises:
-        TypeError: the function has *args, **kwargs or positional-only parameters.
-    """
-    before_star, after_star = [], []
-    for each in inspect.signature(function).parameters.values():
-        if each.kind is each.POSITIONAL_OR_KEYWORD:
-            before_star.append(Parameter(each.name, MISSING if each.default is each.empty else each.default))
-        elif each.kind is each.KEYWORD_ONLY:
-            after_star.append(each.name)
-        else:
-            message = f"parameter {each.name!r}: {PARAMETER_RULE}"
-            raise TypeError(message)
-    return before_star, after_star
-
-
 def _find_def(given: object) -> FunctionType | None:
     """Return the function that the author wrote with `def`; None if there is none."""
     while isinstance(given, partial):
@@ -87,3 +70,32 @@ def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
         return list(inspect.signature(call).parameters.values())
     remaining = _parameters(call.func)[len(call.args) :]
     return [parameter for parameter in remaining if parameter.name not in call.keywords]
+
+
+def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
+    """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
+
+    Raises:
+        TypeError: the function has *args, **kwargs or positional-only parameters.
+    """
+    before_star, after_star = [], []
+    for each in inspect.signature(function).parameters.values():
+        if each.kind is each.POSITIONAL_OR_KEYWORD:
+            before_star.append(Parameter(each.name, MISSING if each.default is each.empty else each.default))
+        elif each.kind is each.KEYWORD_ONLY:
+            after_star.append(each.name)
+        else:
+            message = f"parameter {each.name!r}: {PARAMETER_RULE}"
+            raise TypeError(message)
+    return before_star, after_star
+
+
+def find_unreadable(function: Callable[..., Any]) -> str:
+    """Name the parameter whose annotation cannot be read, because the error of `get_type_hints` does not name it."""
+    globals_ = inspect.unwrap(function).__globals__
+    for name, annotation in function.__annotations__.items():
+        try:
+            get_type_hints(SimpleNamespace(__annotations__={name: annotation}), globals_)
+        except Exception:  # noqa: BLE001 - an annotation may be any expression
+            return "the result" if name == "return" else f"parameter {name!r}"
+    return "the annotations"

@@ -13,7 +13,6 @@ the URIs of resources. A model writes the arguments of tools, so these have no c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -89,7 +88,7 @@ class CompletableHandler(FunctionHandler[P, R]):
 
 
 def _run(completer: AnyCompleter, value: str, filled_in: Mapping[str, str]) -> list[str]:
-    """Run a completer, and check what it returns."""
+    """Run a completer, and check that it returns texts."""
     returned: Any = completer(value, filled_in)
     if isinstance(returned, CoroutineType):  # the completer is async
         from mcp_functions.handlers import event_loop  # noqa: PLC0415 - few completers are async
@@ -97,12 +96,8 @@ def _run(completer: AnyCompleter, value: str, filled_in: Mapping[str, str]) -> l
         returned = event_loop.run(returned)
     if isinstance(returned, str | Mapping):
         raise DeveloperError(rule=f"a completer returns a list of texts, and this one returned {type_name(returned)}")
-    return [_to_text(each) for each in returned]
-
-
-def _to_text(value: object) -> str:
-    """Write one completion. Only text and numbers are allowed: no user would want to read the `str()` of a model."""
-    plain = value.value if isinstance(value, Enum) else value
-    if isinstance(plain, bool) or not isinstance(plain, str | int | float):
-        raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(plain)}")
-    return str(plain)
+    texts = list(returned)
+    for each in texts:
+        if not isinstance(each, str):  # its `str()` would be nothing that a user wants to read
+            raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(each)}")
+    return texts

@@ -66,12 +66,8 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
 
 
-# The expressions in a template whose values a URI may leave out: `{?page}` in `data://{name}{?page}`. Only templates of
-# adopted servers have them.
-OPTIONAL = r"\{[?&#/.;][^}]*\}"
-
-
 def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
+    """Find the resource with a URI, or else the first template that matches it."""
     functions: Mapping[str, Mapping[str, str]] = catalog["functions"]
     if not functions["resources"] and not functions["resourceTemplates"]:
         raise MethodNotFound
@@ -81,19 +77,24 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     for template, function in functions["resourceTemplates"].items():
         if _matches(template, uri):
             return Target("resourceTemplates", template, function)
-    if UNLISTED_KEY in functions["resources"]:
-        return Target("resources", UNLISTED_KEY, functions["resources"][UNLISTED_KEY])
-    if UNLISTED_KEY in functions["resourceTemplates"]:
-        return Target("resourceTemplates", UNLISTED_KEY, functions["resourceTemplates"][UNLISTED_KEY])
+    for list_name in ("resources", "resourceTemplates"):
+        if UNLISTED_KEY in functions[list_name]:
+            return Target(list_name, UNLISTED_KEY, functions[list_name][UNLISTED_KEY])
     raise ResourceNotFound(uri)
 
 
+# The expressions in a template whose values a URI may leave out: `{?page}` in `data://{name}{?page}`. Only templates of
+# adopted servers have them.
+OPTIONAL = r"\{[?&#/.;][^}]*\}"
+
+
 def _matches(template: str, uri: str) -> bool:
+    """Tell whether a URI is one of a template's; false also if only an adopted server can match the template."""
     from mcp_functions.protocol.uri_templates import UriTemplate  # noqa: PLC0415 - few functions are templates
 
     try:
         return UriTemplate(re.sub(OPTIONAL, "", template)).match(uri) is not None
-    except ValueError:  # only an adopted server can match this template
+    except ValueError:
         return False
 
 
@@ -175,16 +176,12 @@ def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParamete
 def check_headers(declared: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
     """Refuse a call whose `Mcp-Param-*` headers differ from its arguments; see `header_arguments` for `declared`."""
     arguments = params.get("arguments")
-    if not isinstance(arguments, dict):  # the function refuses the call later
-        arguments = {}
-    header_parameters.check(declared, arguments, received)
+    # The function refuses a call later whose arguments are no object.
+    header_parameters.check(declared, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def cors_headers(catalog: Mapping[str, Any], settings: Settings) -> list[str]:
-    """List the headers for arguments that a page in a browser may send (CORS); none if no page may call."""
-    return header_names(catalog) if settings.allowed_origins else []
-
-
-def header_names(catalog: Mapping[str, Any]) -> list[str]:
-    """List the `Mcp-Param-*` headers of all tools."""
+    """List the `Mcp-Param-*` headers of all tools, which a page in a browser may send (CORS)."""
+    if not settings.allowed_origins:  # no page may call
+        return []
     return sorted({name for entry in catalog["tools"] for name in header_parameters.find(entry["inputSchema"])})

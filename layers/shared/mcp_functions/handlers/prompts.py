@@ -33,9 +33,9 @@ class Prompt(CompletableHandler[P, R]):
         """Read the arguments of a `prompts/get`."""
         return self.arguments.bind(params.get("arguments") or {}, values_are_text=True)
 
-    def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
+    def result(self, returned: object, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a GetPromptResult of the value that the function returned."""
-        return results.get_prompt_result(value, self.description)
+        return results.get_prompt_result(returned, self.description)
 
 
 def _describe(argument: Argument) -> dict[str, Any]:

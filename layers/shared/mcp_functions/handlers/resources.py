@@ -98,9 +98,9 @@ class Resource(CompletableHandler[P, R]):
         variables = self._template.match(params["uri"]) or {}
         return self.arguments.bind(variables, values_are_text=True)
 
-    def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
+    def result(self, returned: object, params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a ReadResourceResult."""
-        return {"contents": results.read_resource_contents(value, params["uri"], self.mime_type), **self._cache}
+        return {"contents": results.read_resource_contents(returned, params["uri"], self.mime_type), **self._cache}
 
 
 def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: object) -> None:

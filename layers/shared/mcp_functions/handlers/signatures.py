@@ -7,12 +7,14 @@ returns             Booking
 injection           step: the parameters after `*`, whose values the toolkit makes; None if there are none
 
 `Parameter` in `schemas.parameters` says what is known of each parameter before `*`.
+
+`inspect` reads any function, but its import takes a fifth of a cold start (6 to 10 ms). So this module reads the code
+object of a plain `def`, and leaves other functions to `callables`, which imports `inspect`.
 """
 
 from __future__ import annotations
 
 import sys
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from mcp_functions.schemas.parameters import MISSING, Parameter, with_copied_default
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.injection import Injection
 
-# The flags of functions with *args and with **kwargs, as `inspect` names them.
+# The flags of a function with *args or **kwargs, as `inspect` has them.
 CO_VARARGS = 0x04
 CO_VARKEYWORDS = 0x08
 ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)  # an annotation may be any expression
@@ -60,7 +62,13 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     Raises:
         TypeError: an annotation cannot be read, or a parameter is on the wrong side of `*`.
     """
-    annotations = _read_annotations(function)
+    try:
+        annotations = get_type_hints(function, include_extras=True)
+    except ANNOTATION_ERRORS as error:
+        from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
+
+        message = f"{callables.find_unreadable(function)}: {error}"
+        raise TypeError(message) from error
     before_star, after_star = _list_parameters(function)
     client_parameters = tuple(_read_client_parameter(parameter, annotations) for parameter in before_star)
     injection = None
@@ -72,46 +80,21 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 
 
 def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
-    """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
-
-    `inspect` reads any function, but its import takes a fifth of a cold start (6 to 10 ms). Most functions are a plain
-    `def`, and the code object of such a function has the same names.
-    """
+    """List the parameters before `*` with their defaults, and the names of the parameters after `*`."""
     code = function.__code__
     is_decorated = hasattr(function, "__wrapped__") or hasattr(function, "__signature__")
     if is_decorated or code.co_posonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
         from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
 
         return callables.list_parameters(function)
-    star = code.co_argcount  # the number of parameters before `*`
+    # The names of a code object begin with the parameters before `*`, and then those after it.
+    star = code.co_argcount
     before_star = code.co_varnames[:star]
     after_star = code.co_varnames[star : star + code.co_kwonlyargcount]
     defaults = function.__defaults__ or ()  # of the last parameters before `*`
-    no_defaults = (MISSING,) * (star - len(defaults))
-    with_defaults = zip(before_star, no_defaults + defaults, strict=True)
-    return [Parameter(name, default) for name, default in with_defaults], list(after_star)
-
-
-def _read_annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """Read the annotation of each parameter, and of the result as "return"."""
-    try:
-        return get_type_hints(function, include_extras=True)
-    except ANNOTATION_ERRORS as error:
-        message = f"{_find_unreadable(function)}: {error}"
-        raise TypeError(message) from error
-
-
-def _find_unreadable(function: Callable[..., Any]) -> str:
-    """Name the parameter whose annotation cannot be read, because the error of `get_type_hints` does not name it."""
-    from inspect import unwrap  # noqa: PLC0415 - only after an error
-
-    for name, annotation in function.__annotations__.items():
-        alone = SimpleNamespace(__annotations__={name: annotation})
-        try:
-            get_type_hints(alone, unwrap(function).__globals__)
-        except ANNOTATION_ERRORS:
-            return "the result" if name == "return" else f"parameter {name!r}"
-    return "the annotations"
+    all_defaults = (MISSING,) * (star - len(defaults)) + defaults
+    parameters = [Parameter(name, default) for name, default in zip(before_star, all_defaults, strict=True)]
+    return parameters, list(after_star)
 
 
 def _read_client_parameter(parameter: Parameter, annotations: Mapping[str, Any]) -> Parameter:

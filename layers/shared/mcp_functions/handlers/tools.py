@@ -140,14 +140,14 @@ class Tool(FunctionHandler[P, R]):
         """
         return self._arguments.bind(params.get("arguments") or {})
 
-    def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
+    def result(self, returned: object, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a CallToolResult.
 
         Raises:
             DeveloperError: the value does not have the type of the return annotation.
         """
         result = results.call_tool_result(
-            value, promises_structured=self._output is not None, promises_list=self._returns_content_list
+            returned, promises_structured=self._output is not None, promises_list=self._returns_content_list
         )
         if self._output and not result.get("isError"):
             self._check_output(self._output, result)
