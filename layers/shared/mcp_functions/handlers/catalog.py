@@ -7,7 +7,21 @@
     }
 
 The front door is the endpoint of the whole server, and reads this JSON from catalog.json. Every other function builds
-the catalog of its own handlers: its tools, prompts and resources.
+the catalog of its own handlers: its tools, prompts and resources. The members of the JSON:
+
+    tools, prompts, …       the entries of each list, as clients get them
+    functions               for each list, the names or URIs with the folder of the Lambda function that serves them
+    completions, logging    whether any handler completes arguments, or sends log messages
+    servers                 the `instructions` and `serverInfo` of authors. A server of another library (`adopt`) also
+                            has `extensions`, and `order`: for each list, its names or URIs in the order of that server
+    scopes                  the OAuth scopes that handlers require
+    tasks                   the functions whose calls may become tasks
+    asks                    the tools that may ask their user
+    formless                those of them whose questions are not shown as a form of an app (MCP Apps)
+    relays                  those of them that let the model pass on the user's answers
+    apps                    the tools that only an app may call
+
+`servers` and each member after it is left out if it would be empty.
 """
 
 from __future__ import annotations
@@ -16,40 +30,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Literal, NotRequired, TypeAlias, TypedDict
 
     from mcp_functions.handlers.base import Handler
 
-    ListName: TypeAlias = Literal["tools", "prompts", "resources", "resourceTemplates"]
-    NameSet: TypeAlias = Literal["scopes", "tasks", "asks", "formless", "relays", "apps"]
-    Entry: TypeAlias = dict[str, Any]  # an entry of a list, as clients get it
-
-    class Catalog(TypedDict):
-        """The JSON of a catalog. A member that is not required is left out if it would be empty."""
-
-        # The entries of `tools/list` and of the other list methods.
-        tools: list[Entry]
-        prompts: list[Entry]
-        resources: list[Entry]
-        resourceTemplates: list[Entry]
-        # For each list, the names or URIs with the folder of the Lambda function that serves them.
-        functions: dict[ListName, dict[str, str]]
-        # Whether any handler completes arguments, or sends log messages.
-        completions: bool
-        logging: bool
-        # The `instructions` and `serverInfo` of authors. A server of another library (`adopt`) also has `extensions`,
-        # and `order`: for each list, its names or URIs in the order of that server.
-        servers: NotRequired[list[Mapping[str, Any]]]
-        # Sets of names, sorted.
-        scopes: NotRequired[list[str]]  # the OAuth scopes that handlers require
-        tasks: NotRequired[list[str]]  # the functions whose calls may become tasks
-        asks: NotRequired[list[str]]  # the tools that may ask their user
-        formless: NotRequired[list[str]]  # those of them whose questions are not shown as a form of an app (MCP Apps)
-        relays: NotRequired[list[str]]  # those of them that let the model pass on the user's answers
-        apps: NotRequired[list[str]]  # the tools that only an app may call
-
-
-LISTS_BY_KIND: dict[str, ListName] = {
+LISTS_BY_KIND = {
     "tool": "tools",
     "prompt": "prompts",
     "resource": "resources",
@@ -62,12 +46,12 @@ UNLISTED_KEY = "*"
 COMPANION_SUFFIXES = ("-form", "-answer")
 
 
-def build(handlers: Iterable[Handler[..., Any]], folder: str = "") -> Catalog:
+def build(handlers: Iterable[Handler[..., Any]], folder: str = "") -> dict[str, Any]:
     """Describe the handlers of one function; `folder` is its folder."""
     return build_project({folder: handlers})
 
 
-def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> Catalog:
+def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> dict[str, Any]:
     """Describe the handlers of several functions, by the folder of each.
 
     Raises:
@@ -75,40 +59,34 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> Catal
     """
     served = [(folder, handler) for folder, handlers in functions.items() for handler in handlers]
     handlers = [handler for _folder, handler in served]
+    asking = [handler for handler in handlers if handler.has_companion]
     servers: list[Mapping[str, Any]] = []
     for handler in handlers:  # every handler of a server has the same description
         if handler.server_description and handler.server_description not in servers:
             servers.append(handler.server_description)
-    catalog: Catalog = {
-        "tools": _entries(handlers, "tools", servers),
-        "prompts": _entries(handlers, "prompts", servers),
-        "resources": _entries(handlers, "resources", servers),
-        "resourceTemplates": _entries(handlers, "resourceTemplates", servers),
+    optional = {
+        "servers": servers,
+        "scopes": sorted({scope for handler in handlers for scope in handler.scopes}),
+        "tasks": sorted({folder for folder, handler in served if handler.task}),
+        "asks": sorted(handler.name for handler in asking),
+        "formless": sorted(handler.name for handler in asking if not handler.may_show_form),
+        "relays": sorted(handler.name for handler in handlers if handler.ask_in_words),
+        "apps": sorted(handler.name for handler in handlers if handler.is_app_only),
+    }
+    catalog = {
+        **{list_name: _entries(handlers, list_name, servers) for list_name in LIST_NAMES},
         "functions": {list_name: _folders(served, list_name) for list_name in LIST_NAMES},
         "completions": any(handler.has_completers for handler in handlers),
         "logging": any(handler.logs for handler in handlers),
+        **{member: names for member, names in optional.items() if names},
     }
-    if servers:
-        catalog["servers"] = servers
-    asking = [handler for handler in handlers if handler.has_companion]
-    name_sets: dict[NameSet, set[str]] = {
-        "scopes": {scope for handler in handlers for scope in handler.scopes},
-        "tasks": {folder for folder, handler in served if handler.task},
-        "asks": {handler.name for handler in asking},
-        "formless": {handler.name for handler in asking if not handler.may_show_form},
-        "relays": {handler.name for handler in handlers if handler.ask_in_words},
-        "apps": {handler.name for handler in handlers if handler.is_app_only},
-    }
-    for name_set, names in name_sets.items():
-        if names:
-            catalog[name_set] = sorted(names)
     _check_companions(catalog)
     return catalog
 
 
 def _entries(
-    handlers: Iterable[Handler[..., Any]], list_name: ListName, servers: Iterable[Mapping[str, Any]]
-) -> list[Entry]:
+    handlers: Iterable[Handler[..., Any]], list_name: str, servers: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     """Sort the entries of a list: first our own by name, then those of adopted servers as these order them.
 
     Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
@@ -116,7 +94,7 @@ def _entries(
     adopted_keys = [key for server in servers for key in server.get("order", {}).get(list_name, ())]
     places = {key: place for place, key in enumerate(adopted_keys)}
 
-    def place_and_name(entry: Entry) -> tuple[int, str]:
+    def place_and_name(entry: dict[str, Any]) -> tuple[int, str]:
         return places.get(key_of(entry), -1), str(entry["name"])
 
     entries = [handler.describe() for handler in handlers if LISTS_BY_KIND[handler.kind] == list_name]
@@ -124,7 +102,7 @@ def _entries(
     return sorted((entry for entry in entries if entry), key=place_and_name)
 
 
-def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: ListName) -> dict[str, str]:
+def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: str) -> dict[str, str]:
     """Return the folder of the function that serves each name of a list, sorted by name."""
     folders: dict[str, str] = {}
     unlisted_folders = []
@@ -145,7 +123,7 @@ def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: ListNam
     return dict(sorted(folders.items()))
 
 
-def _check_companions(catalog: Catalog) -> None:
+def _check_companions(catalog: Mapping[str, Any]) -> None:
     """Refuse a tool that has the name of another tool's companion."""
     for tool in catalog.get("asks", ()):
         for suffix in COMPANION_SUFFIXES:
@@ -157,7 +135,7 @@ def _check_companions(catalog: Catalog) -> None:
                 raise ValueError(message)
 
 
-def key_of(entry: Entry) -> str:
+def key_of(entry: Mapping[str, Any]) -> str:
     """Return the key of an entry, which requests contain: its URI template, its URI, or else its name."""
     return str(entry.get("uriTemplate") or entry.get("uri") or entry["name"])
 

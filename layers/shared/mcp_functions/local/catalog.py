@@ -44,7 +44,7 @@ def describe(functions: Iterable[Function]) -> dict[str, Any]:
     """
     listed = {function.folder: function.handlers for function in functions if function.folder != FRONT_DOOR}
     try:
-        return dict(catalog.build_project(listed))
+        return catalog.build_project(listed)
     except ValueError as error:
         stop(str(error), after=error)
 
