@@ -81,6 +81,12 @@ class Handler(Generic[P, R]):
         raise NotImplementedError
 
 
+def require(holds: object, rule: str) -> None:
+    """Raise a TypeError with the rule for an option, if the author broke it."""
+    if not holds:
+        raise TypeError(rule)
+
+
 def to_seconds(duration: int | timedelta) -> int:
     """Return whole seconds."""
     return duration if isinstance(duration, int) else int(duration.total_seconds())

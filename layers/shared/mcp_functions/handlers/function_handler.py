@@ -21,7 +21,7 @@ from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import signatures
-from mcp_functions.handlers.base import Handler, P, R, to_seconds
+from mcp_functions.handlers.base import Handler, P, R, require, to_seconds
 from mcp_functions.handlers.return_types import is_input_required
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.scopes import SCOPE
@@ -106,22 +106,14 @@ class FunctionHandler(Handler[P, R]):
 
     def _check_options(self, scopes: object) -> None:
         # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
-        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", self.name):
-            message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
-            raise TypeError(message)
+        is_name = re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", self.name)
+        require(is_name, f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - .")
         for option, text in (("title", self.title), ("description", self.description)):
-            if not isinstance(text, str | None):
-                message = f"title and description are text, and this {option} is {text!r}"
-                raise TypeError(message)
-        if self.answer_within < 1:
-            message = "answer_within is a timedelta or seconds, 1 or more"
-            raise TypeError(message)
-        if self.max_sheds < 0:
-            message = "max_sheds is a number of rounds, 0 or more"
-            raise TypeError(message)
-        if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in self.scopes):
-            message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
-            raise TypeError(message)
+            require(isinstance(text, str | None), f"title and description are text, and this {option} is {text!r}")
+        require(self.answer_within >= 1, "answer_within is a timedelta or seconds, 1 or more")
+        require(self.max_sheds >= 0, "max_sheds is a number of rounds, 0 or more")
+        are_scopes = not isinstance(scopes, str) and all(re.fullmatch(SCOPE, scope) for scope in self.scopes)
+        require(are_scopes, 'scopes is a list of words without blanks or quotes: scopes=["work:write"]')
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the author's function directly, as a unit test does."""

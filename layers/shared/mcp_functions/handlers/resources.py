@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from mcp_functions.handlers.base import P, R
+from mcp_functions.handlers.base import P, R, require
 from mcp_functions.handlers.completions import CompletableHandler
 from mcp_functions.protocol import results
 from mcp_functions.protocol.uri_templates import UriTemplate
@@ -81,10 +81,9 @@ class Resource(CompletableHandler[P, R]):
         self._template = UriTemplate(uri)
         variables = set(self._template.variables)
         self.kind = "resource_template" if variables else "resource"
-        if set(self.arguments.by_name) != variables:
-            rule = f"its parameters before * must be the variables of {uri!r}"
-            message = f"{rule}: {sorted(variables)}, not {sorted(self.arguments.by_name)}"
-            raise TypeError(message)
+        names = set(self.arguments.by_name)
+        rule = f"its parameters before * must be the variables of {uri!r}"
+        require(names == variables, f"{rule}: {sorted(variables)}, not {sorted(names)}")
 
     def describe_kind(self) -> dict[str, Any]:
         """Write the URI, and what a client may know of the contents."""
@@ -104,15 +103,9 @@ class Resource(CompletableHandler[P, R]):
 
 
 def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: object) -> None:
-    if not URI_OR_TEMPLATE.fullmatch(uri):
-        message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
-        raise TypeError(message)
-    if type(ttl_ms) is not int or ttl_ms < 0:
-        message = "ttl_ms is a whole number of milliseconds, 0 or more"
-        raise TypeError(message)
-    if size is not None and size < 0:
-        message = "size is a number of bytes, 0 or more"
-        raise TypeError(message)
-    if cache_scope not in get_args(CacheScope):
-        message = 'cache_scope is "public" or "private"'
-        raise TypeError(message)
+    is_uri = URI_OR_TEMPLATE.fullmatch(uri)
+    require(is_uri, f"{uri!r} is no URI: it begins with a scheme, as in notes://today")
+    is_duration = type(ttl_ms) is int and ttl_ms >= 0
+    require(is_duration, "ttl_ms is a whole number of milliseconds, 0 or more")
+    require(size is None or size >= 0, "size is a number of bytes, 0 or more")
+    require(cache_scope in get_args(CacheScope), 'cache_scope is "public" or "private"')

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, to_seconds
+from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, require, to_seconds
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
@@ -108,24 +108,20 @@ class Tool(FunctionHandler[P, R]):
         self._output = _read_output(output_schema, self._signature.returns)
 
     def _check_task(self) -> None:
-        if not callable(self.task) and self.task not in TASK_SUPPORT:
-            message = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
-            raise TypeError(message)
-        if self.task_ttl < 1:
-            message = "task_ttl is a timedelta or seconds, 1 or more"
-            raise TypeError(message)
+        rule = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
+        require(callable(self.task) or self.task in TASK_SUPPORT, rule)
+        require(self.task_ttl >= 1, "task_ttl is a timedelta or seconds, 1 or more")
 
     def _check_single_use(self) -> None:
-        if self.single_use not in (None, *get_args(RepeatPolicy)):
-            message = f'single_use is "replay" or "reject", not {self.single_use!r}'
-            raise TypeError(message)
-        if self.single_use and not self.needs_state:
-            message = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
-            raise TypeError(message)
+        if self.single_use is None:
+            return
+        is_policy = self.single_use in get_args(RepeatPolicy)
+        require(is_policy, f'single_use is "replay" or "reject", not {self.single_use!r}')
+        rule = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
+        require(self.needs_state, rule)
         # The first request of a call has no state. Its round ends before the first step, and the client gets one.
-        if self.single_use and self.max_sheds == 0:
-            message = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
-            raise TypeError(message)
+        rule = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
+        require(self.max_sheds > 0, rule)
 
     def describe_kind(self) -> dict[str, Any]:
         """Write the schemas of the arguments and of the structured content, and the annotations."""
@@ -197,7 +193,5 @@ def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType 
         return return_types.read_structured_type(returns)
     from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
-    if not isinstance(schema, dict):
-        message = "output_schema is a JSON Schema, a dict"
-        raise TypeError(message)
+    require(isinstance(schema, dict), "output_schema is a JSON Schema, a dict")
     return validation.read_schema(schema)
