@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import inspect
 from functools import partial, update_wrapper
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter
 
@@ -88,14 +87,3 @@ def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list
             message = f"parameter {each.name!r}: {PARAMETER_RULE}"
             raise TypeError(message)
     return before_star, after_star
-
-
-def find_unreadable(function: Callable[..., Any]) -> str:
-    """Name the parameter whose annotation cannot be read, because the error of `get_type_hints` does not name it."""
-    globals_ = inspect.unwrap(function).__globals__
-    for name, annotation in function.__annotations__.items():
-        try:
-            get_type_hints(SimpleNamespace(__annotations__={name: annotation}), globals_)
-        except Exception:  # noqa: BLE001 - an annotation may be any expression
-            return "the result" if name == "return" else f"parameter {name!r}"
-    return "the annotations"

@@ -3,14 +3,13 @@
     @tool
     def add(a: int, b: int) -> int: ...
 
-`Tool(add)` reads the signature once, and `describe()` writes the entry for `tools/list`. `call` runs one round:
+`Tool(add)` reads the signature once. `describe` writes the entry for `tools/list`, with `write_entry`. `call` answers a
+request:
 
     {"arguments": {"a": 2, "b": 3}}     the params of the request
-    {"a": 2, "b": 3}                    `bind` reads the arguments of the function
+    {"a": 2, "b": 3}                    the kind of handler reads the arguments of the function
     5                                   `run` calls the function, with the values of its parameters after `*`
-    {"structuredContent": 5, …}         `result` writes the returned value as a result
-
-Each kind of handler has its own `bind` and `result`, and its own fields of the entry (`describe_kind`).
+    {"structuredContent": 5, …}         the kind of handler writes the returned value as a result
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class FunctionHandler(Handler[P, R]):
-    """The base class of tools, prompts and resources."""
+    """The base class of tools, prompts and resources, which define `describe` and `call`."""
 
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
@@ -126,45 +125,20 @@ class FunctionHandler(Handler[P, R]):
         """Whether the function has parameters after `*`, tasks or a hook."""
         return bool(self._signature.injection or self.task or self.around)
 
-    def describe(self) -> dict[str, Any]:
-        """Write its entry in the list of its kind."""
+    def write_entry(self, **fields: object) -> dict[str, Any]:
+        """Write its entry in a list, with the fields of its kind. A field that is None is left out."""
         entry = {
             "name": self.name,
             "title": self.title,
             "icons": self._icons,
             "_meta": self._meta,
             "description": self.description,
-            **self.describe_kind(),
+            **fields,
         }
-        return {field: value for field, value in entry.items() if value is not None}
-
-    def describe_kind(self) -> dict[str, Any]:
-        """Write the fields that only entries of its kind have. `describe` leaves out those that are None."""
-        raise NotImplementedError
-
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round: read the arguments, call the function, and write what it returned."""
-        arguments = self.bind(params)
-        run = partial(self.run, arguments, round_)
-        if self.around and round_:  # with a hook there is always a round: see `needs_round`
-            from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
-
-            call = hooks.describe_call(self.kind, self.name, arguments, round_)
-            returned = hooks.run_inside(self.around, call, run)
-        else:
-            returned = run()
-        return self.result(returned, params)
-
-    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the function's arguments from the params of a request."""
-        raise NotImplementedError
-
-    def result(self, returned: object, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the value that the function returned as the result of the request."""
-        raise NotImplementedError
+        return {field: content for field, content in entry.items() if content is not None}
 
     def run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
-        """Call the author's function, and return its value.
+        """Run the author's function, inside the hook if there is one, and return its value.
 
         Args:
             arguments: the arguments before `*`.
@@ -173,6 +147,14 @@ class FunctionHandler(Handler[P, R]):
         Raises:
             InputRequired: the function asked, and the round ends with its questions.
         """
+        if self.around is None or round_ is None:  # with a hook there is always a round: see `needs_round`
+            return self._run_function(arguments, round_)
+        from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
+
+        call = hooks.describe_call(self.kind, self.name, arguments, round_)
+        return hooks.run_inside(self.around, call, partial(self._run_function, arguments, round_))
+
+    def _run_function(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function
         injection = self._signature.injection
         if injection and round_:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.function_handler import HandlerOptions
     from mcp_functions.protocol.wire_types import Annotations, Model
+    from mcp_functions.rounds.round import Round
 
     class ResourceOptions(HandlerOptions, total=False):
         """The options of `@resource`."""
@@ -85,21 +86,18 @@ class Resource(CompletableHandler[P, R]):
         rule = f"its parameters before * must be the variables of {uri!r}"
         require(names == variables, f"{rule}: {sorted(variables)}, not {sorted(names)}")
 
-    def describe_kind(self) -> dict[str, Any]:
-        """Write the URI, and what a client may know of the contents."""
-        common = {"mimeType": self.mime_type, "annotations": self._annotations}
-        if self.kind == "resource_template":
-            return {"uriTemplate": self.uri, **common}  # a ResourceTemplate of the specification has no `size`
-        return {"uri": self.uri, "size": self._size, **common}
+    def describe(self) -> dict[str, Any]:
+        """Write its entry of `resources/list` or of `resources/templates/list`."""
+        if self.kind == "resource_template":  # a ResourceTemplate of the specification has no `size`
+            return self.write_entry(uriTemplate=self.uri, mimeType=self.mime_type, annotations=self._annotations)
+        return self.write_entry(uri=self.uri, size=self._size, mimeType=self.mime_type, annotations=self._annotations)
 
-    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the variables of the template from the URI of a `resources/read`, which `lookup` has matched before."""
-        variables = self._template.match(params["uri"]) or {}
-        return self.arguments.bind(variables, values_are_text=True)
-
-    def result(self, returned: object, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a ReadResourceResult."""
-        return {"contents": results.read_resource_contents(returned, params["uri"], self.mime_type), **self._cache}
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Answer a `resources/read`, whose URI `lookup` has matched, with a ReadResourceResult."""
+        uri = params["uri"]
+        arguments = self.arguments.bind(self._template.match(uri) or {}, values_are_text=True)
+        returned = self.run(arguments, round_)
+        return {"contents": results.read_resource_contents(returned, uri, self.mime_type), **self._cache}
 
 
 def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: object) -> None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # The flags of a function with *args or **kwargs, as `inspect` has them.
 CO_VARARGS = 0x04
 CO_VARKEYWORDS = 0x08
-ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)  # an annotation may be any expression
 
 
 class Signature(NamedTuple):
@@ -64,10 +63,8 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     """
     try:
         annotations = get_type_hints(function, include_extras=True)
-    except ANNOTATION_ERRORS as error:
-        from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
-
-        message = f"{callables.find_unreadable(function)}: {error}"
+    except (NameError, TypeError, SyntaxError, AttributeError) as error:  # an annotation may be any expression
+        message = f"an annotation cannot be read: {error}"
         raise TypeError(message) from error
     before_star, after_star = _list_parameters(function)
     client_parameters = tuple(_read_client_parameter(parameter, annotations) for parameter in before_star)

@@ -123,25 +123,21 @@ class Tool(FunctionHandler[P, R]):
         rule = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
         require(self.max_sheds > 0, rule)
 
-    def describe_kind(self) -> dict[str, Any]:
-        """Write the schemas of the arguments and of the structured content, and the annotations."""
+    def describe(self) -> dict[str, Any]:
+        """Write its entry of `tools/list`."""
         output_schema = self._output.schema if self._output else None
-        return {"inputSchema": self._arguments.schema, "outputSchema": output_schema, "annotations": self._annotations}
+        return self.write_entry(
+            inputSchema=self._arguments.schema, outputSchema=output_schema, annotations=self._annotations
+        )
 
-    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the arguments of a `tools/call`.
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Answer a `tools/call` with a CallToolResult.
 
         Raises:
             ToolError: an argument does not fit; its text tells the model why.
-        """
-        return self._arguments.bind(params.get("arguments") or {})
-
-    def result(self, returned: object, _params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a CallToolResult.
-
-        Raises:
             DeveloperError: the value does not have the type of the return annotation.
         """
+        returned = self.run(self._read_arguments(params), round_)
         result = results.call_tool_result(
             returned, promises_structured=self._output is not None, promises_list=self._returns_content_list
         )
@@ -149,13 +145,16 @@ class Tool(FunctionHandler[P, R]):
             self._check_output(self._output, result)
         return result
 
+    def _read_arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return self._arguments.bind(params.get("arguments") or {})
+
     def task_support(self, params: Mapping[str, Any]) -> TaskSupport | None:
         """Decide whether a call may or must become a task; None if it may not.
 
         Raises:
             DeveloperError: the author's function for `task` returned something else.
         """
-        decided: TaskSupport | None = self.task(**self.bind(params)) if callable(self.task) else self.task
+        decided: TaskSupport | None = self.task(**self._read_arguments(params)) if callable(self.task) else self.task
         if decided not in TASK_SUPPORT:
             rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
             raise DeveloperError(rule, name=self.name, decided=decided)
@@ -163,7 +162,7 @@ class Tool(FunctionHandler[P, R]):
 
     def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
         """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
-        arguments = self.bind(params)  # a function without questions needs this too: wrong arguments begin no task
+        arguments = self._read_arguments(params)  # also without questions: wrong arguments begin no task
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
 
