@@ -126,12 +126,13 @@ async def _hold(manager: AbstractAsyncContextManager[R], entered: Future[R], pro
     One task does both, because a context manager may refuse to be left in another task, as those of anyio do.
     """
     try:
-        entered.set_result(await manager.__aenter__())
-    except BaseException as error:  # noqa: BLE001 - `enter` raises it
-        entered.set_exception(error)
-        return
-    await process_ends.wait()
-    await manager.__aexit__(None, None, None)
+        async with manager as value:
+            entered.set_result(value)
+            await process_ends.wait()
+    except BaseException as error:
+        if entered.done():
+            raise
+        entered.set_exception(error)  # `enter` raises it
 
 
 def _leave(holder: Future[None], process_ends: asyncio.Event) -> None:
