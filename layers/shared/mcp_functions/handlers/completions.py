@@ -67,12 +67,12 @@ class CompletableHandler(FunctionHandler[P, R]):
 
         return register
 
-    def find_completions(self, argument: str, value: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
+    def find_completions(self, argument: str, typed: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
         """Write a CompleteResult with the values that one argument may have (server/utilities/completion).
 
         Args:
             argument: its name.
-            value: what the user has typed so far.
+            typed: what the user has typed so far.
             filled_in: the other arguments that the user has filled in.
 
         Raises:
@@ -82,14 +82,14 @@ class CompletableHandler(FunctionHandler[P, R]):
         if argument not in self.arguments.by_name:
             raise InvalidParams(message="params.argument.name names no argument of this reference")
         completer = self._completers.get(argument)
-        values = _run(completer, value, filled_in) if completer else []
-        sent = values[:100]  # "Must not exceed 100 items"
-        return {"completion": {"values": sent, "total": len(values), "hasMore": len(values) > len(sent)}}
+        texts = _run(completer, typed, filled_in) if completer else []
+        sent = texts[:100]  # "Must not exceed 100 items"
+        return {"completion": {"values": sent, "total": len(texts), "hasMore": len(texts) > len(sent)}}
 
 
-def _run(completer: AnyCompleter, value: str, filled_in: Mapping[str, str]) -> list[str]:
+def _run(completer: AnyCompleter, typed: str, filled_in: Mapping[str, str]) -> list[str]:
     """Run a completer, and check that it returns texts."""
-    returned: Any = completer(value, filled_in)
+    returned: Any = completer(typed, filled_in)
     if isinstance(returned, CoroutineType):  # the completer is async
         from mcp_functions.handlers import event_loop  # noqa: PLC0415 - few completers are async
 

@@ -75,8 +75,9 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
 
-    decorate = partial(_make, "@tool", Tool, options)
-    return decorate(function) if function else decorate  # it is None in `@tool(…)`, with options
+    if function is None:  # `@tool(…)`: Python calls what this returns with the function
+        return partial(_make, "@tool", Tool, options)
+    return _make("@tool", Tool, options, function)
 
 
 @overload
@@ -95,8 +96,9 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
 
-    decorate = partial(_make, "@prompt", Prompt, options)
-    return decorate(function) if function else decorate
+    if function is None:
+        return partial(_make, "@prompt", Prompt, options)
+    return _make("@prompt", Prompt, options, function)
 
 
 def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable[P, R]], Resource[P, R]]:

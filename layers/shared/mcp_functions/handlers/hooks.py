@@ -58,11 +58,6 @@ def describe_call(kind: str, name: str, arguments: Mapping[str, Any], round_: Ro
 def run_inside(around: Hook, call: Call, run: Callable[[], object]) -> object:
     """Run the function of a handler inside the context manager that a hook returns.
 
-    Args:
-        around: the hook.
-        call: the round, for the hook.
-        run: runs the function.
-
     Raises:
         DeveloperError: the hook returned no context manager, or its context manager swallowed an exception.
     """
