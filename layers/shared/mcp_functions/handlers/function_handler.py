@@ -15,7 +15,7 @@ request:
 from __future__ import annotations
 
 import re
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -146,13 +146,17 @@ class FunctionHandler(Handler[P, R]):
 
         Raises:
             InputRequired: the function asked, and the round ends with its questions.
+            DeveloperError: the hook returned no context manager, or swallowed an exception.
         """
         if self.around is None or round_ is None:  # with a hook there is always a round: see `needs_round`
             return self._run_function(arguments, round_)
         from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
 
-        call = hooks.describe_call(self.kind, self.name, arguments, round_)
-        return hooks.run_inside(self.around, call, partial(self._run_function, arguments, round_))
+        with hooks.call_hook(self.around, self.kind, self.name, arguments, round_):
+            return self._run_function(arguments, round_)
+        # Not dead code: a context manager whose `__exit__` returns True swallows the exception of the function.
+        rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
+        raise DeveloperError(rule)
 
     def _run_function(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function
