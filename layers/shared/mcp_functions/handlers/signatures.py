@@ -1,10 +1,10 @@
 """Reads the signature of an author's function, and does not call it.
 
-def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
+    def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
 
-client_parameters   city and nights: the parameters before `*`, whose values the client sends
-returns             Booking
-injection           step: the parameters after `*`, whose values the toolkit makes; None if there are none
+    client_parameters   city and nights: the parameters before `*`, whose values the client sends
+    returns             Booking
+    injection           step: the parameters after `*`, whose values the toolkit makes; None if there are none
 
 `Parameter` in `schemas.parameters` says what is known of each parameter before `*`.
 
