@@ -82,7 +82,7 @@ class Handler(Generic[P, R]):
 
 
 def require(holds: object, rule: str) -> None:
-    """Raise a TypeError with the rule for an option, if the author broke it."""
+    """Refuse what an author wrote with a TypeError that states the rule, unless the rule holds."""
     if not holds:
         raise TypeError(rule)
 

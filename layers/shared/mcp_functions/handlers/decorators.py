@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from mcp_functions.handlers.base import require
 from mcp_functions.protocol.errors import DeveloperError
 
 if TYPE_CHECKING:
@@ -116,9 +117,7 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
     """
-    if not isinstance(uri, str):
-        message = '@resource needs its URI: @resource("config://app")'
-        raise TypeError(message)
+    require(isinstance(uri, str), '@resource needs its URI: @resource("config://app")')
     from mcp_functions.handlers.resources import Resource  # noqa: PLC0415
 
     def decorate(function: Callable[P, R]) -> Resource[P, R]:

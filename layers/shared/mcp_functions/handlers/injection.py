@@ -24,6 +24,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
+from mcp_functions.handlers.base import require
 from mcp_functions.handlers.return_types import make_union, union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.protocol.json_reader import copy_json
@@ -146,9 +147,8 @@ def read_injection(
             _check_braces(name, declaration.message, client_parameters)
             questions[name] = _read_question(name, annotation, declaration, camel_case=camel_case)
         elif isinstance(declaration, Shared):
-            if not callable(declaration.enter):
-                message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
-                raise TypeError(message)
+            rule = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
+            require(callable(declaration.enter), rule)
             from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
 
             shared_values[name] = shared_value(declaration.enter)
@@ -158,9 +158,8 @@ def read_injection(
             capabilities[name] = (declaration, types)
     # Inline, a function calls `answer = elicit(…)`. On the low level, it returns an InputRequiredResult.
     levels = {capability.low_level for capability, _types in capabilities.values() if capability.needs_state}
-    if levels == {True, False}:
-        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
-        raise TypeError(message)
+    rule = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
+    require(levels != {True, False}, rule)
     defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
     return Injection(questions, capabilities, shared_values, defaults)
 
