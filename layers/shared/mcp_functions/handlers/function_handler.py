@@ -115,8 +115,15 @@ class FunctionHandler(Handler[P, R]):
         require(are_scopes, 'scopes is a list of words without blanks or quotes: scopes=["work:write"]')
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does."""
-        defaults = self._signature.make_defaults(len(args), kwargs)
+        """Call the author's function directly, as a unit test does.
+
+        Raises:
+            TypeError: a required argument is left out.
+        """
+        left_out = [each for each in self._signature.client_parameters[len(args) :] if each.name not in kwargs]
+        for parameter in left_out:  # Python sees a default where an author wrote `= Field(…)`
+            require(not parameter.required, f"missing required argument: {parameter.name!r}")
+        defaults = {each.name: each.make_default() for each in left_out if each.make_default}
         function: Callable[..., R] = self.function
         return function(*args, **kwargs, **defaults)
 

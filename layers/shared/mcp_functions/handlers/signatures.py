@@ -21,7 +21,7 @@ from mcp_functions.schemas.parameters import MISSING, Parameter, with_copied_def
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.injection import Injection
 
@@ -36,23 +36,6 @@ class Signature(NamedTuple):
     client_parameters: tuple[Parameter, ...]
     returns: Any  # the return annotation; None without one
     injection: Injection | None
-
-    def make_defaults(self, positional: int, named: Collection[str]) -> dict[str, Any]:
-        """Make the defaults that a direct call leaves out, if Python's own are not right (`Parameter.make_default`).
-
-        Args:
-            positional: the number of positional arguments in the call.
-            named: the names of its keyword arguments.
-
-        Raises:
-            TypeError: a required argument is left out.
-        """
-        left_out = [each for each in self.client_parameters[positional:] if each.name not in named]
-        for parameter in left_out:
-            if parameter.required:
-                message = f"missing required argument: {parameter.name!r}"
-                raise TypeError(message)
-        return {each.name: each.make_default() for each in left_out if each.make_default}
 
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
