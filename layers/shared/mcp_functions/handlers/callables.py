@@ -14,7 +14,7 @@ import inspect
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,16 +71,17 @@ def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
     return [parameter for parameter in remaining if parameter.name not in call.keywords]
 
 
-def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
-    """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
+def list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list[str]]:
+    """List the parameters before `*` with their defaults (or MISSING), and the names of the parameters after `*`.
 
     Raises:
         TypeError: the function has *args, **kwargs or positional-only parameters.
     """
-    before_star, after_star = [], []
+    before_star: dict[str, Any] = {}
+    after_star: list[str] = []
     for each in inspect.signature(function).parameters.values():
         if each.kind is each.POSITIONAL_OR_KEYWORD:
-            before_star.append(Parameter(each.name, MISSING if each.default is each.empty else each.default))
+            before_star[each.name] = MISSING if each.default is each.empty else each.default
         elif each.kind is each.KEYWORD_ONLY:
             after_star.append(each.name)
         else:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
+from mcp_functions.handlers.base import require
 from mcp_functions.schemas.parameters import MISSING, Parameter, with_copied_default
 from mcp_functions.tuples import NamedTuple
 
@@ -50,7 +51,9 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
         message = f"an annotation cannot be read: {error}"
         raise TypeError(message) from error
     before_star, after_star = _list_parameters(function)
-    client_parameters = tuple(_read_client_parameter(parameter, annotations) for parameter in before_star)
+    client_parameters = tuple(
+        _read_client_parameter(name, default, annotations) for name, default in before_star.items()
+    )
     injection = None
     if after_star:
         from mcp_functions.handlers.injection import read_injection  # noqa: PLC0415 - many functions need no injection
@@ -59,8 +62,8 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     return Signature(client_parameters, annotations.get("return"), injection)
 
 
-def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
-    """List the parameters before `*` with their defaults, and the names of the parameters after `*`."""
+def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list[str]]:
+    """List the parameters before `*` with their defaults (or MISSING), and the names of the parameters after `*`."""
     code = function.__code__
     is_decorated = hasattr(function, "__wrapped__") or hasattr(function, "__signature__")
     if is_decorated or code.co_posonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
@@ -69,22 +72,20 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], lis
         return callables.list_parameters(function)
     # The names of a code object begin with the parameters before `*`, and then those after it.
     star = code.co_argcount
-    before_star = code.co_varnames[:star]
+    before_star = dict.fromkeys(code.co_varnames[:star], MISSING)
     after_star = code.co_varnames[star : star + code.co_kwonlyargcount]
     defaults = function.__defaults__ or ()  # of the last parameters before `*`
-    all_defaults = (MISSING,) * (star - len(defaults)) + defaults
-    parameters = [Parameter(name, default) for name, default in zip(before_star, all_defaults, strict=True)]
-    return parameters, list(after_star)
+    before_star.update(zip(code.co_varnames[star - len(defaults) : star], defaults, strict=True))
+    return before_star, list(after_star)
 
 
-def _read_client_parameter(parameter: Parameter, annotations: Mapping[str, Any]) -> Parameter:
+def _read_client_parameter(name: str, default: object, annotations: Mapping[str, Any]) -> Parameter:
     """Read the annotation and the default of a parameter before `*`."""
-    name = parameter.name
     if name not in annotations:  # `schemas.arguments` refuses it, unless the author wrote a JSON Schema
-        return parameter
+        return Parameter(name, default)
     _check_is_before_star(name, annotations[name])
     try:
-        return _read_default(parameter._replace(annotation=annotations[name]))
+        return _read_default(Parameter(name, default, annotation=annotations[name]))
     except (TypeError, ValueError) as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
@@ -94,9 +95,7 @@ def _check_is_before_star(name: str, annotation: object) -> None:
     """Check that the client sends a parameter. A TypeError refuses `(elicit: Elicit)`, which belongs after `*`."""
     for part in (annotation, get_origin(annotation), *get_args(annotation)):
         noun = getattr(part, "__after_star__", None)  # "a capability", for example: see `rounds.capabilities`
-        if isinstance(noun, str):
-            message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
-            raise TypeError(message)
+        require(not isinstance(noun, str), f"{name}: {noun} is a parameter after *, as in (…, *, {name})")
 
 
 def _read_default(parameter: Parameter) -> Parameter:
