@@ -215,7 +215,7 @@ def test_resources_are_one_capability_with_two_lists() -> None:
     ],
 )
 def test_the_catalog_finds_the_function_of_a_name(method: str, params: dict[str, Any]) -> None:
-    assert lookup.find(EVERYTHING, method, params).function == "all"
+    assert lookup.find(EVERYTHING, method, params).folder == "all"
 
 
 def test_a_resource_takes_precedence_over_a_matching_template() -> None:
@@ -228,8 +228,8 @@ def test_a_resource_takes_precedence_over_a_matching_template() -> None:
         return ""
 
     offered = catalog.build_project({"some": [some], "exact": [exact]})
-    assert lookup.find(offered, "resources/read", {"uri": "a://b"}).function == "exact"
-    assert lookup.find(offered, "resources/read", {"uri": "a://c"}).function == "some"
+    assert lookup.find(offered, "resources/read", {"uri": "a://b"}).folder == "exact"
+    assert lookup.find(offered, "resources/read", {"uri": "a://c"}).folder == "some"
 
 
 @pytest.mark.parametrize(("method", "text"), [("tools/call", "Unknown tool"), ("prompts/get", "Unknown prompt")])

@@ -149,7 +149,7 @@ class FrontDoor:
         if method == "completion/complete":
             target = lookup.find_reference(self._catalog, params)
             self._note_handler(target)
-            return self.forward(target.function, request)
+            return self.forward(target.folder, request)
         if method in TASK_METHODS and self._catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
@@ -167,7 +167,7 @@ class FrontDoor:
         if request.method == "tools/call" and not target.companion:
             repeated = lookup.header_arguments(self._catalog, target.key)
             lookup.check_headers(repeated, request.params, request.headers)
-        return self.forward(target.function, request)
+        return self.forward(target.folder, request)
 
     def _note_handler(self, target: Target) -> None:
         """Note the name of a handler for the log line, also if the request is refused later."""

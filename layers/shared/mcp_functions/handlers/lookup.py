@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
     list_name: str  # the list with its entry: "tools", for example
     key: str  # its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it
-    function: str  # the folder of the Lambda function that serves it
+    folder: str  # the folder of the Lambda function that serves it
     companion: str = ""  # the name in the request, if the request names a companion of the tool
 
 
@@ -52,34 +52,36 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     if method == "resources/read":
         return _find_resource(catalog, params)
     list_name = "tools" if method == "tools/call" else "prompts"
-    functions: Mapping[str, str] = catalog["functions"][list_name]
-    if not functions:
+    folders: Mapping[str, str] = catalog["functions"][list_name]
+    if not folders:
         raise MethodNotFound
     name = _text_param(params, "name")
-    if name in functions:
-        return Target(list_name, name, functions[name])
+    if name in folders:
+        return Target(list_name, name, folders[name])
     tool = name.rpartition("-")[0]  # "book" of its companion "book-answer"
     if list_name == "tools" and tool in catalog.get("asks", ()) and name.endswith(COMPANION_SUFFIXES):
-        return Target("tools", tool, functions[tool], companion=name)
-    if UNLISTED_KEY in functions:
-        return Target(list_name, UNLISTED_KEY, functions[UNLISTED_KEY])
+        return Target("tools", tool, folders[tool], companion=name)
+    if UNLISTED_KEY in folders:
+        return Target(list_name, UNLISTED_KEY, folders[UNLISTED_KEY])
     raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
 
 
 def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
     """Find the resource with a URI, or else the first template that matches it."""
-    functions: Mapping[str, Mapping[str, str]] = catalog["functions"]
-    if not functions["resources"] and not functions["resourceTemplates"]:
+    resources: Mapping[str, str] = catalog["functions"]["resources"]
+    templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
+    if not resources and not templates:
         raise MethodNotFound
     uri = _text_param(params, "uri")
-    if uri in functions["resources"]:
-        return Target("resources", uri, functions["resources"][uri])
-    for template, function in functions["resourceTemplates"].items():
+    if uri in resources:
+        return Target("resources", uri, resources[uri])
+    for template, folder in templates.items():
         if _matches(template, uri):
-            return Target("resourceTemplates", template, function)
-    for list_name in ("resources", "resourceTemplates"):
-        if UNLISTED_KEY in functions[list_name]:
-            return Target(list_name, UNLISTED_KEY, functions[list_name][UNLISTED_KEY])
+            return Target("resourceTemplates", template, folder)
+    if UNLISTED_KEY in resources:
+        return Target("resources", UNLISTED_KEY, resources[UNLISTED_KEY])
+    if UNLISTED_KEY in templates:
+        return Target("resourceTemplates", UNLISTED_KEY, templates[UNLISTED_KEY])
     raise ResourceNotFound(uri)
 
 
@@ -136,13 +138,13 @@ def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, 
         MethodNotFound: no function of the catalog has tasks.
         UnknownTask: the id does not begin with a function that has tasks.
     """
-    functions: list[str] = catalog.get("tasks", [])
-    if not functions:
+    folders: list[str] = catalog.get("tasks", [])
+    if not folders:
         raise MethodNotFound
-    function = _text_param(params, TASK_METHODS[method]).partition(".")[0]
-    if function not in functions:
+    folder = _text_param(params, TASK_METHODS[method]).partition(".")[0]
+    if folder not in folders:
         raise UnknownTask
-    return function
+    return folder
 
 
 def asks_for_form(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> bool:
