@@ -48,9 +48,7 @@ def note(owner: str) -> str:
     return owner
 
 
-CATALOG = catalog.merge(
-    [catalog.build([handler], folder) for handler, folder in ((add, "add"), (brief, "b"), (note, "n"))]
-)
+CATALOG = catalog.build_project({"add": [add], "b": [brief], "n": [note]})
 SERVER = dispatcher((add, brief, note), SETTINGS, "a", None)
 
 

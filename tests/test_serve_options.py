@@ -91,12 +91,12 @@ def test_server_info_may_be_a_model_of_the_sdk() -> None:
 
 
 def test_the_endpoint_has_its_own_server_info_and_the_instructions_of_its_functions(tmp_path: Path) -> None:
-    offered = catalog.merge(
-        [
-            catalog.build(serve(add, instructions="Add with care.").handlers, "add"),
-            catalog.build(serve(order).handlers, "order"),
-            catalog.build(serve(brief, note, instructions="Notes are short.").handlers, "notes"),
-        ]
+    offered = catalog.build_project(
+        {
+            "add": serve(add, instructions="Add with care.").handlers,
+            "order": serve(order).handlers,
+            "notes": serve(brief, note, instructions="Notes are short.").handlers,
+        }
     )
     path = tmp_path / "catalog.json"
     path.write_text(json.dumps(offered))
@@ -111,12 +111,9 @@ def test_a_function_with_instructions_keeps_the_form_of_a_tool_that_asks() -> No
 
 
 def test_the_server_info_of_functions_does_not_change_that_of_the_endpoint() -> None:
-    offered = catalog.merge(
-        [
-            catalog.build(serve(add, server_info={"title": "Sums"}).handlers, "add"),
-            catalog.build(serve(brief, server_info={"title": "Letters"}).handlers, "brief"),
-        ]
-    )
+    sums = serve(add, server_info={"title": "Sums"})
+    letters = serve(brief, server_info={"title": "Letters"})
+    offered = catalog.build_project({"add": sums.handlers, "brief": letters.handlers})
     assert catalog.server_info(offered, {"name": "shop"}) == {"name": "shop"}
 
 

@@ -167,10 +167,10 @@ def test_two_adopted_servers_share_an_endpoint_and_each_serves_what_it_lists() -
     first.add_tool(lambda: "1", name="one")
     second.add_tool(lambda: "2", name="two")
     default = {"name": "the deployment"}
-    listed = catalog.merge([catalog.build(adopt(first), "first")])
+    listed = catalog.build(adopt(first), "first")
     assert listed["functions"]["tools"] == {"*": "first", "one": "first"}
     assert catalog.server_info(listed, default)["name"] == "first"
-    both = catalog.merge([catalog.build(adopt(first), "first"), catalog.build(adopt(second), "second")])
+    both = catalog.build_project({"first": adopt(first), "second": adopt(second)})
     assert both["functions"]["tools"] == {"one": "first", "two": "second"}
     assert catalog.server_info(both, default) == default
     handler = serve(*adopt(first), *adopt(second))

@@ -201,16 +201,16 @@ def lab(trees: Trees) -> Iterator[Lab]:
 
 def write_catalogs(folder: Path, sizes: Sequence[int] = TOOLS) -> None:
     """Write what our endpoint offers: 0.json, with the functions behind it; and N.json, of so many tools."""
-    functions = [catalog.build(getattr(ours, name)().handlers, name) for name in BEHIND]
-    (folder / "0.json").write_text(json.dumps(catalog.merge(functions)), encoding="utf-8")
+    functions = {name: getattr(ours, name)().handlers for name in BEHIND}
+    (folder / "0.json").write_text(json.dumps(catalog.build_project(functions)), encoding="utf-8")
 
     def many(text: str, count: int) -> str:
         """Do one of many things to a text, so many times."""
         return text * count
 
     for size in sizes:
-        tools = [catalog.build([tool(name=f"tool_{number:03}")(many)], "many") for number in range(size)]
-        (folder / f"{size}.json").write_text(json.dumps(catalog.merge(tools)), encoding="utf-8")
+        tools = [tool(name=f"tool_{number:03}")(many) for number in range(size)]
+        (folder / f"{size}.json").write_text(json.dumps(catalog.build(tools, "many")), encoding="utf-8")
 
 
 def _wrapped(kms: Kms) -> tuple[str, str]:

@@ -101,10 +101,8 @@ def test_names_are_unique_in_a_function() -> None:
 
 
 def test_names_are_unique_among_functions() -> None:
-    one = catalog.build([add], "one")
-    two = catalog.build([another_tool_named_add], "two")
     with pytest.raises(ValueError, match="two tools named 'add', in one and in two: names are unique"):
-        catalog.merge([one, two])
+        catalog.build_project({"one": [add], "two": [another_tool_named_add]})
 
 
 def test_a_tool_and_a_prompt_may_share_a_name() -> None:
@@ -115,17 +113,18 @@ def test_a_tool_and_a_prompt_may_share_a_name() -> None:
     assert catalog.build([add, addition])["functions"]["prompts"] == {"add": ""}
 
 
-def test_catalogs_are_merged_alike_in_any_order() -> None:
-    parts = [catalog.build([handler], handler.name) for handler in (add, regional, brief, config, ticket)]
-    merged = catalog.merge(parts)
-    assert json.dumps(catalog.merge(reversed(parts))) == json.dumps(merged)
-    assert {entry["name"] for entry in merged["tools"]} == {"add", "regional"}
-    assert merged["functions"]["tools"] == {"add": "add", "regional": "regional"}
-    assert merged["logging"] is True
+def test_the_order_of_the_functions_does_not_change_a_catalog() -> None:
+    functions = {handler.name: [handler] for handler in (add, regional, brief, config, ticket)}
+    project = catalog.build_project(functions)
+    reordered = dict(reversed(functions.items()))
+    assert json.dumps(catalog.build_project(reordered)) == json.dumps(project)
+    assert {entry["name"] for entry in project["tools"]} == {"add", "regional"}
+    assert project["functions"]["tools"] == {"add": "add", "regional": "regional"}
+    assert project["logging"] is True
 
 
-def test_the_merger_of_no_catalogs_is_the_empty_catalog() -> None:
-    assert catalog.merge([]) == catalog.build([])
+def test_a_project_without_functions_has_an_empty_catalog() -> None:
+    assert catalog.build_project({}) == catalog.build([])
 
 
 # server/discover
@@ -216,7 +215,7 @@ def test_resources_are_one_capability_with_two_lists() -> None:
     ],
 )
 def test_the_catalog_finds_the_function_of_a_name(method: str, params: dict[str, Any]) -> None:
-    assert lookup.find(EVERYTHING, method, params).function == "all"
+    assert lookup.find(EVERYTHING, method, params).folder == "all"
 
 
 def test_a_resource_takes_precedence_over_a_matching_template() -> None:
@@ -228,9 +227,9 @@ def test_a_resource_takes_precedence_over_a_matching_template() -> None:
     def exact() -> str:
         return ""
 
-    offered = catalog.merge([catalog.build([some], "some"), catalog.build([exact], "exact")])
-    assert lookup.find(offered, "resources/read", {"uri": "a://b"}).function == "exact"
-    assert lookup.find(offered, "resources/read", {"uri": "a://c"}).function == "some"
+    offered = catalog.build_project({"some": [some], "exact": [exact]})
+    assert lookup.find(offered, "resources/read", {"uri": "a://b"}).folder == "exact"
+    assert lookup.find(offered, "resources/read", {"uri": "a://c"}).folder == "some"
 
 
 @pytest.mark.parametrize(("method", "text"), [("tools/call", "Unknown tool"), ("prompts/get", "Unknown prompt")])

@@ -114,7 +114,7 @@ AFTER_STAR = (
         (kwargs, f"parameter 'xs': {NAME_AND_TYPE}"),
         (positional_only, f"parameter 'x': {NAME_AND_TYPE}"),
         (type_outside_json, "parameter 'x': collections.abc.Callable[[], int] cannot be written as JSON"),
-        (unknown_type, "parameter 'x': name 'Nowhere' is not defined"),
+        (unknown_type, "an annotation cannot be read: name 'Nowhere' is not defined"),
         (result_outside_json, "collections.abc.Callable[[], int] cannot be written as JSON"),
         (list_as_return_type, "[<class 'int'>] cannot be written as JSON"),
         (float_header, "x-mcp-header on 'x': only strings, integers and booleans may be repeated in a header"),

@@ -53,7 +53,7 @@ def function(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
 def deploy(placement: str, folder: Path) -> LambdaFunction:
     if placement == "one Lambda":
         return serve(close, look)
-    listed = catalog.merge([catalog.build([close], "close"), catalog.build([look], "look")])
+    listed = catalog.build_project({"close": [close], "look": [look]})
     (folder / "catalog.json").write_text(json.dumps(listed), encoding="utf-8")
     return serve_catalog(folder / "catalog.json")
 
@@ -214,7 +214,7 @@ def test_the_metadata_of_a_server_without_scopes_lists_none(monkeypatch: pytest.
 
 def test_a_catalog_without_scopes_does_not_mention_them() -> None:
     assert "scopes" not in catalog.build([look], "look")
-    both = catalog.merge([catalog.build([look], "look"), catalog.build([close], "close")])
+    both = catalog.build_project({"look": [look], "close": [close]})
     assert both["scopes"] == ["work:read", "work:write"]
 
 

@@ -35,7 +35,7 @@ MISTAKES = {
     ),
     "an_undefined_type": (
         APP.format(imports="", parameters="x: Undefined", value="x"),
-        "functions/f/app.py:5: f(): parameter 'x': name 'Undefined' is not defined; import it in app.py",
+        "functions/f/app.py:5: f(): an annotation cannot be read: name 'Undefined' is not defined; import it in app.py",
     ),
     "a_nested_form": (
         APP.format(imports=NESTED, parameters="*, elicit: Elicit", value='elicit("q", "Which?", Form)'),

@@ -53,9 +53,10 @@ EVERY = {
 }  # fmt: skip
 FRONT_DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
 TOOL = EVERY | {
-    "dispatch", "dispatch.dispatcher", "handlers.base", "handlers.decorators", "handlers.return_types",
-    "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values", "protocol.results",
-    "schemas", "schemas.arguments", "schemas.json_types", "schemas.parameters", "schemas.type_reader", "serving",
+    "dispatch", "dispatch.dispatcher", "handlers.base", "handlers.decorators", "handlers.function_handler",
+    "handlers.return_types", "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values",
+    "protocol.results", "schemas", "schemas.arguments", "schemas.json_types", "schemas.parameters",
+    "schemas.type_reader", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injection",

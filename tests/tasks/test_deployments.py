@@ -169,7 +169,7 @@ def test_a_function_without_tasks_accepts_no_worker_invocations() -> None:
 
 def send_through_front_door(lambdas: Lambdas, task_id: str) -> object:
     """Send tasks/get to a front door with two functions: `books` has tasks, `greet` has none."""
-    offered = catalog.merge([catalog.build([publish], "books"), catalog.build([greet], "greet")])
+    offered = catalog.build_project({"books": [publish], "greet": [greet]})
     front_door = FrontDoor(offered, make_settings(auth_mode="none"), lambda: lambdas, None)
     message = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.TASK_CAPABILITIES)
     event = wire.event(message)

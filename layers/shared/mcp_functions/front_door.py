@@ -169,7 +169,7 @@ class FrontDoor:
         if request.method == "tools/call" and not target.companion:
             repeated = lookup.header_arguments(self._catalog, target.key)
             lookup.check_headers(repeated, request.params, request.headers)
-        return self.forward(target.function, request)
+        return self.forward(target.folder, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
         """Forward a request, unchanged, to the function with this folder.

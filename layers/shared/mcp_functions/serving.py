@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog
-from mcp_functions.handlers.base import FunctionHandler, Handler
+from mcp_functions.handlers.base import Handler
+from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.http import identity

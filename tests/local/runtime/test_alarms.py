@@ -82,7 +82,7 @@ def _tool(name: str) -> Any:  # noqa: ANN401 - a tool of any function
     return named
 
 
-CATALOG = catalog.merge([catalog.build([_tool(name)], name) for name in APPS if name != "mcp"])
+CATALOG = catalog.build_project({name: [_tool(name)] for name in APPS if name != "mcp"})
 
 
 @pytest.fixture(scope="module")

@@ -93,10 +93,8 @@ def works(*, step: Step) -> str:
     return str(step)
 
 
-CATALOG = catalog.merge(
-    [catalog.build([_tool(name)], name) for name in [*APPS, "missing"] if name not in {"mcp", "works"}]
-    + [catalog.build([works], "works")]
-)
+OTHERS = {name: [_tool(name)] for name in [*APPS, "missing"] if name not in {"mcp", "works"}}
+CATALOG = catalog.build_project({**OTHERS, "works": [works]})
 
 
 @pytest.fixture(scope="module")

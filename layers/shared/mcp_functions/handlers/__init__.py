@@ -1,8 +1,10 @@
 """Handlers: the tools, prompts and resources that a client can call.
 
     decorators       `@tool`, `@prompt` and `@resource` make a handler of an author's function
-    tools, prompts, resources, base
-                     the kinds of handlers, and what they share
+    tools, prompts, resources
+                     the kinds of handlers
+    base, function_handler
+                     what all handlers have, and what those have that run an author's function
     completions      complete the arguments of prompts and resources while a user types them
     signatures, return_types, callables
                      read the parameters and the return annotation of a function, or of another callable

@@ -14,7 +14,7 @@ import inspect
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,24 +48,6 @@ def to_function(given: object) -> FunctionType:
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 
-def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
-    """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
-
-    Raises:
-        TypeError: the function has *args, **kwargs or positional-only parameters.
-    """
-    before_star, after_star = [], []
-    for each in inspect.signature(function).parameters.values():
-        if each.kind is each.POSITIONAL_OR_KEYWORD:
-            before_star.append(Parameter(each.name, MISSING if each.default is each.empty else each.default))
-        elif each.kind is each.KEYWORD_ONLY:
-            after_star.append(each.name)
-        else:
-            message = f"parameter {each.name!r}: {PARAMETER_RULE}"
-            raise TypeError(message)
-    return before_star, after_star
-
-
 def _find_def(given: object) -> FunctionType | None:
     """Return the function that the author wrote with `def`; None if there is none."""
     while isinstance(given, partial):
@@ -87,3 +69,22 @@ def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
         return list(inspect.signature(call).parameters.values())
     remaining = _parameters(call.func)[len(call.args) :]
     return [parameter for parameter in remaining if parameter.name not in call.keywords]
+
+
+def list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list[str]]:
+    """List the parameters before `*` with their defaults (or MISSING), and the names of the parameters after `*`.
+
+    Raises:
+        TypeError: the function has *args, **kwargs or positional-only parameters.
+    """
+    before_star: dict[str, Any] = {}
+    after_star: list[str] = []
+    for each in inspect.signature(function).parameters.values():
+        if each.kind is each.POSITIONAL_OR_KEYWORD:
+            before_star[each.name] = MISSING if each.default is each.empty else each.default
+        elif each.kind is each.KEYWORD_ONLY:
+            after_star.append(each.name)
+        else:
+            message = f"parameter {each.name!r}: {PARAMETER_RULE}"
+            raise TypeError(message)
+    return before_star, after_star

@@ -13,11 +13,11 @@ the URIs of resources. A model writes the arguments of tools, so these have no c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import FunctionHandler, P, R
+from mcp_functions.handlers.base import P, R, require
+from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
 from mcp_functions.schemas.arguments import read_arguments
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.function_handler import HandlerOptions
 
 AnyCompleter: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=AnyCompleter)
@@ -56,9 +56,8 @@ class CompletableHandler(FunctionHandler[P, R]):
             TypeError: there is no such argument.
         """
         names = self.arguments.by_name
-        if argument not in names:
-            message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(names) or 'none'}"
-            raise TypeError(message)
+        known = ", ".join(names) or "none"
+        require(argument in names, f"{self.name} has no argument {argument!r} to complete; it has: {known}")
 
         def register(completer: Completer) -> Completer:
             self._completers[argument] = completer
@@ -67,12 +66,12 @@ class CompletableHandler(FunctionHandler[P, R]):
 
         return register
 
-    def find_completions(self, argument: str, value: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
+    def find_completions(self, argument: str, typed: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
         """Write a CompleteResult with the values that one argument may have (server/utilities/completion).
 
         Args:
             argument: its name.
-            value: what the user has typed so far.
+            typed: what the user has typed so far.
             filled_in: the other arguments that the user has filled in.
 
         Raises:
@@ -82,26 +81,22 @@ class CompletableHandler(FunctionHandler[P, R]):
         if argument not in self.arguments.by_name:
             raise InvalidParams(message="params.argument.name names no argument of this reference")
         completer = self._completers.get(argument)
-        values = _run(completer, value, filled_in) if completer else []
-        sent = values[:100]  # "Must not exceed 100 items"
-        return {"completion": {"values": sent, "total": len(values), "hasMore": len(values) > len(sent)}}
+        texts = _run(completer, typed, filled_in) if completer else []
+        sent = texts[:100]  # "Must not exceed 100 items"
+        return {"completion": {"values": sent, "total": len(texts), "hasMore": len(texts) > len(sent)}}
 
 
-def _run(completer: AnyCompleter, value: str, filled_in: Mapping[str, str]) -> list[str]:
-    """Run a completer, and check what it returns."""
-    returned: Any = completer(value, filled_in)
+def _run(completer: AnyCompleter, typed: str, filled_in: Mapping[str, str]) -> list[str]:
+    """Run a completer, and check that it returns texts."""
+    returned: Any = completer(typed, filled_in)
     if isinstance(returned, CoroutineType):  # the completer is async
         from mcp_functions.handlers import event_loop  # noqa: PLC0415 - few completers are async
 
         returned = event_loop.run(returned)
     if isinstance(returned, str | Mapping):
         raise DeveloperError(rule=f"a completer returns a list of texts, and this one returned {type_name(returned)}")
-    return [_to_text(each) for each in returned]
-
-
-def _to_text(value: object) -> str:
-    """Write one completion. Only text and numbers are allowed: no user would want to read the `str()` of a model."""
-    plain = value.value if isinstance(value, Enum) else value
-    if isinstance(plain, bool) or not isinstance(plain, str | int | float):
-        raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(plain)}")
-    return str(plain)
+    texts = list(returned)
+    for each in texts:
+        if not isinstance(each, str):  # its `str()` would be nothing that a user wants to read
+            raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(each)}")
+    return texts

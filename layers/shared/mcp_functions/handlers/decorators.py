@@ -14,13 +14,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from mcp_functions.handlers.base import require
 from mcp_functions.protocol.errors import DeveloperError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions, P, R
+    from mcp_functions.handlers.base import P, R
+    from mcp_functions.handlers.function_handler import HandlerOptions
     from mcp_functions.handlers.prompts import Prompt
     from mcp_functions.handlers.resources import Resource, ResourceOptions
     from mcp_functions.handlers.tools import Tool, ToolOptions
@@ -74,8 +76,9 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
 
-    decorate = partial(_make, "@tool", Tool, options)
-    return decorate(function) if function else decorate  # it is None in `@tool(…)`, with options
+    if function is None:  # `@tool(…)`: Python calls what this returns with the function
+        return partial(_make, "@tool", Tool, options)
+    return _make("@tool", Tool, options, function)
 
 
 @overload
@@ -94,8 +97,9 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
 
-    decorate = partial(_make, "@prompt", Prompt, options)
-    return decorate(function) if function else decorate
+    if function is None:
+        return partial(_make, "@prompt", Prompt, options)
+    return _make("@prompt", Prompt, options, function)
 
 
 def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable[P, R]], Resource[P, R]]:
@@ -113,9 +117,7 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
     """
-    if not isinstance(uri, str):
-        message = '@resource needs its URI: @resource("config://app")'
-        raise TypeError(message)
+    require(isinstance(uri, str), '@resource needs its URI: @resource("config://app")')
     from mcp_functions.handlers.resources import Resource  # noqa: PLC0415
 
     def decorate(function: Callable[P, R]) -> Resource[P, R]:

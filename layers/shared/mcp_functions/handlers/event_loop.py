@@ -98,18 +98,13 @@ async def _end_tasks(tasks: set[Task[Any]]) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE_SECONDS):
             while tasks:  # a cancelled task may create others while it cleans up
-                _cancel(tasks)
+                for task in tasks:
+                    if isinstance(task.get_coro(), CoroutineType):  # asyncio makes others, to close async generators
+                        task.cancel()
                 await asyncio.wait(tasks)  # each task that ends leaves the set (`_make_task`)
     if tasks:
         names = sorted({getattr(task.get_coro(), "__qualname__", "") for task in tasks})
         log.warning("tasks go on, though they were cancelled when their call ended: %s", ", ".join(names))
-
-
-def _cancel(tasks: set[Task[Any]]) -> None:
-    """Cancel the tasks that run an `async def`. asyncio makes tasks without one, to close async generators."""
-    for task in tasks:
-        if isinstance(task.get_coro(), CoroutineType):
-            task.cancel()
 
 
 def enter(manager: AbstractAsyncContextManager[R]) -> R:
@@ -131,12 +126,13 @@ async def _hold(manager: AbstractAsyncContextManager[R], entered: Future[R], pro
     One task does both, because a context manager may refuse to be left in another task, as those of anyio do.
     """
     try:
-        entered.set_result(await manager.__aenter__())
-    except BaseException as error:  # noqa: BLE001 - `enter` raises it
-        entered.set_exception(error)
-        return
-    await process_ends.wait()
-    await manager.__aexit__(None, None, None)
+        async with manager as value:
+            entered.set_result(value)
+            await process_ends.wait()
+    except BaseException as error:
+        if entered.done():
+            raise
+        entered.set_exception(error)  # `enter` raises it
 
 
 def _leave(holder: Future[None], process_ends: asyncio.Event) -> None:

@@ -49,29 +49,17 @@ class Call(NamedTuple):
     round: int
 
 
-def describe_call(kind: str, name: str, arguments: Mapping[str, Any], round_: Round) -> Call:
-    """Return the round of a call as the hook sees it."""
-    copied = copy_json(arguments)
-    return Call(kind=kind, name=name, arguments=copied, caller=Caller(round_), round=round_.history.number)
-
-
-def run_inside(around: Hook, call: Call, run: Callable[[], object]) -> object:
-    """Run the function of a handler inside the context manager that a hook returns.
-
-    Args:
-        around: the hook.
-        call: the round, for the hook.
-        run: runs the function.
+def call_hook(
+    around: Hook, kind: str, name: str, arguments: Mapping[str, Any], round_: Round
+) -> AbstractContextManager[object]:
+    """Call a hook with the round of a call, and return its context manager.
 
     Raises:
-        DeveloperError: the hook returned no context manager, or its context manager swallowed an exception.
+        DeveloperError: the hook returned something else.
     """
-    manager: object = around(call)
+    caller = Caller(round_)
+    manager: object = around(Call(kind, name, copy_json(arguments), caller, round=round_.history.number))
     if not isinstance(manager, AbstractContextManager):  # it has `__enter__` and `__exit__`
         rule = "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
         raise DeveloperError(rule)
-    with manager:
-        return run()
-    # Not dead code: a context manager whose `__exit__` returns True swallows the exception of `run`.
-    rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
-    raise DeveloperError(rule)
+    return manager

@@ -21,10 +21,10 @@ each run, `Injection.inject` does this:
 
 from __future__ import annotations
 
-from functools import partial
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
+from mcp_functions.handlers.base import require
 from mcp_functions.handlers.return_types import make_union, union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.protocol.json_reader import copy_json
@@ -33,12 +33,17 @@ from mcp_functions.schemas.parameters import MISSING, to_camel_case
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
 
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
+
+    # A class, and the types in its brackets: `(RequestState, (Draft,))` for `RequestState[Draft]`.
+    CapabilityType: TypeAlias = tuple[type[Capability], tuple[Any, ...]]
 
 
 class DeclaredQuestion(NamedTuple):
@@ -46,41 +51,54 @@ class DeclaredQuestion(NamedTuple):
 
     question: Question[Any]
     is_optional: bool  # `Seat | None`: without an answer, the value is None; otherwise NotAnswered is raised
-    camel_case: bool  # whether the names in its form are camelCase on the wire
 
-    def write(self, arguments: Mapping[str, Any]) -> WireQuestion:
+    def write(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Write the question for the client, with the values of arguments in place of `{name}` in its message."""
-        written = self.question.formatted(arguments).to_wire_question(camel_case=self.camel_case)
-        if self.is_optional:
-            return written._replace(read=partial(_read_or_none, written.read))
-        return written
+        written = self.question.formatted(arguments).to_wire_question(camel_case=camel_case)
+        if not self.is_optional:
+            return written
 
+        def read_or_none(response: JSONObject) -> object:
+            try:
+                return written.read(response)
+            except NotAnswered:
+                return None
 
-def _read_or_none(read: Callable[[dict[str, Any]], object], response: dict[str, Any]) -> object:
-    """Read the response to an optional question; None if the user did not answer."""
-    try:
-        return read(response)
-    except NotAnswered:
-        return None
+        return written._replace(read=read_or_none)
 
 
 class Injection(NamedTuple):
-    """The parameters after `*` of a function, by name."""
+    """The parameters after `*` of a function. Each mapping has the names of parameters as keys."""
 
     questions: Mapping[str, DeclaredQuestion]
-    makers: Mapping[str, Callable[[Round], object]]  # make the values of capabilities and shared values
+    capabilities: Mapping[str, CapabilityType]
+    shared_values: Mapping[str, Callable[[], object]]  # the first call of each function opens the value
     defaults: Mapping[str, Any]  # the defaults of the parameters before `*`, for the messages of questions
-    asks: bool  # whether the function may ask its user
-    needs_state: bool  # whether a call may take more than one request, which a state then connects
-    logs: bool  # whether the function can send log messages to the client
+
+    @property
+    def asks(self) -> bool:
+        """Whether the function may ask its user."""
+        return bool(self.questions) or any(each.asks for each, _types in self.capabilities.values())
+
+    @property
+    def needs_state(self) -> bool:
+        """Whether a call may take more than one request, which a state then connects."""
+        return bool(self.questions) or any(each.needs_state for each, _types in self.capabilities.values())
+
+    @property
+    def logs(self) -> bool:
+        """Whether the function can send log messages to the client."""
+        return any(each.logs for each, _types in self.capabilities.values())
 
     def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Return the keyword arguments for one run of the function; raise InputRequired if an answer is missing."""
         # The function gets copies, which it may change: the state is bound to the arguments as the client sent them.
         values: dict[str, Any] = copy_json(arguments)
         values |= self.ask_questions(arguments, round_)
-        for name, make in self.makers.items():
-            values[name] = make(round_)
+        for name, (capability, types) in self.capabilities.items():
+            values[name] = capability(round_, *types)
+        for name, get_value in self.shared_values.items():
+            values[name] = get_value()
         return values
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
@@ -92,7 +110,8 @@ class Injection(NamedTuple):
         if not self.questions:
             return {}
         known = {**self.defaults, **arguments}
-        answers = round_.ask(*[question.write(known) for question in self.questions.values()])
+        camel_case = round_.options.camel_case
+        answers = round_.ask(*[question.write(known, camel_case=camel_case) for question in self.questions.values()])
         return dict(zip(self.questions, answers, strict=True))
 
 
@@ -101,68 +120,61 @@ CAPABILITY_NAMES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestStat
 
 
 def read_injection(
-    client_parameters: Sequence[Parameter], after: Sequence[str], hints: Mapping[str, Any], *, camel_case: bool
+    client_parameters: Sequence[Parameter],
+    after_star: Sequence[str],
+    annotations: Mapping[str, Any],
+    *,
+    camel_case: bool,
 ) -> Injection:
     """Read the parameters after `*`.
 
     Args:
         client_parameters: the parameters before `*`.
-        after: the names of the parameters after it.
-        hints: the annotation of each parameter.
+        after_star: the names of the parameters after it.
+        annotations: the annotation of each parameter.
         camel_case: whether names are camelCase on the wire.
 
     Raises:
         TypeError: the client sends a parameter after `*`, a form is not possible, or the function asks in two ways.
     """
-    questions = {}
-    makers: dict[str, Callable[[Round], object]] = {}
-    classes: list[type[Capability]] = []
-    for name in after:
-        hint = hints.get(name)
-        declaration = _find_declaration(name, hint)
+    questions: dict[str, DeclaredQuestion] = {}
+    capabilities: dict[str, CapabilityType] = {}
+    shared_values: dict[str, Callable[[], object]] = {}
+    for name in after_star:
+        annotation = annotations.get(name)
+        declaration = _find_declaration(name, annotation)
         if isinstance(declaration, Ask):
             _check_braces(name, declaration.message, client_parameters)
-            questions[name] = _read_question(name, hint, declaration, camel_case=camel_case)
+            questions[name] = _read_question(name, annotation, declaration, camel_case=camel_case)
         elif isinstance(declaration, Shared):
-            makers[name] = _shared_value_maker(name, declaration)
+            rule = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
+            require(callable(declaration.enter), rule)
+            from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
+
+            shared_values[name] = shared_value(declaration.enter)
         else:
-            types = get_args(hint)
+            types = get_args(annotation)
             declaration.check(name, types)
-            makers[name] = _capability_maker(declaration, types)
-            classes.append(declaration)
-    _refuse_both_levels(classes)
-    return Injection(
-        questions=questions,
-        makers=makers,
-        defaults={each.name: each.default for each in client_parameters if each.default is not MISSING},
-        asks=bool(questions) or any(each.asks for each in classes),
-        needs_state=bool(questions) or any(each.needs_state for each in classes),
-        logs=any(each.logs for each in classes),
-    )
+            capabilities[name] = (declaration, types)
+    # Inline, a function calls `answer = elicit(…)`. On the low level, it returns an InputRequiredResult.
+    levels = {capability.low_level for capability, _types in capabilities.values() if capability.needs_state}
+    rule = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
+    require(levels != {True, False}, rule)
+    defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
+    return Injection(questions, capabilities, shared_values, defaults)
 
 
-def _find_declaration(name: str, hint: object) -> type[Capability] | Ask | Shared:
+def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask | Shared:
     """Find what the annotation of a parameter declares; raise a TypeError if the parameter belongs before `*`."""
-    annotation = get_origin(hint) or hint  # `RequestState[int]` has the origin RequestState
-    if isinstance(annotation, type) and issubclass(annotation, Capability):
-        return annotation
-    for item in get_args(hint):
+    class_ = get_origin(annotation) or annotation  # `RequestState[Draft]` has the origin RequestState
+    if isinstance(class_, type) and issubclass(class_, Capability):
+        return class_
+    for item in get_args(annotation):
         if isinstance(item, Ask | Shared):  # in `Annotated[…]`
             return item
     rule = f"after * a function takes capabilities ({CAPABILITY_NAMES}); what the client sends is before *"
     message = f"{name}: {rule}"
     raise TypeError(message)
-
-
-def _refuse_both_levels(capabilities: Iterable[type[Capability]]) -> None:
-    """Raise a TypeError for a function that could ask in two ways.
-
-    Inline, a function calls `answer = elicit(…)`. On the low level, it returns an InputRequiredResult.
-    """
-    levels = {capability.low_level for capability in capabilities if capability.needs_state}
-    if levels == {True, False}:
-        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
-        raise TypeError(message)
 
 
 def _check_braces(name: str, message: str, client_parameters: Sequence[Parameter]) -> None:
@@ -174,23 +186,7 @@ def _check_braces(name: str, message: str, client_parameters: Sequence[Parameter
             raise TypeError(error)
 
 
-def _capability_maker(capability: type[Capability], types: tuple[Any, ...]) -> Callable[[Round], Capability]:
-    """Return a function that creates a capability; `types` are those in brackets, as in `RequestState[int]`."""
-    return lambda round_: capability(round_, *types)
-
-
-def _shared_value_maker(name: str, shared: Shared) -> Callable[[Round], object]:
-    """Return a function that gets the shared value of a parameter; its first call opens the value."""
-    if not callable(shared.enter):
-        message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
-        raise TypeError(message)
-    from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
-
-    get_value = shared_value(shared.enter)
-    return lambda _round: get_value()
-
-
-def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> DeclaredQuestion:
+def _read_question(name: str, annotation: object, ask: Ask, *, camel_case: bool) -> DeclaredQuestion:
     """Read a question from the annotation of its parameter: `Annotated[<form>, Ask(…), …]`.
 
     Raises:
@@ -198,9 +194,9 @@ def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> De
     """
     from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - few functions declare a question
 
-    annotation, *metadata = get_args(hint)
+    answer_type, *metadata = get_args(annotation)
     metadata.remove(ask)
-    members = union_members(annotation)
+    members = union_members(answer_type)
     form: Any = make_union(tuple(member for member in members if member is not type(None)))
     if metadata:  # a `Field`, for example, describes the form
         form = Annotated[(form, *metadata)]
@@ -211,4 +207,4 @@ def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> De
     except DeveloperError as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
-    return DeclaredQuestion(question, is_optional=type(None) in members, camel_case=camel_case)
+    return DeclaredQuestion(question, is_optional=type(None) in members)

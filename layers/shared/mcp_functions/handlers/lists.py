@@ -93,10 +93,9 @@ class Lists:
         """Answer `server/discover`."""
         # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
         capabilities: dict[str, Any] = {capability: {} for capability in _list_capabilities(catalog)}
-        if catalog["completions"]:
-            capabilities["completions"] = {}
-        if catalog["logging"]:
-            capabilities["logging"] = {}
+        for capability in ("completions", "logging"):
+            if catalog[capability]:
+                capabilities[capability] = {}
         extensions = _extensions(catalog)
         if extensions:
             capabilities["extensions"] = extensions

@@ -35,7 +35,7 @@ class Target(NamedTuple):
 
     list_name: str  # the list with its entry: "tools", for example
     key: str  # its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it
-    function: str  # the folder of the Lambda function that serves it
+    folder: str  # the folder of the Lambda function that serves it
     companion: str = ""  # the name in the request, if the request names a companion of the tool
 
 
@@ -51,18 +51,37 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     if method == "resources/read":
         return _find_resource(catalog, params)
     list_name = "tools" if method == "tools/call" else "prompts"
-    functions: Mapping[str, str] = catalog["functions"][list_name]
-    if not functions:
+    folders: Mapping[str, str] = catalog["functions"][list_name]
+    if not folders:
         raise MethodNotFound
     name = _text_param(params, "name")
-    if name in functions:
-        return Target(list_name, name, functions[name])
+    if name in folders:
+        return Target(list_name, name, folders[name])
     tool = name.rpartition("-")[0]  # "book" of its companion "book-answer"
     if list_name == "tools" and tool in catalog.get("asks", ()) and name.endswith(COMPANION_SUFFIXES):
-        return Target("tools", tool, functions[tool], companion=name)
-    if UNLISTED_KEY in functions:
-        return Target(list_name, UNLISTED_KEY, functions[UNLISTED_KEY])
+        return Target("tools", tool, folders[tool], companion=name)
+    if UNLISTED_KEY in folders:
+        return Target(list_name, UNLISTED_KEY, folders[UNLISTED_KEY])
     raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
+
+
+def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
+    """Find the resource with a URI, or else the first template that matches it."""
+    resources: Mapping[str, str] = catalog["functions"]["resources"]
+    templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
+    if not resources and not templates:
+        raise MethodNotFound
+    uri = _text_param(params, "uri")
+    if uri in resources:
+        return Target("resources", uri, resources[uri])
+    for template, folder in templates.items():
+        if _matches(template, uri):
+            return Target("resourceTemplates", template, folder)
+    if UNLISTED_KEY in resources:
+        return Target("resources", UNLISTED_KEY, resources[UNLISTED_KEY])
+    if UNLISTED_KEY in templates:
+        return Target("resourceTemplates", UNLISTED_KEY, templates[UNLISTED_KEY])
+    raise ResourceNotFound(uri)
 
 
 # The expressions in a template whose values a URI may leave out: `{?page}` in `data://{name}{?page}`. Only templates of
@@ -70,29 +89,13 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
 OPTIONAL = r"\{[?&#/.;][^}]*\}"
 
 
-def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
-    functions: Mapping[str, Mapping[str, str]] = catalog["functions"]
-    if not functions["resources"] and not functions["resourceTemplates"]:
-        raise MethodNotFound
-    uri = _text_param(params, "uri")
-    if uri in functions["resources"]:
-        return Target("resources", uri, functions["resources"][uri])
-    for template, function in functions["resourceTemplates"].items():
-        if _matches(template, uri):
-            return Target("resourceTemplates", template, function)
-    if UNLISTED_KEY in functions["resources"]:
-        return Target("resources", UNLISTED_KEY, functions["resources"][UNLISTED_KEY])
-    if UNLISTED_KEY in functions["resourceTemplates"]:
-        return Target("resourceTemplates", UNLISTED_KEY, functions["resourceTemplates"][UNLISTED_KEY])
-    raise ResourceNotFound(uri)
-
-
 def _matches(template: str, uri: str) -> bool:
+    """Tell whether a URI is one of a template's; false also if only an adopted server can match the template."""
     from mcp_functions.protocol.uri_templates import UriTemplate  # noqa: PLC0415 - few functions are templates
 
     try:
         return UriTemplate(re.sub(OPTIONAL, "", template)).match(uri) is not None
-    except ValueError:  # only an adopted server can match this template
+    except ValueError:
         return False
 
 
@@ -134,13 +137,13 @@ def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, 
         MethodNotFound: no function of the catalog has tasks.
         UnknownTask: the id does not begin with a function that has tasks.
     """
-    functions: list[str] = catalog.get("tasks", [])
-    if not functions:
+    folders: list[str] = catalog.get("tasks", [])
+    if not folders:
         raise MethodNotFound
-    function = _text_param(params, TASK_METHODS[method]).partition(".")[0]
-    if function not in functions:
+    folder = _text_param(params, TASK_METHODS[method]).partition(".")[0]
+    if folder not in folders:
         raise UnknownTask
-    return function
+    return folder
 
 
 def asks_for_form(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> bool:
@@ -174,9 +177,8 @@ def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParamete
 def check_headers(declared: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
     """Refuse a call whose `Mcp-Param-*` headers differ from its arguments; see `header_arguments` for `declared`."""
     arguments = params.get("arguments")
-    if not isinstance(arguments, dict):  # the function refuses the call later
-        arguments = {}
-    header_parameters.check(declared, arguments, received)
+    # The function refuses a call later whose arguments are no object.
+    header_parameters.check(declared, arguments if isinstance(arguments, dict) else {}, received)
 
 
 def header_names(catalog: Mapping[str, Any]) -> list[str]:

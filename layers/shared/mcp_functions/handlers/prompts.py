@@ -17,6 +17,7 @@ from mcp_functions.protocol import results
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Argument
 
 
@@ -25,17 +26,16 @@ class Prompt(CompletableHandler[P, R]):
 
     kind = "prompt"
 
-    def describe_kind(self) -> dict[str, Any]:
-        """List the arguments; a prompt without arguments has no list."""
-        return {"arguments": [_describe(argument) for argument in self.arguments.by_name.values()] or None}
+    def describe(self) -> dict[str, Any]:
+        """Write its entry of `prompts/list`; a prompt without arguments has no list of them."""
+        arguments = [_describe(argument) for argument in self.arguments.by_name.values()]
+        return self.write_entry(arguments=arguments or None)
 
-    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the arguments of a `prompts/get`."""
-        return self.arguments.bind(params.get("arguments") or {}, values_are_text=True)
-
-    def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a GetPromptResult of the value that the function returned."""
-        return results.get_prompt_result(value, self.description)
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Answer a `prompts/get` with a GetPromptResult."""
+        arguments = self.arguments.bind(params.get("arguments") or {}, values_are_text=True)
+        returned = self.run(arguments, round_)
+        return results.get_prompt_result(returned, self.description)
 
 
 def _describe(argument: Argument) -> dict[str, Any]:

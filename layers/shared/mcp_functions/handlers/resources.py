@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from mcp_functions.handlers.base import P, R
+from mcp_functions.handlers.base import P, R, require
 from mcp_functions.handlers.completions import CompletableHandler
 from mcp_functions.protocol import results
 from mcp_functions.protocol.uri_templates import UriTemplate
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.function_handler import HandlerOptions
     from mcp_functions.protocol.wire_types import Annotations, Model
+    from mcp_functions.rounds.round import Round
 
     class ResourceOptions(HandlerOptions, total=False):
         """The options of `@resource`."""
@@ -81,38 +82,28 @@ class Resource(CompletableHandler[P, R]):
         self._template = UriTemplate(uri)
         variables = set(self._template.variables)
         self.kind = "resource_template" if variables else "resource"
-        if set(self.arguments.by_name) != variables:
-            rule = f"its parameters before * must be the variables of {uri!r}"
-            message = f"{rule}: {sorted(variables)}, not {sorted(self.arguments.by_name)}"
-            raise TypeError(message)
+        names = set(self.arguments.by_name)
+        rule = f"its parameters before * must be the variables of {uri!r}"
+        require(names == variables, f"{rule}: {sorted(variables)}, not {sorted(names)}")
 
-    def describe_kind(self) -> dict[str, Any]:
-        """Write the URI, and what a client may know of the contents."""
-        common = {"mimeType": self.mime_type, "annotations": self._annotations}
-        if self.kind == "resource_template":
-            return {"uriTemplate": self.uri, **common}  # a ResourceTemplate of the specification has no `size`
-        return {"uri": self.uri, "size": self._size, **common}
+    def describe(self) -> dict[str, Any]:
+        """Write its entry of `resources/list` or of `resources/templates/list`."""
+        if self.kind == "resource_template":  # a ResourceTemplate of the specification has no `size`
+            return self.write_entry(uriTemplate=self.uri, mimeType=self.mime_type, annotations=self._annotations)
+        return self.write_entry(uri=self.uri, size=self._size, mimeType=self.mime_type, annotations=self._annotations)
 
-    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the variables of the template from the URI of a `resources/read`, which `lookup` has matched before."""
-        variables = self._template.match(params["uri"]) or {}
-        return self.arguments.bind(variables, values_are_text=True)
-
-    def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a ReadResourceResult."""
-        return {"contents": results.read_resource_contents(value, params["uri"], self.mime_type), **self._cache}
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Answer a `resources/read`, whose URI `lookup` has matched, with a ReadResourceResult."""
+        uri = params["uri"]
+        arguments = self.arguments.bind(self._template.match(uri) or {}, values_are_text=True)
+        returned = self.run(arguments, round_)
+        return {"contents": results.read_resource_contents(returned, uri, self.mime_type), **self._cache}
 
 
 def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: object) -> None:
-    if not URI_OR_TEMPLATE.fullmatch(uri):
-        message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
-        raise TypeError(message)
-    if type(ttl_ms) is not int or ttl_ms < 0:
-        message = "ttl_ms is a whole number of milliseconds, 0 or more"
-        raise TypeError(message)
-    if size is not None and size < 0:
-        message = "size is a number of bytes, 0 or more"
-        raise TypeError(message)
-    if cache_scope not in get_args(CacheScope):
-        message = 'cache_scope is "public" or "private"'
-        raise TypeError(message)
+    is_uri = URI_OR_TEMPLATE.fullmatch(uri)
+    require(is_uri, f"{uri!r} is no URI: it begins with a scheme, as in notes://today")
+    is_duration = type(ttl_ms) is int and ttl_ms >= 0
+    require(is_duration, "ttl_ms is a whole number of milliseconds, 0 or more")
+    require(size is None or size >= 0, "size is a number of bytes, 0 or more")
+    require(cache_scope in get_args(CacheScope), 'cache_scope is "public" or "private"')

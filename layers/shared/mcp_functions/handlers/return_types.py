@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
+from mcp_functions.handlers.base import require
 from mcp_functions.protocol.plain_values import content_kind_of_type
 from mcp_functions.schemas.type_reader import UNIONS, read_type
 
@@ -47,13 +48,11 @@ def returns_content_list(annotation: object) -> bool:
     """
     members = _plain_members(annotation)
     lists = [member for member in members if get_origin(member) in LISTS]
-    content_lists = [each for each in lists if _contains_content(each)]
     for member in members:
-        parts = get_args(member) if member in content_lists else (member,)
-        if any(_nests_content(part) for part in parts):
-            message = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
-            raise TypeError(message)
-    return bool(lists) and len(content_lists) == len(lists)
+        parts = get_args(member) if member in lists else (member,)
+        rule = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
+        require(not any(_nests_content(part) for part in parts), rule)
+    return bool(lists) and all(_contains_content(each) for each in lists)
 
 
 def _is_unstructured(annotation: object) -> bool:
@@ -62,9 +61,8 @@ def _is_unstructured(annotation: object) -> bool:
         return True
     plain = _without_annotated(annotation)
     is_list = plain in (list, tuple) or get_origin(plain) in (list, tuple)
-    if is_list and not get_args(plain):  # `list` without brackets: its items may be content
-        return True
-    return _contains_content(annotation)
+    is_bare_list = is_list and not get_args(plain)  # `list` without brackets: its items may be content
+    return is_bare_list or _contains_content(annotation)
 
 
 def _contains_content(annotation: object) -> bool:

@@ -23,20 +23,21 @@ def shared_value(make_manager: Callable[[], Any]) -> Callable[[], object]:
     """Return a function that opens the value at its first call, and returns the same value at every call.
 
     Args:
-        make_manager: the author's function that returns the context manager.
+        make_manager: the author's function that returns the context manager. Anything else is a DeveloperError.
     """
-    return lazy_value(lambda: _enter(make_manager()))
 
+    @lazy_value
+    def enter() -> object:
+        manager = make_manager()
+        if isinstance(manager, AbstractAsyncContextManager):
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
 
-def _enter(manager: Any) -> object:  # noqa: ANN401 - the author's function may return anything
-    """Enter a context manager, and leave it when the process ends. Anything else is a DeveloperError."""
-    if isinstance(manager, AbstractAsyncContextManager):
-        from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
+            return event_loop.enter(manager)
+        if not isinstance(manager, AbstractContextManager):
+            rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
+            raise DeveloperError(rule)
+        value: object = manager.__enter__()
+        atexit.register(manager.__exit__, None, None, None)
+        return value
 
-        return event_loop.enter(manager)
-    if not isinstance(manager, AbstractContextManager):
-        rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
-        raise DeveloperError(rule)
-    value: object = manager.__enter__()
-    atexit.register(manager.__exit__, None, None, None)
-    return value
+    return enter

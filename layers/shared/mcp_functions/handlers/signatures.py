@@ -1,31 +1,34 @@
 """Reads the signature of an author's function, and does not call it.
 
-def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
+    def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
 
-client_parameters   city and nights: the parameters before `*`, whose values the client sends
-returns             Booking
-injection           step: the parameters after `*`, whose values the toolkit makes; None if there are none
+    client_parameters   city and nights: the parameters before `*`, whose values the client sends
+    returns             Booking
+    injection           step: the parameters after `*`, whose values the toolkit makes; None if there are none
 
 `Parameter` in `schemas.parameters` says what is known of each parameter before `*`.
+
+`inspect` reads any function, but its import takes a fifth of a cold start (6 to 10 ms). So this module reads the code
+object of a plain `def`, and leaves other functions to `callables`, which imports `inspect`.
 """
 
 from __future__ import annotations
 
 import sys
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
+from mcp_functions.handlers.base import require
 from mcp_functions.schemas.parameters import MISSING, Parameter, default_maker
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.injection import Injection
 
-TAKES_ARGS = 0x04  # the flag of a function with *args: `inspect.CO_VARARGS`
-TAKES_KWARGS = 0x08  # of one with **kwargs: `inspect.CO_VARKEYWORDS`
-ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)  # an annotation may be any expression
+# The flags of a function with *args or **kwargs, as `inspect` has them.
+CO_VARARGS = 0x04
+CO_VARKEYWORDS = 0x08
 
 
 class Signature(NamedTuple):
@@ -35,23 +38,6 @@ class Signature(NamedTuple):
     returns: Any  # the return annotation; None without one
     injection: Injection | None
 
-    def make_defaults(self, positional: int, named: Collection[str]) -> dict[str, Any]:
-        """Make the defaults that a direct call leaves out (`Parameter.make_default`).
-
-        Args:
-            positional: the number of positional arguments in the call.
-            named: the names of its keyword arguments.
-
-        Raises:
-            TypeError: a required argument is left out.
-        """
-        left_out = [each for each in self.client_parameters[positional:] if each.name not in named]
-        for parameter in left_out:
-            if parameter.required:
-                message = f"missing required argument: {parameter.name!r}"
-                raise TypeError(message)
-        return {each.name: each.make_default() for each in left_out if each.make_default}
-
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     """Read a function's signature; `camel_case` is true if names are camelCase on the wire.
@@ -59,9 +45,15 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     Raises:
         TypeError: an annotation cannot be read, or a parameter is on the wrong side of `*`.
     """
-    annotations = _read_annotations(function)
+    try:
+        annotations = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, SyntaxError, AttributeError) as error:  # an annotation may be any expression
+        message = f"an annotation cannot be read: {error}"
+        raise TypeError(message) from error
     before_star, after_star = _list_parameters(function)
-    client_parameters = tuple(_read_client_parameter(parameter, annotations) for parameter in before_star)
+    client_parameters = tuple(
+        _read_client_parameter(name, default, annotations) for name, default in before_star.items()
+    )
     injection = None
     if after_star:
         from mcp_functions.handlers.injection import read_injection  # noqa: PLC0415 - many functions need no injection
@@ -70,63 +62,30 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     return Signature(client_parameters, annotations.get("return"), injection)
 
 
-def _list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
-    """List the parameters before `*` with their defaults, and the names of the parameters after `*`.
-
-    `inspect` reads any function, but its import takes a fifth of a cold start (6 to 10 ms). The code object of a plain
-    `def` has the same names, and most functions are one.
-    """
-    if not _is_plain_def(function):
+def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list[str]]:
+    """List the parameters before `*` with their defaults (or MISSING), and the names of the parameters after `*`."""
+    code = function.__code__
+    is_decorated = hasattr(function, "__wrapped__") or hasattr(function, "__signature__")
+    if is_decorated or code.co_posonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
         from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
 
         return callables.list_parameters(function)
-    code = function.__code__
-    names = code.co_varnames  # first the parameters before `*`, then those after it, then the other local variables
-    before_star = names[: code.co_argcount]
-    after_star = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    # The defaults belong to the last parameters, so both are paired from the end.
-    defaults = dict(zip(reversed(before_star), reversed(function.__defaults__ or ()), strict=False))
-    return [Parameter(name, defaults.get(name, MISSING)) for name in before_star], list(after_star)
+    # The names of a code object begin with the parameters before `*`, and then those after it.
+    star = code.co_argcount
+    before_star = dict.fromkeys(code.co_varnames[:star], MISSING)
+    after_star = code.co_varnames[star : star + code.co_kwonlyargcount]
+    defaults = function.__defaults__ or ()  # of the last parameters before `*`
+    before_star.update(zip(code.co_varnames[star - len(defaults) : star], defaults, strict=True))
+    return before_star, list(after_star)
 
 
-def _is_plain_def(function: Callable[..., Any]) -> bool:
-    """Tell whether no decorator gave a function another signature, and it has no *args, **kwargs or `/`."""
-    if hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):  # a decorator sets one of these
-        return False
-    code = function.__code__
-    return code.co_posonlyargcount == 0 and code.co_flags & (TAKES_ARGS | TAKES_KWARGS) == 0
-
-
-def _read_annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """Read the annotation of each parameter, and of the result as "return"."""
-    try:
-        return get_type_hints(function, include_extras=True)
-    except ANNOTATION_ERRORS as error:
-        message = f"{_find_unreadable(function)}: {error}"
-        raise TypeError(message) from error
-
-
-def _find_unreadable(function: Callable[..., Any]) -> str:
-    """Name the parameter whose annotation cannot be read, because the error of `get_type_hints` does not name it."""
-    from inspect import unwrap  # noqa: PLC0415 - only after an error
-
-    for name, annotation in function.__annotations__.items():
-        alone = SimpleNamespace(__annotations__={name: annotation})
-        try:
-            get_type_hints(alone, unwrap(function).__globals__)
-        except ANNOTATION_ERRORS:
-            return "the result" if name == "return" else f"parameter {name!r}"
-    return "the annotations"
-
-
-def _read_client_parameter(parameter: Parameter, annotations: Mapping[str, Any]) -> Parameter:
+def _read_client_parameter(name: str, default: object, annotations: Mapping[str, Any]) -> Parameter:
     """Read the annotation and the default of a parameter before `*`."""
-    name = parameter.name
     if name not in annotations:  # `schemas.arguments` refuses it, unless the author wrote a JSON Schema
-        return parameter
+        return Parameter(name, default)
     _check_is_before_star(name, annotations[name])
     try:
-        return _read_default(parameter._replace(annotation=annotations[name]))
+        return _read_default(Parameter(name, default, annotation=annotations[name]))
     except (TypeError, ValueError) as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
@@ -136,9 +95,7 @@ def _check_is_before_star(name: str, annotation: object) -> None:
     """Check that the client sends a parameter. A TypeError refuses `(elicit: Elicit)`, which belongs after `*`."""
     for part in (annotation, get_origin(annotation), *get_args(annotation)):
         noun = getattr(part, "__after_star__", None)  # "a capability", for example: see `rounds.capabilities`
-        if isinstance(noun, str):
-            message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
-            raise TypeError(message)
+        require(not isinstance(noun, str), f"{name}: {noun} is a parameter after *, as in (…, *, {name})")
 
 
 def _read_default(parameter: Parameter) -> Parameter:

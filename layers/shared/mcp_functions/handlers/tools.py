@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import FunctionHandler, P, R, RepeatPolicy, TaskSupport, to_seconds
+from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, require, to_seconds
+from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.function_handler import HandlerOptions
     from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Arguments, RawArguments
@@ -82,7 +83,8 @@ class Tool(FunctionHandler[P, R]):
         self.single_use = single_use
         self._check_single_use()
         self.errors = read_errors(errors)
-        self._is_app_only = bool(visibility) and "model" not in visibility
+        self.is_app_only = bool(visibility) and "model" not in visibility
+        self.has_companion = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
             from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
@@ -106,60 +108,45 @@ class Tool(FunctionHandler[P, R]):
         self._output = _read_output(output_schema, self._signature.returns)
 
     def _check_task(self) -> None:
-        if not callable(self.task) and self.task not in TASK_SUPPORT:
-            message = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
-            raise TypeError(message)
-        if self.task_ttl < 1:
-            message = "task_ttl is a timedelta or seconds, 1 or more"
-            raise TypeError(message)
+        rule = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
+        require(callable(self.task) or self.task in TASK_SUPPORT, rule)
+        require(self.task_ttl >= 1, "task_ttl is a timedelta or seconds, 1 or more")
 
     def _check_single_use(self) -> None:
-        if self.single_use not in (None, *get_args(RepeatPolicy)):
-            message = f'single_use is "replay" or "reject", not {self.single_use!r}'
-            raise TypeError(message)
-        if self.single_use and not self.needs_state:
-            message = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
-            raise TypeError(message)
+        if self.single_use is None:
+            return
+        is_policy = self.single_use in get_args(RepeatPolicy)
+        require(is_policy, f'single_use is "replay" or "reject", not {self.single_use!r}')
+        rule = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
+        require(self.needs_state, rule)
         # The first request of a call has no state. Its round ends before the first step, and the client gets one.
-        if self.single_use and self.max_sheds == 0:
-            message = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
-            raise TypeError(message)
+        rule = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
+        require(self.max_sheds > 0, rule)
 
-    def describe_kind(self) -> dict[str, Any]:
-        """Write the schemas of the arguments and of the structured content, and the annotations."""
+    def describe(self) -> dict[str, Any]:
+        """Write its entry of `tools/list`."""
         output_schema = self._output.schema if self._output else None
-        return {"inputSchema": self._arguments.schema, "outputSchema": output_schema, "annotations": self._annotations}
+        return self.write_entry(
+            inputSchema=self._arguments.schema, outputSchema=output_schema, annotations=self._annotations
+        )
 
-    def name_sets(self) -> list[str]:
-        """Return the sets of the catalog that are about the questions of tools, and about apps."""
-        is_in = {
-            "asks": self.needs_state,
-            "formless": self.needs_state and not self.may_show_form,
-            "relays": self.ask_in_words,
-            "apps": self._is_app_only,
-        }
-        return [name_set for name_set, holds in is_in.items() if holds]
-
-    def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the arguments of a `tools/call`.
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Answer a `tools/call` with a CallToolResult.
 
         Raises:
             ToolError: an argument does not fit; its text tells the model why.
-        """
-        return self._arguments.bind(params.get("arguments") or {})
-
-    def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a CallToolResult.
-
-        Raises:
             DeveloperError: the value does not have the type of the return annotation.
         """
+        returned = self.run(self._read_arguments(params), round_)
         result = results.call_tool_result(
-            value, promises_structured=self._output is not None, promises_list=self._returns_content_list
+            returned, promises_structured=self._output is not None, promises_list=self._returns_content_list
         )
         if self._output and not result.get("isError"):
             self._check_output(self._output, result)
         return result
+
+    def _read_arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return self._arguments.bind(params.get("arguments") or {})
 
     def task_support(self, params: Mapping[str, Any]) -> TaskSupport | None:
         """Decide whether a call may or must become a task; None if it may not.
@@ -167,7 +154,7 @@ class Tool(FunctionHandler[P, R]):
         Raises:
             DeveloperError: the author's function for `task` returned something else.
         """
-        decided: TaskSupport | None = self.task(**self.bind(params)) if callable(self.task) else self.task
+        decided: TaskSupport | None = self.task(**self._read_arguments(params)) if callable(self.task) else self.task
         if decided not in TASK_SUPPORT:
             rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
             raise DeveloperError(rule, name=self.name, decided=decided)
@@ -175,7 +162,7 @@ class Tool(FunctionHandler[P, R]):
 
     def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
         """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
-        arguments = self.bind(params)  # a function without questions needs this too: wrong arguments begin no task
+        arguments = self._read_arguments(params)  # also without questions: wrong arguments begin no task
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
 
@@ -205,7 +192,5 @@ def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType 
         return return_types.read_structured_type(returns)
     from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
-    if not isinstance(schema, dict):
-        message = "output_schema is a JSON Schema, a dict"
-        raise TypeError(message)
+    require(isinstance(schema, dict), "output_schema is a JSON Schema, a dict")
     return validation.read_schema(schema)

@@ -42,9 +42,9 @@ def describe(functions: Iterable[Function]) -> dict[str, Any]:
     Raises:
         Problem: two tools, prompts or resources have the same name.
     """
-    listed = [function for function in functions if function.folder != FRONT_DOOR]
+    listed = {function.folder: function.handlers for function in functions if function.folder != FRONT_DOOR}
     try:
-        return dict(catalog.merge(catalog.build(function.handlers, function.folder) for function in listed))
+        return catalog.build_project(listed)
     except ValueError as error:
         stop(str(error), after=error)
 

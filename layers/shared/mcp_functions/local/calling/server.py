@@ -97,7 +97,7 @@ class Server(TaskClient):
         if "taskId" in params:
             return lookup.task_function(self._catalog, method, params)
         try:
-            return lookup.find(self._catalog, method, params).function
+            return lookup.find(self._catalog, method, params).folder
         except McpError as error:
             stop(f"{error.message}: {params.get('uri') or params.get('name')}", after=error)
 

@@ -1,0 +1,184 @@
+"""A handler that runs a function of the author: what tools, prompts and resources have in common.
+
+    @tool
+    def add(a: int, b: int) -> int: ...
+
+`Tool(add)` reads the signature once. `describe` writes the entry for `tools/list`, with `write_entry`. `call` answers a
+request:
+
+    {"arguments": {"a": 2, "b": 3}}     the params of the request
+    {"a": 2, "b": 3}                    the kind of handler reads the arguments of the function
+    5                                   `run` calls the function, with the values of its parameters after `*`
+    {"structuredContent": 5, …}         the kind of handler writes the returned value as a result
+"""
+
+from __future__ import annotations
+
+import re
+from functools import update_wrapper
+from types import CoroutineType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.handlers import signatures
+from mcp_functions.handlers.base import Handler, P, R, require, to_seconds
+from mcp_functions.handlers.return_types import is_input_required
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.scopes import SCOPE
+from mcp_functions.schemas.parameters import docstring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import timedelta
+    from typing import TypedDict
+
+    from mcp_functions.handlers.hooks import Hook
+    from mcp_functions.protocol.wire_types import Icon, Model
+    from mcp_functions.rounds.round import Round
+
+    class HandlerOptions(TypedDict, total=False):
+        """The options that every decorator takes, for type checkers; the constructor has their defaults."""
+
+        name: str | None
+        title: str | None
+        description: str | None
+        icons: Sequence[Icon | Model] | None
+        meta: Mapping[str, Any] | None
+        tags: Collection[str]
+        camel_case: bool
+        answer_within: int | timedelta
+        max_sheds: int
+        scopes: Sequence[str]
+
+
+class FunctionHandler(Handler[P, R]):
+    """The base class of tools, prompts and resources, which define `describe` and `call`."""
+
+    def __init__(  # noqa: PLR0913 - each is an option of the decorators
+        self,
+        function: Callable[P, R],
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon | Model] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        tags: Collection[str] = (),
+        camel_case: bool = False,
+        answer_within: int | timedelta = 600,
+        max_sheds: int = 2,
+        scopes: Sequence[str] = (),
+    ) -> None:
+        """Read a function's signature and docstring, and its options, which `decorators.tool` describes.
+
+        Raises:
+            TypeError: the signature or an option is wrong.
+        """
+        plain: Any = function
+        if not isinstance(function, FunctionType):  # a method or an object with `__call__`, for example
+            from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
+
+            plain = callables.to_function(function)
+        update_wrapper(self, plain)  # Python's own tools find the name and the docstring of the function
+        self.function: Callable[P, R] = plain
+        self.name = self.key = name or plain.__name__
+        self.title = title
+        self.description = description or docstring(plain)
+        self.camel_case = camel_case
+        self.answer_within = to_seconds(answer_within)
+        self.max_sheds = max_sheds
+        self.scopes = tuple(scopes)
+        self._check_options(scopes)
+        self._icons: list[dict[str, Any]] | None = None
+        self._meta: Mapping[str, Any] | None = None
+        if icons is not None or meta is not None or tags:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
+
+            self._icons = hints.read_icons(icons)
+            self._meta = hints.add_tags(hints.read_meta(meta), tags)
+        self._signature = signatures.read(plain, camel_case=camel_case)
+        injection = self._signature.injection  # None if the function has no parameters after `*`
+        if injection:
+            self.needs_state = injection.needs_state  # true also for steps without a question
+            self.logs = injection.logs
+        self.asks = injection is not None and injection.asks  # whether the function may ask its user
+        self.around: Hook | None = None  # the hook that runs around the function: `serve(around=…)` sets it
+
+    def _check_options(self, scopes: object) -> None:
+        # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
+        is_name = re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", self.name)
+        require(is_name, f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - .")
+        for option, text in (("title", self.title), ("description", self.description)):
+            require(isinstance(text, str | None), f"title and description are text, and this {option} is {text!r}")
+        require(self.answer_within >= 1, "answer_within is a timedelta or seconds, 1 or more")
+        require(self.max_sheds >= 0, "max_sheds is a number of rounds, 0 or more")
+        are_scopes = not isinstance(scopes, str) and all(re.fullmatch(SCOPE, scope) for scope in self.scopes)
+        require(are_scopes, 'scopes is a list of words without blanks or quotes: scopes=["work:write"]')
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the author's function directly, as a unit test does.
+
+        Raises:
+            TypeError: a required argument is left out.
+        """
+        left_out = [each for each in self._signature.client_parameters[len(args) :] if each.name not in kwargs]
+        for parameter in left_out:  # Python sees a default where an author wrote `= Field(…)`
+            require(not parameter.required, f"missing required argument: {parameter.name!r}")
+        defaults = {each.name: each.make_default() for each in left_out if each.make_default}
+        function: Callable[..., R] = self.function
+        return function(*args, **kwargs, **defaults)
+
+    @property
+    def needs_round(self) -> bool:
+        """Whether the function has parameters after `*`, tasks or a hook."""
+        return bool(self._signature.injection or self.task or self.around)
+
+    def write_entry(self, **fields: object) -> dict[str, Any]:
+        """Write its entry in a list, with the fields of its kind. A field that is None is left out."""
+        entry = {
+            "name": self.name,
+            "title": self.title,
+            "icons": self._icons,
+            "_meta": self._meta,
+            "description": self.description,
+            **fields,
+        }
+        return {field: content for field, content in entry.items() if content is not None}
+
+    def run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        """Run the author's function, inside the hook if there is one, and return its value.
+
+        Args:
+            arguments: the arguments before `*`.
+            round_: the current round, for the values of the parameters after `*`; None without such parameters.
+
+        Raises:
+            InputRequired: the function asked, and the round ends with its questions.
+            DeveloperError: the hook returned no context manager, or swallowed an exception.
+        """
+        if self.around is None or round_ is None:  # with a hook there is always a round: see `needs_round`
+            return self._run_function(arguments, round_)
+        from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
+
+        with hooks.call_hook(self.around, self.kind, self.name, arguments, round_):
+            return self._run_function(arguments, round_)
+        # Not dead code: a context manager whose `__exit__` returns True swallows the exception of the function.
+        rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
+        raise DeveloperError(rule)
+
+    def _run_function(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        function: Callable[..., object] = self.function
+        injection = self._signature.injection
+        if injection and round_:
+            arguments = injection.inject(arguments, round_)
+        returned = function(**arguments)
+        if isinstance(returned, CoroutineType):  # the function is async
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function needs no asyncio
+
+            # The results of steps that have begun are recorded for the next round.
+            returned = event_loop.run(returned, before_end=round_.wait_for_steps if round_ else None)
+        if is_input_required(returned):  # the function asks by what it returns, and not by a parameter after `*`
+            if not self.needs_state or round_ is None:
+                rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
+                raise DeveloperError(rule, name=self.name)
+            returned.end_round(round_)  # raises InputRequired
+        return returned
