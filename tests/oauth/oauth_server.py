@@ -29,7 +29,7 @@ from tests.support.strict_kms import Clock, StrictKms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mcp_functions.oauth.safe_fetch import Network
+    from mcp_functions.oauth.documents import Network
 
 __all__ = ["changed_settings"]
 

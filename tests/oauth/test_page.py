@@ -27,6 +27,6 @@ def test_the_documentation_names_every_variable_that_the_front_reads() -> None:
 
 
 def test_the_documentation_names_every_route_of_the_front() -> None:
-    source = (ROOM / "front.py").read_text(encoding="utf-8") + (ROOM / "discovery.py").read_text(encoding="utf-8")
+    source = (ROOM / "routes.py").read_text(encoding="utf-8") + (ROOM / "discovery.py").read_text(encoding="utf-8")
     for path in {*re.findall(r'"(/[a-z][\w.-]+)"', source), *re.findall(r'"(/\.well-known/[\w.-]+)"', source)}:
         assert path in PAGE, path

@@ -16,7 +16,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING
 
-from mcp_functions.oauth import consent_page, responses
+from mcp_functions.oauth import pages, responses
 from mcp_functions.oauth.browsers import new_browser
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
@@ -88,8 +88,9 @@ def _show_consent_page(client: Client, sign_in: SignIn, browser: Browser | None,
         browser = new_browser()
         cookies.append(services.browsers.cookie(browser))
     sealed_sign_in = services.values.seal(CONSENT, sign_in._asdict(), browser.digest)
-    page = consent_page.render(client, sign_in, sealed_sign_in, services.settings)
-    return responses.make_page(200, consent_page.TITLE, page, cookies)
+    page = pages.consent_page(client, sign_in, sealed_sign_in, services.settings)
+    # With no-referrer, a browser would send `Origin: null` with the form of the page.
+    return responses.make_page(200, page, referrer_policy="same-origin", cookies=cookies)
 
 
 def decide(request: OAuthRequest, services: Services) -> Response:

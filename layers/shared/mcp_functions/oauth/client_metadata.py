@@ -6,19 +6,22 @@ A client registers its metadata, publishes it under a URL, or the operator confi
 from __future__ import annotations
 
 import hashlib
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.oauth import redirects
-from mcp_functions.oauth.client_names import read_name
+from mcp_functions.oauth.documents import may_be_fetched
 from mcp_functions.oauth.errors import ErrorCode, OAuthError
-from mcp_functions.oauth.safe_fetch import may_be_fetched
 from mcp_functions.protocol.json_writer import base64url, dumps_ascii
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Printable characters that cannot be seen: fillers and joiners of some scripts, selectors of variants, and a blank.
+INVISIBLE = r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+MAX_NAME_CHARS = 80
 GRANTS = ("authorization_code", "refresh_token")
 # The metadata of a registered client travels in its client id, so it must stay small.
 MAX_REDIRECTS = 10  # the redirect URIs of one client
@@ -76,12 +79,24 @@ def read(metadata: object, client_id: str = "") -> Client:
     keys, keys_url = _read_keys(metadata) if method == AuthMethod.PRIVATE_KEY else (None, "")
     return Client(
         id=client_id,
-        name=read_name(metadata.get("client_name")),
+        name=_read_name(metadata.get("client_name")),
         redirect_uris=_read_redirect_uris(metadata.get("redirect_uris")),
         method=method,
         keys=keys,
         keys_url=keys_url,
     )
+
+
+def _read_name(name: object) -> str:
+    """Return a client's name on one line, and without characters by which it could look like another name.
+
+    Such characters cannot be seen, or change the direction of a text. Python calls most of them not printable.
+    """
+    if not isinstance(name, str):
+        return ""
+    one_line = " ".join(name.split())
+    printable = "".join(character for character in one_line if character.isprintable())
+    return re.sub(INVISIBLE, "", printable)[:MAX_NAME_CHARS].strip()
 
 
 def _check_flow(metadata: Mapping[str, Any]) -> None:

@@ -23,8 +23,8 @@ from mcp_functions.observability import lines
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.oauth.document_cache import DocumentCache
-    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.documents import Documents
+    from mcp_functions.oauth.settings import OAuthSettings
 
 UNKNOWN = "the client is unknown: register again"
 
@@ -32,7 +32,7 @@ UNKNOWN = "the client is unknown: register again"
 class Clients:
     """Finds clients by their ids, and registers new ones."""
 
-    def __init__(self, settings: FrontSettings, values: SealedValues, documents: DocumentCache) -> None:
+    def __init__(self, settings: OAuthSettings, values: SealedValues, documents: Documents) -> None:
         """Keep the arguments; no client is looked up."""
         self._settings = settings
         self._values = values

@@ -9,7 +9,7 @@ from mcp_functions.oauth.client_metadata import GRANTS, AuthMethod
 from mcp_functions.oauth.json_web_tokens import ALGORITHMS
 
 if TYPE_CHECKING:
-    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.settings import OAuthSettings
 
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
@@ -17,7 +17,7 @@ KEYS = "/.well-known/jwks.json"
 NO_KEYS: dict[str, Any] = {"keys": []}  # this server signs nothing, because the provider issues the tokens
 
 
-def documents(settings: FrontSettings) -> dict[str, dict[str, Any]]:
+def documents(settings: OAuthSettings) -> dict[str, dict[str, Any]]:
     """Return the documents by their paths.
 
     The issuer may have a path, for example https://example.com/sign-in. RFC 8414 appends it to the well-known path, and
@@ -33,7 +33,7 @@ def documents(settings: FrontSettings) -> dict[str, dict[str, Any]]:
     }
 
 
-def _metadata(settings: FrontSettings) -> dict[str, Any]:
+def _metadata(settings: OAuthSettings) -> dict[str, Any]:
     url = settings.url
     methods = list(AuthMethod)
     metadata: dict[str, Any] = {

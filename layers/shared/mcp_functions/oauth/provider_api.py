@@ -1,8 +1,8 @@
 """Requests to the OpenID Connect provider: its metadata, its keys, and its token and revocation endpoints.
 
-The front (this package's authorization server for MCP clients) sends them as one client of the provider.
+This authorization server sends them, as one client of the provider.
 
-    the provider answers                      the front raises
+    the provider answers                      this module raises
     nothing, a status >= 500, or 429          TemporarilyUnavailable, because a later request may succeed
     an error of the code or refresh token     OAuthError, because this client needs a new sign-in (REFUSALS)
     any other error                           Misconfigured, because only the operator can mend it
@@ -123,13 +123,13 @@ class ProviderApi:
         raise Misconfigured(reason=f"provider:{logged}")
 
     def _post(self, url: str, form: Mapping[str, str]) -> Response:
-        """Send a form, with the front's own client id and client secret."""
+        """Send a form, with this server's own client id and client secret."""
         headers = {"content-type": "application/x-www-form-urlencoded"}
         fields = dict(form)
         secret = self._secret.get()
         # RFC 8414, section 2: without this member, the method is client_secret_basic.
         methods = self.metadata().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        if not secret:  # the front is a public client
+        if not secret:  # this server is a public client
             fields["client_id"] = self.client_id
         elif "client_secret_basic" in methods:
             pair = f"{quote_plus(self.client_id)}:{quote_plus(secret)}"  # RFC 6749, section 2.3.1

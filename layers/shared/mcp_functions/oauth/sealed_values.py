@@ -80,7 +80,7 @@ class SealedValues:
     def open(self, purpose: Purpose, value: str, caller_id: str, *bound_to: str) -> dict[str, Any] | None:
         """Return the claims of a value.
 
-        The claims are None if the value has expired, or was not sealed by this front for this purpose and these texts.
+        The claims are None if the value has expired, or was not sealed by this server for this purpose and these texts.
 
         Args:
             purpose: the purpose of the value.

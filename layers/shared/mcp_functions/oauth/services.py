@@ -1,4 +1,4 @@
-"""The objects that the endpoints of the sign-in front share: clients, browsers, the provider and others."""
+"""The objects that the endpoints share: clients, browsers, the provider and others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcp_functions.oauth.browsers import Browsers
 from mcp_functions.oauth.caller_budgets import CallerBudgets
 from mcp_functions.oauth.client_secret import ClientSecret
 from mcp_functions.oauth.clients import Clients
-from mcp_functions.oauth.document_cache import DocumentCache
+from mcp_functions.oauth.documents import Documents
 from mcp_functions.oauth.provider import Provider
 from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.sealed_values import SealedValues
@@ -20,15 +20,15 @@ from mcp_functions.protocol.errors import FunctionStopped
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.oauth.safe_fetch import Network
-    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.documents import Network
+    from mcp_functions.oauth.settings import OAuthSettings
     from mcp_functions.seal.kms import Wrapping
 
 
 class Services(NamedTuple):
     """The objects that the endpoints of one deployment share."""
 
-    settings: FrontSettings
+    settings: OAuthSettings
     values: SealedValues  # seals what browsers and clients carry
     clients: Clients  # finds and registers clients
     browsers: Browsers  # reads and writes cookies
@@ -62,7 +62,7 @@ def make_services(
         network: the network for fetches of clients' URLs, which tests replace.
 
     Raises:
-        FunctionStopped: the operator stopped the front.
+        FunctionStopped: the operator stopped this server.
         Misconfigured: a variable is missing or invalid.
     """
     settings = read_settings(environ)
@@ -75,7 +75,7 @@ def make_services(
     secret = ClientSecret(settings.secret_arn, now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
     fetch_budget = CallerBudgets(at_once=10, seconds_per_unit=6, reason="fetch_budget", now=now)
-    documents = DocumentCache(now, fetch_budget, network)
+    documents = Documents(now, fetch_budget, network)
     return Services(
         settings=settings,
         values=values,

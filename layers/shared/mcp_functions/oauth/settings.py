@@ -1,7 +1,4 @@
-"""The settings of the sign-in front, read from the environment once, at the function's first event.
-
-The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment.
-"""
+"""The settings of the authorization server, read from the environment once, at the function's first event."""
 
 from __future__ import annotations
 
@@ -23,8 +20,8 @@ RESOURCE_PARAMETERS = ("", "resource", "audience")  # no parameter; RFC 8707 and
 CLIENT_ID = r"[A-Za-z0-9._-]{1,64}"  # the id of a pre-registered client
 
 
-class FrontSettings(NamedTuple):
-    """The settings of the front."""
+class OAuthSettings(NamedTuple):
+    """The settings of the authorization server."""
 
     common: Settings  # the settings that all functions of the deployment share
     secret_arn: str = ""  # the ARN of the client secret in Secrets Manager; "" for a public client
@@ -39,12 +36,12 @@ class FrontSettings(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The front's own issuer, without a slash at its end."""
+        """The issuer that this server is, without a slash at its end."""
         return self.common.oauth_url
 
     @property
     def origin(self) -> str:
-        """The origin of the front's pages."""
+        """The origin of this server's pages."""
         url = urlsplit(self.url)
         return f"{url.scheme}://{url.netloc}"
 
@@ -53,8 +50,8 @@ class FrontSettings(NamedTuple):
         """The URL of the MCP endpoint that tokens are for."""
         return self.common.resource_url
 
-    def for_domain(self, context: Mapping[str, Any]) -> FrontSettings:
-        """Return the settings with the URLs of the front and of the MCP endpoint, from the domain of a request.
+    def for_domain(self, context: Mapping[str, Any]) -> OAuthSettings:
+        """Return the settings with the URLs of this server and of the MCP endpoint, from the domain of a request.
 
         A template cannot give a function the URL of the API that calls it, so a deployment may leave both empty.
         The gateway alone writes the event's `requestContext`, which is the argument.
@@ -67,7 +64,7 @@ class FrontSettings(NamedTuple):
         return self._replace(common=common)
 
 
-def read(environ: Mapping[str, str]) -> FrontSettings:
+def read(environ: Mapping[str, str]) -> OAuthSettings:
     """Read the settings.
 
     Raises:
@@ -80,7 +77,7 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
     parameter = environ.get("MCP_OAUTH_RESOURCE_PARAMETER", "")
     if parameter not in RESOURCE_PARAMETERS:
         raise Misconfigured(reason="MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty")
-    return FrontSettings(
+    return OAuthSettings(
         common=common,
         secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
         resource_parameter=parameter,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.oauth.client_metadata import Client
-    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.settings import OAuthSettings
 
 CHALLENGE = r"[A-Za-z0-9_-]{43}"  # a PKCE challenge: SHA-256 in base64url
 
@@ -38,7 +38,7 @@ class SignIn(NamedTuple):
         return cls(**{name: claims[name] for name in cls._fields})
 
 
-def read_sign_in(client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
+def read_sign_in(client: Client, parameters: Mapping[str, str], settings: OAuthSettings) -> SignIn:
     """Check the request of a client that may use its redirect URI.
 
     Raises:
@@ -68,7 +68,7 @@ def read_sign_in(client: Client, parameters: Mapping[str, str], settings: FrontS
     )
 
 
-def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> None:
+def check_resource(parameters: Mapping[str, str], settings: OAuthSettings) -> None:
     """Check that a token is requested for this server (RFC 8707). A request without a resource means this server.
 
     Raises:
@@ -88,7 +88,7 @@ MAX_SCOPE_CHARS = 512
 IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
 
 
-def read_scope(parameters: Mapping[str, str], settings: FrontSettings) -> str:
+def read_scope(parameters: Mapping[str, str], settings: OAuthSettings) -> str:
     """Return the scope that a client asks for, each name once; all scopes of this server if it names none.
 
     Raises:
@@ -124,7 +124,7 @@ def name_consent(client: Client, redirect: str, scope: str) -> str:
     return base64url(hashlib.sha256(consent.encode()).digest()[:16])
 
 
-def response_url(redirect: str, state: str, response: Mapping[str, str], settings: FrontSettings) -> str:
+def response_url(redirect: str, state: str, response: Mapping[str, str], settings: OAuthSettings) -> str:
     """Return a redirect URI with a code or an error, the client's state if it sent one, and `iss` (RFC 9207)."""
     state_parameter = {"state": state} if state else {}
     return redirects.with_parameters(redirect, {**response, **state_parameter, "iss": settings.url})

@@ -103,9 +103,9 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
         raise OAuthError(ErrorCode.INVALID_GRANT, UNUSABLE_GRANT)
     granted = claims["scope"]
     scope = _read_scope(form.get("scope", ""), granted)
-    # RFC 6749, 6: without a scope, the provider grants all that the user granted. So the front sends a scope only for a
-    # part of it. A provider that was asked for "https://example.com/read" may have granted it as "read", and refuse the
-    # first name now.
+    # RFC 6749, 6: without a scope, the provider grants all that the user granted. So this server sends a scope only for
+    # a part of it. A provider that was asked for "https://example.com/read" may have granted it as "read", and refuse
+    # the first name now.
     is_part = set(scope.split()) != set(granted.split())
     # One caller with false tokens could make the provider throttle this server, and so every user.
     with services.refusal_budget.charged_if_refused(request.caller_id):
