@@ -1,4 +1,4 @@
-"""A state of a form or of a question in text opens only in its own channel, for its own caller, tool and function."""
+"""A state of a form or of a question in text opens only in its way of asking, and for its caller, tool and function."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Nothing(TypedDict):
     """A form without a field."""
 
 
-class Channels:
-    """One function, and a state of each channel for the same question."""
+class StatesOfOneQuestion:
+    """One function, and a state of each way of asking for the same question."""
 
     def __init__(self, function: LambdaFunction) -> None:
         self.function = function
@@ -56,7 +56,7 @@ class Channels:
         return request(self.function, "tools/call", params, capabilities=declared)
 
     def present(self, state: str, to: str) -> dict[str, Any]:
-        """Send a state through a channel, with the answer to its question."""
+        """Send a state in a way of asking, with the answer to its question."""
         if to == "client":
             return self.call("book", TRIP, FORMS, requestState=state, inputResponses=WINDOW)
         declared, name = (APPS, "book-form") if to == "app" else (NOTHING, "book-answer")
@@ -64,14 +64,14 @@ class Channels:
 
 
 @pytest.fixture(params=["the seal", "a codec of the author's"])
-def channels(request: pytest.FixtureRequest) -> Channels:
-    return Channels(serve(book) if request.param == "the seal" else serve(book, codec=wire.PlainCodec()))
+def question(request: pytest.FixtureRequest) -> StatesOfOneQuestion:
+    return StatesOfOneQuestion(serve(book) if request.param == "the seal" else serve(book, codec=wire.PlainCodec()))
 
 
 @pytest.mark.parametrize("to", ["client", "app", "model"])
 @pytest.mark.parametrize("of", ["client", "app", "model"])
-def test_a_state_opens_only_in_its_own_channel(channels: Channels, of: str, to: str) -> None:
-    received = channels.present(channels.states[of], to)
+def test_a_state_opens_only_in_its_own_way_of_asking(question: StatesOfOneQuestion, of: str, to: str) -> None:
+    received = question.present(question.states[of], to)
     assert received.get("error") == (None if of == to else REFUSED)
 
 
@@ -83,7 +83,7 @@ def test_an_answer_to_a_question_that_the_state_does_not_have_is_ignored(answers
     assert talk.submit("book-form", state=talk.form["state"], answers=answers).asked == ["seat"]
 
 
-def test_a_companion_call_runs_with_the_arguments_in_the_state() -> None:
+def test_a_call_of_an_answer_tool_runs_with_the_arguments_in_the_state() -> None:
     talk = host(book).call(city="Lisbon")
     talk.submit("book-form", state=talk.form["state"], answers=WINDOW, city="Rome")
     assert talk.messages["agree"].startswith("A window seat to Lisbon")
@@ -113,7 +113,7 @@ def test_a_changed_state_is_refused(change: Any) -> None:  # noqa: ANN401 - a fu
     "arguments",
     [{}, {"state": 7}, {"state": "x", "answers": []}, {"state": "x", "answers": {"a": 1}}, {"state": "x", "check": 1}],
 )
-def test_malformed_arguments_of_a_companion_are_refused(arguments: dict[str, Any]) -> None:
+def test_malformed_arguments_of_an_answer_tool_are_refused(arguments: dict[str, Any]) -> None:
     talk = host(book).submit("book-form", **arguments)
     assert (talk.status, talk.error["code"]) == (400, -32602)
 

@@ -60,8 +60,8 @@ NAME_SETS: Final = (  # the members that are sets of names; `Catalog` describes 
 )  # fmt: skip
 # In "functions", this key is for names that are in no list. An adopted server may serve some.
 UNLISTED_KEY = "*"
-# A client that cannot show a question sends the answer to a second tool, the companion: `book-form` or `book-answer`.
-COMPANION_SUFFIXES = ("-form", "-answer")
+# A client that cannot show a question sends the answer to a second tool, the answer tool: `book-form` or `book-answer`.
+ANSWER_TOOL_SUFFIXES = ("-form", "-answer")
 
 
 def build(handlers: Iterable[Handler[..., Any]], folder: str = "") -> Catalog:
@@ -98,7 +98,7 @@ def merge(catalogs: Iterable[Catalog]) -> Catalog:
     """Combine several catalogs into one.
 
     Raises:
-        ValueError: two handlers have the same name, or a tool has the name of another tool's companion.
+        ValueError: two handlers have the same name, or a tool has the name of another tool's answer tool.
     """
     parts = list(catalogs)
     servers = _merge_servers(parts)
@@ -117,7 +117,7 @@ def merge(catalogs: Iterable[Catalog]) -> Catalog:
         names = {name for part in parts if name_set in part for name in part[name_set]}
         if names:
             merged[name_set] = sorted(names)
-    _check_companions(merged)
+    _check_answer_tools(merged)
     return merged
 
 
@@ -168,14 +168,14 @@ def _refuse_duplicate(list_name: ListName, key: str, folder: str, other_folder: 
     raise ValueError(message)
 
 
-def _check_companions(catalog: Catalog) -> None:
-    """Refuse a tool that has the name of another tool's companion."""
+def _check_answer_tools(catalog: Catalog) -> None:
+    """Refuse a tool that has the name of another tool's answer tool."""
     for tool in catalog.get("asks", ()):
-        for suffix in COMPANION_SUFFIXES:
-            companion = tool + suffix
-            if companion in catalog["functions"]["tools"]:
+        for suffix in ANSWER_TOOL_SUFFIXES:
+            answer_tool = tool + suffix
+            if answer_tool in catalog["functions"]["tools"]:
                 message = (
-                    f"rename the tool {companion!r}: {tool!r} asks its user, and this is the name of its companion"
+                    f"rename the tool {answer_tool!r}: {tool!r} asks its user, and this is the name of its answer tool"
                 )
                 raise ValueError(message)
 

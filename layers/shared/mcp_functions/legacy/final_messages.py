@@ -14,7 +14,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps.unasked import describe_request, unfinished_text
+from mcp_functions.apps.unfinished import describe_request, unfinished_text
 from mcp_functions.http import events
 from mcp_functions.legacy import responses, revisions, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED

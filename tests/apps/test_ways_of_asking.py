@@ -1,4 +1,4 @@
-"""The capabilities of a client choose the channel of a question: elicitation, a form of the host, or text."""
+"""The capabilities of a client decide how a question is asked: by elicitation, in a form of the host, or in text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_HTML: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": ["text/
 CLAUDE_AI = {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}
 
 
-def channel_of(result: dict[str, Any]) -> str:
+def way_of(result: dict[str, Any]) -> str:
     if result["resultType"] == "input_required":
         return "client"
     return "app" if "mcp-functions/form" in result["_meta"] else "words"
@@ -43,19 +43,21 @@ def channel_of(result: dict[str, Any]) -> str:
         ({"extensions": {EXTENSION_APPS: {"mimeTypes": "text/html;profile=mcp-app"}}}, "words"),
     ],
 )
-def test_a_question_uses_the_channel_that_the_client_declares(declared: dict[str, Any], chosen: str) -> None:
-    assert channel_of(host(rate, capabilities=declared).call().result) == chosen
+def test_a_question_is_asked_in_the_way_that_the_client_declares(declared: dict[str, Any], chosen: str) -> None:
+    assert way_of(host(rate, capabilities=declared).call().result) == chosen
 
 
 @pytest.mark.parametrize(
     "name", ["claude-ai", "Anthropic/ClaudeAI", "ChatGPT", "openai-agents", "Visual Studio Code", "", "codex"]
 )
 @pytest.mark.parametrize(("declared", "chosen"), [(FORMS, "client"), (APPS, "app"), (NOTHING, "words")])
-def test_the_name_of_a_client_does_not_change_the_channel(name: str, declared: dict[str, Any], chosen: str) -> None:
+def test_the_name_of_a_client_does_not_change_the_way_of_asking(
+    name: str, declared: dict[str, Any], chosen: str
+) -> None:
     meta = {META_CLIENT_INFO: {"name": name, "version": "0.1.0"}}
     params = {"name": "rate", "arguments": {}}
     answer = request(serve(rate, codec=wire.PlainCodec()), "tools/call", params, capabilities=declared, meta=meta)
-    assert channel_of(answer["result"]) == chosen
+    assert way_of(answer["result"]) == chosen
 
 
 def test_the_form_carries_the_question_and_the_text_tells_the_model_to_wait() -> None:
@@ -162,7 +164,7 @@ def test_a_prompt_names_the_missing_capability_because_it_has_no_result_for_it()
 
 
 @pytest.mark.parametrize(("declared", "can"), [(FORMS, True), (APPS, True), (NOTHING, False), (NOT_HTML, False)])
-def test_possible_is_true_if_the_client_has_any_channel_for_questions(declared: dict[str, Any], *, can: bool) -> None:
+def test_possible_is_true_if_the_client_has_any_way_of_asking(declared: dict[str, Any], *, can: bool) -> None:
     @tool
     def ask(*, elicit: Elicit) -> str:
         return str(elicit.possible)
@@ -198,7 +200,7 @@ def call_convert(info: dict[str, str], declared: dict[str, Any]) -> dict[str, An
 
 def test_a_host_that_does_not_continue_a_round_without_a_question_continues_it_in_the_form() -> None:
     result = call_convert(CLAUDE_AI, APPS)
-    assert channel_of(result) == "app"
+    assert way_of(result) == "app"
     assert result["_meta"]["mcp-functions/form"]["questions"] == {}
     assert result["content"][0]["text"].startswith("The work is not finished, and nothing is lost.")
 
@@ -214,7 +216,7 @@ def test_work_of_several_rounds_continues_in_the_form_until_its_result() -> None
     assert result["content"][0]["text"] == "Converted 2 pages."
 
 
-def test_a_host_without_apps_that_does_not_continue_gets_a_companion_call_that_does() -> None:
+def test_a_host_without_apps_that_does_not_continue_gets_an_answer_tool_that_does() -> None:
     function = serve(convert, codec=wire.PlainCodec())
     options = {"capabilities": NOTHING, "meta": {META_CLIENT_INFO: CLAUDE_AI}}
     listed = [entry["name"] for entry in request(function, "tools/list", **options)["result"]["tools"]]
@@ -261,16 +263,16 @@ def listed_names(declared: dict[str, Any], method: str = "tools/list") -> list[s
         (NOTHING, ["book", "book-answer", "rate"]),
     ],
 )
-def test_a_list_has_the_companions_that_its_client_can_use(declared: dict[str, Any], listed: list[str]) -> None:
+def test_a_list_has_the_answer_tools_that_its_client_can_use(declared: dict[str, Any], listed: list[str]) -> None:
     assert listed_names(declared) == listed
 
 
-def test_a_host_with_apps_finds_the_form_linked_and_its_companion_hidden_from_the_model() -> None:
+def test_a_host_with_apps_finds_the_form_linked_and_its_answer_tool_hidden_from_the_model() -> None:
     result = request(serve(rate), "tools/list")["result"]
-    asking, companion = result["tools"]
+    asking, answer_tool = result["tools"]
     assert asking["_meta"] == {"ui": {"resourceUri": APP_FORM_URI}}
     assert "outputSchema" not in asking
-    assert companion["_meta"] == {"ui": {"visibility": ["app"]}}
+    assert answer_tool["_meta"] == {"ui": {"visibility": ["app"]}}
     assert result["cacheScope"] == "private"
     assert "outputSchema" in request(serve(rate), "tools/list", capabilities=FORMS)["result"]["tools"][0]
 
@@ -291,7 +293,7 @@ def test_a_host_with_apps_finds_and_reads_the_form() -> None:
     assert len(page["text"].encode()) < 30_000
 
 
-def test_a_tool_that_never_asks_has_no_form_and_no_companion_tool() -> None:
+def test_a_tool_that_never_asks_has_no_form_and_no_answer_tool() -> None:
     @tool
     def add(a: int, b: int) -> int:
         return a + b
@@ -302,18 +304,18 @@ def test_a_tool_that_never_asks_has_no_form_and_no_companion_tool() -> None:
     assert request(function, "resources/read", {"uri": APP_FORM_URI})["error"]["code"] == -32601
 
 
-def test_a_tool_cannot_have_the_name_of_a_companion() -> None:
+def test_a_tool_cannot_have_the_name_of_an_answer_tool() -> None:
     @tool(name="rate-form")
     def other() -> str:
         return ""
 
-    with pytest.raises(ValueError, match="the name of its companion"):
+    with pytest.raises(ValueError, match="the name of its answer tool"):
         serve(rate, other)
 
 
 @pytest.mark.parametrize("elicitation", [True, False])
 @pytest.mark.parametrize("apps", [True, False])
-def test_only_clients_with_apps_may_call_the_companion_of_a_form(*, elicitation: bool, apps: bool) -> None:
+def test_only_clients_with_apps_may_call_the_answer_tool_of_a_form(*, elicitation: bool, apps: bool) -> None:
     declared = {**(FORMS if elicitation else {}), **(APPS if apps else {})}
     talk = host(rate, capabilities=declared)
     talk.submit("rate-form", state="ks1.AA")
