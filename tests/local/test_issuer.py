@@ -14,12 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
-from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest, HttpResponse
 from tests.support.issuers import make_issuer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mcp_functions.local.issuer import Issuer
 
 URL, RESOURCE, BACK = "http://127.0.0.1:9", "http://127.0.0.1:8/mcp", "http://127.0.0.1:7/back"
 VERIFIER = "v" * 43
@@ -335,11 +336,11 @@ def test_repeated_registrations_do_not_fill_the_memory(issuer: Issuer) -> None:
     assert authorize(issuer, first).status == 400
 
 
-# ---- As an OpenID Connect provider, behind the sign-in front
+# --- an OpenID Connect provider ------------------------------------------------------------------------------------
 
 
 def test_the_issuer_can_ask_for_the_name_of_the_user(clock: Clock) -> None:
-    issuer = make_issuer(URL, RESOURCE, now=clock, behaviour=Behaviour({"front": (BACK,)}, asks_for_user=True))
+    issuer = make_issuer(URL, RESOURCE, now=clock, redirect_uris={"front": (BACK,)}, asks_for_user=True)
     page = authorize(issuer, "front", state='"><script>')
     assert page.status == 200
     assert b"login_hint" in page.body
@@ -347,21 +348,16 @@ def test_the_issuer_can_ask_for_the_name_of_the_user(clock: Clock) -> None:
     assert authorize(issuer, "front", login_hint="ann").status == 302
 
 
-@pytest.mark.parametrize("way", ["basic", "post"])
-def test_a_client_with_a_secret_gets_an_id_token_only_with_it(way: str, clock: Clock) -> None:
-    behaviour = Behaviour({"front": (BACK,)}, secrets={"front": "its-secret"})
-    issuer = make_issuer(URL, RESOURCE, now=clock, behaviour=behaviour)
-
-    def redeem(secret: str) -> HttpResponse:
-        answer = authorize(issuer, "front", scope="openid", nonce="n")
-        code = parse_qs(urlsplit(dict(answer.headers)["location"]).query)["code"][0]
-        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "code_verifier": VERIFIER}
-        header = ("authorization", f"Basic {base64.b64encode(f'front:{secret}'.encode()).decode()}")
-        if way == "post":
-            header = ("accept", "*/*")
-            form |= {"client_id": "front", "client_secret": secret}
-        return issuer.answer(HttpRequest("POST", "/token", (header,), urlencode(form).encode()))
-
-    assert read(redeem("wrong"))["error"] == "invalid_client"
-    claims = json.loads(base64.urlsafe_b64decode(read(redeem("its-secret"))["id_token"].split(".")[1] + "=="))
-    assert (claims["aud"], claims["nonce"]) == ("front", "n")
+@pytest.mark.parametrize("way", ["none", "basic", "post"])
+def test_a_sign_in_with_openid_gives_an_id_token_with_or_without_a_secret(way: str, issuer: Issuer) -> None:
+    client = register_client(issuer)
+    code = redirect_parameters(authorize(issuer, client, scope="openid", nonce="n"))["code"]
+    form = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "code_verifier": VERIFIER}
+    headers: tuple[tuple[str, str], ...] = ()
+    if way == "basic":
+        headers = (("authorization", f"Basic {base64.b64encode(f'{client}:any'.encode()).decode()}"),)
+    else:
+        form |= {"client_id": client, "client_secret": "any"} if way == "post" else {"client_id": client}
+    response = issuer.answer(HttpRequest("POST", "/token", headers, urlencode(form).encode()))
+    id_token = claims(read(response)["id_token"])
+    assert (id_token["aud"], id_token["nonce"]) == (client, "n")

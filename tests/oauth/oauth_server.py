@@ -13,13 +13,12 @@ import hashlib
 import json
 import re
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mcp_functions.local import issuer as local_issuer
 from mcp_functions.local.environment import applied as changed_settings
-from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
 from mcp_functions.oauth.function import serve_oauth
 from mcp_functions.seal.kms import KmsKey
@@ -29,6 +28,7 @@ from tests.support.strict_kms import Clock, StrictKms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from mcp_functions.local.issuer import Issuer
     from mcp_functions.oauth.documents import Network
 
 __all__ = ["changed_settings"]
@@ -138,11 +138,13 @@ class Provider:
     Attributes:
         issuer: answers the requests.
         change_answer: changes a JSON answer; it gets the path, the answer and the issuer.
+        secret: what the server must send to get tokens; "" if it needs no secret.
         requests: all requests, the oldest first.
     """
 
     issuer: Issuer
     change_answer: Callable[[str, dict[str, Any], Issuer], None] | None = None
+    secret: str = ""
     requests: list[HttpRequest] = field(default_factory=list)
 
     @property
@@ -151,6 +153,8 @@ class Provider:
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         self.requests.append(request)
+        if request.target == "/token" and self.secret not in _sent_secret(request):
+            return json_response(401, {"error": "invalid_client"})
         answer = self.issuer.answer(request)
         if self.change_answer is None or not answer.body.startswith(b"{"):
             return answer
@@ -159,9 +163,14 @@ class Provider:
         return json_response(content.pop("status", answer.status), content)
 
 
+def _sent_secret(request: HttpRequest) -> str:
+    """Return the client id and the secret of the header Authorization, or "" without that header."""
+    return base64.b64decode(request.header("authorization").removeprefix("Basic ")).decode()
+
+
 @dataclass
 class OAuthServer:
-    """The server under test. It is named "front" in the package, because it stands before the provider.
+    """The server under test.
 
     Attributes:
         process: the process that answers every request; None: each request reaches a new one.
@@ -311,18 +320,18 @@ def token_claims(token: str) -> dict[str, Any]:
 def running_server(
     settings: Mapping[str, str] | None = None,
     *,
-    behaviour: Behaviour | None = None,
     network: Network | None = None,
     secret: str = "",
+    asks_for_user: bool = False,
     change_answer: Callable[[str, dict[str, Any], Issuer], None] | None = None,
 ) -> Iterator[OAuthServer]:
     """Run a provider, and set the environment of the server's function.
 
     Args:
         settings: environment variables, in place of the usual ones.
-        behaviour: of the provider.
         network: how the server reaches sites other than the provider.
         secret: of the server as a client of the provider.
+        asks_for_user: whether a page of the provider asks who signs in.
         change_answer: see `Provider`.
     """
     settings = settings or {}
@@ -331,12 +340,11 @@ def running_server(
     key = kms.create_key()
     with ExitStack() as stack:
         loopback = stack.enter_context(Loopback(max_body=local_issuer.MAX_REQUEST))
-        behaviour = replace(
-            behaviour or Behaviour(),
-            redirect_uris={CLIENT_AT_PROVIDER: (f"{url}/callback",)},
-            secrets={CLIENT_AT_PROVIDER: secret} if secret else {},
+        redirect_uris = {CLIENT_AT_PROVIDER: (f"{url}/callback",)}
+        issuer = make_issuer(
+            loopback.url, RESOURCE, now=clock, redirect_uris=redirect_uris, asks_for_user=asks_for_user
         )
-        provider = Provider(make_issuer(loopback.url, RESOURCE, now=clock, behaviour=behaviour), change_answer)
+        provider = Provider(issuer, change_answer, secret)
         loopback.start(provider.answer)
         variables = {
             "MCP_STACK": "shop",
