@@ -24,8 +24,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 
 from mcp_functions.adopt import seal_states
-from mcp_functions.adopt.channel import SilentChannel
-from mcp_functions.adopt.low_level import find_low_level
+from mcp_functions.adopt.back_channel import SilentChannel
+from mcp_functions.adopt.library import find_low_level
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope

@@ -26,7 +26,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
 
-from mcp_functions.adopt.low_level import find_low_level
+from mcp_functions.adopt.library import find_low_level
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import InvalidRequestState, McpError
 from mcp_functions.seal.data_keys import Keyring
@@ -76,9 +76,7 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
         Misconfigured: there is no key, a key twice, or an alias.
     """
-    if principal is None and not anonymous:
-        raise TypeError(NOT_CHOSEN_MESSAGE)
-    if principal is not None and anonymous:
+    if bool(anonymous) == (principal is not None):  # exactly one of the two must be given
         raise TypeError(NOT_CHOSEN_MESSAGE)
     low_level = find_low_level(server)
     name = service or low_level.name
