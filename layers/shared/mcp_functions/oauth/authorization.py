@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.oauth import pages, responses
 from mcp_functions.oauth.browsers import new_browser
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
 from mcp_functions.oauth.sign_in import SignIn, name_consent, read_scope, read_sign_in, response_url
 
@@ -56,9 +56,9 @@ def _find_client(request: OAuthRequest, services: Services) -> Client:
     """Find the client of a request. Check its redirect URI and its `state`, which each response to the client needs."""
     client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
     if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "redirect_uri is not registered for this client")
+        raise OAuthError("invalid_request", "redirect_uri is not registered for this client")
     if not re.fullmatch(STATE, request.parameters.get("state", "")):
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "state is too long, or not in ASCII")
+        raise OAuthError("invalid_request", "state is too long, or not in ASCII")
     return client
 
 
@@ -102,15 +102,15 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     headers = request.http.headers
     fetch_site = headers.get("sec-fetch-site", "same-origin")  # older browsers do not send it
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the form comes from another site", status=403)
+        raise OAuthError("invalid_request", "the form comes from another site", status=403)
     form = request.parameters
     browser = services.browsers.require(request)
     claims = services.values.open(CONSENT, form.get("request", ""), request.caller_id, browser.digest)
     if claims is None:
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the page was not shown to this browser, or was shown too long ago")
+        raise OAuthError("invalid_request", "the page was not shown to this browser, or was shown too long ago")
     sign_in = SignIn.from_claims(claims)
     if form.get("decision") != "allow":
-        denied = OAuthError(ErrorCode.ACCESS_DENIED, "the user did not consent")
+        denied = OAuthError("access_denied", "the user did not consent")
         return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
     cookies = []
     if sign_in.consent and form.get("remember") == "yes":

@@ -13,7 +13,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import REMEMBERED, SealedValues
 from mcp_functions.protocol.json_writer import base64url
 
@@ -64,7 +64,7 @@ class Browsers:
         """
         browser = self.recognise(request)
         if browser is None:
-            raise OAuthError(ErrorCode.INVALID_REQUEST, "the browser sent no cookie", status=403)
+            raise OAuthError("invalid_request", "the browser sent no cookie", status=403)
         return browser
 
     def cookie(self, browser: Browser) -> str:

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mcp_functions.oauth import responses
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CODE, REQUEST
 from mcp_functions.oauth.sign_in import SignIn, response_url
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash. Our code holds it as JSON, so
 # the escapes of these two characters could make it too long.
 PROVIDER_CODE = r"[!#-\[\]-~]{1,4096}"
-# The client gets these errors of a provider as they are, and any other as ErrorCode.SERVER_ERROR.
-FORWARDED_ERRORS = {ErrorCode.ACCESS_DENIED, ErrorCode.TEMPORARILY_UNAVAILABLE}
+# The client gets these errors of a provider as they are, and any other as "server_error".
+FORWARDED_ERRORS = {"access_denied", "temporarily_unavailable"}
 
 
 def receive(request: OAuthRequest, services: Services) -> Response:
@@ -41,8 +41,7 @@ def receive(request: OAuthRequest, services: Services) -> Response:
     browser = services.browsers.require(request)
     claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, browser.digest)
     if claims is None:
-        description = "this browser did not start the sign-in, or started it too long ago"
-        raise OAuthError(ErrorCode.INVALID_REQUEST, description)
+        raise OAuthError("invalid_request", "this browser did not start the sign-in, or started it too long ago")
     services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.from_claims(claims)
     response = _make_parameters(sign_in, claims["seed"], parameters, services)
@@ -63,5 +62,5 @@ def _make_parameters(sign_in: SignIn, seed: str, parameters: Mapping[str, str], 
 def _error_for_client(code: str) -> OAuthError:
     """Return the error for the client. `code` is the provider's error code; "" if it sent neither code nor error."""
     if code not in FORWARDED_ERRORS:
-        code = ErrorCode.SERVER_ERROR
+        code = "server_error"
     return OAuthError(code, "the provider did not sign the user in")

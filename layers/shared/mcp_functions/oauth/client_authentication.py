@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from mcp_functions.oauth import json_web_tokens
-from mcp_functions.oauth.client_metadata import SECRET_METHODS, AuthMethod
+from mcp_functions.oauth.client_metadata import SECRET_METHODS
 from mcp_functions.oauth.clients import hash_secret
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
 from mcp_functions.tuples import NamedTuple
 
@@ -37,7 +37,7 @@ SKEW_SECONDS = 60  # the clock of a client may differ by this
 class Credentials(NamedTuple):
     """The credentials of a request, not checked yet."""
 
-    method: AuthMethod
+    method: str  # one of client_metadata.METHODS
     client_id: str
     proof: str = ""  # the client's secret or assertion; "" if the method needs none
 
@@ -53,12 +53,12 @@ def authenticate(request: OAuthRequest, endpoint: str, services: Services) -> Cl
     client = services.clients.find(credentials.client_id, request.caller_id)
     # Otherwise a thief of the id could choose "none" for a client that registered a key or a secret.
     if credentials.method != client.method:
-        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client authenticates by another method than it registered")
+        raise OAuthError("invalid_client", "the client authenticates by another method than it registered")
     if client.method in SECRET_METHODS:
         digest = hash_secret(credentials.proof)
         if not hmac.compare_digest(digest, client.secret_digest):
-            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's secret is wrong")
-    if client.method == AuthMethod.PRIVATE_KEY:
+            raise OAuthError("invalid_client", "the client's secret is wrong")
+    if client.method == "private_key_jwt":
         keys = services.clients.keys(client, request.caller_id)
         audiences = {services.settings.url, f"{services.settings.url}{endpoint}"}
         _check_assertion(credentials.proof, client.id, keys, audiences, services.now())
@@ -70,21 +70,21 @@ def _read_credentials(request: OAuthRequest) -> Credentials:
     header = request.http.headers.get("authorization", "")
     given = [bool(header), "client_secret" in form, "client_assertion" in form]
     if given.count(True) > 1:  # "The client MUST NOT use more than one authentication method in each request."
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the request has more than one way of client authentication")
+        raise OAuthError("invalid_request", "the request has more than one way of client authentication")
     if header:
         client_id, secret = _read_basic(header)
         if form.get("client_id", client_id) != client_id:
-            raise OAuthError(ErrorCode.INVALID_REQUEST, "the request names two clients")
-        return Credentials(AuthMethod.BASIC, client_id, secret)
+            raise OAuthError("invalid_request", "the request names two clients")
+        return Credentials("client_secret_basic", client_id, secret)
     client_id = form.get("client_id", "")
     if "client_assertion" in form:
         if form.get("client_assertion_type") != ASSERTION:
-            raise OAuthError(ErrorCode.INVALID_CLIENT, "client_assertion_type is not that of a JWT")
+            raise OAuthError("invalid_client", "client_assertion_type is not that of a JWT")
         assertion = form["client_assertion"]
-        return Credentials(AuthMethod.PRIVATE_KEY, client_id or _subject(assertion), assertion)
+        return Credentials("private_key_jwt", client_id or _subject(assertion), assertion)
     if "client_secret" in form:
-        return Credentials(AuthMethod.POST, client_id, form["client_secret"])
-    return Credentials(AuthMethod.NONE, client_id)
+        return Credentials("client_secret_post", client_id, form["client_secret"])
+    return Credentials("none", client_id)
 
 
 def _read_basic(header: str) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def _read_basic(header: str) -> tuple[str, str]:
         credentials = ""
     client_id, colon, secret = credentials.partition(":")
     if scheme.lower() != "basic" or not colon:
-        raise OAuthError(ErrorCode.INVALID_CLIENT, "the Authorization header is not Basic authentication")
+        raise OAuthError("invalid_client", "the Authorization header is not Basic authentication")
     return unquote_plus(client_id), unquote_plus(secret)
 
 
@@ -105,7 +105,7 @@ def _subject(assertion: str) -> str:
     try:
         claims = json_web_tokens.unverified_claims(assertion)
     except BadToken:
-        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion is malformed") from None
+        raise OAuthError("invalid_client", "the client assertion is malformed") from None
     return str(claims.get("sub", ""))
 
 
@@ -114,16 +114,15 @@ def _check_assertion(assertion: str, client_id: str, keys: Mapping[str, Any], au
     try:
         claims = json_web_tokens.verify(assertion, keys)
     except BadToken:
-        description = "the client assertion is not signed by a key of the client"
-        raise OAuthError(ErrorCode.INVALID_CLIENT, description) from None
+        raise OAuthError("invalid_client", "the client assertion is not signed by a key of the client") from None
     if claims.get("iss") != client_id or claims.get("sub") != client_id:
-        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion is about another client")
+        raise OAuthError("invalid_client", "the client assertion is about another client")
     if audiences.isdisjoint(json_web_tokens.audiences(claims)):
-        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion is for another server")
+        raise OAuthError("invalid_client", "the client assertion is for another server")
     expires = claims.get("exp")  # unix seconds
     if not isinstance(expires, int):
-        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion has no expiry")
+        raise OAuthError("invalid_client", "the client assertion has no expiry")
     if expires <= now - SKEW_SECONDS:
-        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion has expired")
+        raise OAuthError("invalid_client", "the client assertion has expired")
     if expires > now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
-        raise OAuthError(ErrorCode.INVALID_CLIENT, "the client assertion is valid for too long")
+        raise OAuthError("invalid_client", "the client assertion is valid for too long")

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 from mcp_functions.http import access_tokens
 from mcp_functions.oauth import json_web_tokens
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
 from mcp_functions.oauth.provider_api import FRESH_SECONDS
 from mcp_functions.protocol.errors import Misconfigured, Unauthorized
@@ -88,7 +88,7 @@ class Provider:
         if issuer is None and self.api.metadata().get("authorization_response_iss_parameter_supported") is not True:
             return  # this provider does not send it
         if issuer != self.api.issuer:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the response is of another issuer")
+            raise OAuthError("invalid_grant", "the response is of another issuer")
 
     def redeem(self, code: str, seed: str) -> Tokens:
         """Exchange the provider's code for tokens.
@@ -165,16 +165,16 @@ class Provider:
         claims = self._verify_id_token(token)
         audiences = json_web_tokens.audiences(claims)
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is of another issuer, or for another client")
+            raise OAuthError("invalid_grant", "the ID token is of another issuer, or for another client")
         # `azp` names the client that asked for a token with several audiences.
         if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is for another client")
+            raise OAuthError("invalid_grant", "the ID token is for another client")
         expires = claims.get("exp")  # unix seconds
         is_current = isinstance(expires, int | float) and expires > self._now() - SKEW_SECONDS
         if not is_current:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token has expired")
+            raise OAuthError("invalid_grant", "the ID token has expired")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is of another sign-in")
+            raise OAuthError("invalid_grant", "the ID token is of another sign-in")
 
     def _verify_id_token(self, token: object) -> dict[str, Any]:
         """Return the claims of an ID token that the provider has signed."""
@@ -184,7 +184,7 @@ class Provider:
         for max_age in (FRESH_SECONDS, NEW_KEYS_SECONDS):
             with suppress(BadToken):
                 return json_web_tokens.verify(token, self.api.keys(max_age))
-        raise OAuthError(ErrorCode.INVALID_GRANT, "the provider has not signed the ID token")
+        raise OAuthError("invalid_grant", "the provider has not signed the ID token")
 
 
 def derive(seed: str, use: str) -> str:

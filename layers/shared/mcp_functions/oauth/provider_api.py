@@ -18,7 +18,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from mcp_functions.aws.connection import Deadline, open_connection
 from mcp_functions.aws.endpoints import PORTS
 from mcp_functions.oauth import https
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 
@@ -39,10 +39,10 @@ REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the 
 GRANT_REFUSED = "the provider refused the code or the refresh token: it was used, was revoked, or has expired"
 # The provider's error -> the error and its description for the client.
 REFUSALS: dict[str, tuple[str, str]] = {
-    ErrorCode.INVALID_GRANT: (ErrorCode.INVALID_GRANT, GRANT_REFUSED),
+    "invalid_grant": ("invalid_grant", GRANT_REFUSED),
     # The code is malformed. The operator has nothing to mend: a browser may bring any text to /callback as the code.
-    ErrorCode.INVALID_REQUEST: (ErrorCode.INVALID_GRANT, GRANT_REFUSED),
-    ErrorCode.INVALID_SCOPE: (ErrorCode.INVALID_SCOPE, "the provider does not grant this scope"),
+    "invalid_request": ("invalid_grant", GRANT_REFUSED),
+    "invalid_scope": ("invalid_scope", "the provider does not grant this scope"),
 }
 # Further errors of the token endpoint (RFC 6749, 5.2, and RFC 8707). Only a wrong configuration causes them.
 OPERATOR_ERRORS = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
@@ -102,7 +102,7 @@ class ProviderApi:
         """
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
-            raise OAuthError(ErrorCode.CANNOT_REVOKE, "the provider cannot revoke tokens")
+            raise OAuthError("unsupported_token_type", "the provider cannot revoke tokens")
         _check_url(endpoint)
         response = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
         self._check_status(response)

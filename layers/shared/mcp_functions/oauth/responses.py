@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.http import responses
 from mcp_functions.oauth import pages
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ PREFLIGHT_HEADERS = {
 }
 METADATA_SECONDS = 300  # how long the metadata may be cached
 PAGE_PATHS = ("/authorize", "/callback")  # a browser shows the responses of these endpoints
-# HTTP status -> error code of OAuth, and its description. Any other status from 400 on has UNREADABLE.
+# HTTP status -> the error; any other status from 400 on means that the request cannot be read.
 SERVER_ERRORS = {
-    500: (ErrorCode.SERVER_ERROR, "the server failed"),
-    503: (ErrorCode.TEMPORARILY_UNAVAILABLE, "try again in a moment"),
+    500: OAuthError("server_error", "the server failed"),
+    503: OAuthError("temporarily_unavailable", "try again in a moment"),
 }
-UNREADABLE = (ErrorCode.INVALID_REQUEST, "the request cannot be read")
+UNREADABLE = OAuthError("invalid_request", "the request cannot be read")
 
 
 def make_json(status: int, content: object, headers: Mapping[str, str] | None = None) -> Response:
@@ -105,8 +105,7 @@ def make_server_error(error: McpError, http: HttpRequest) -> Response:
     if is_page_path(http.path):
         response = _make_stopped_page(status)
     else:
-        code, description = SERVER_ERRORS.get(status, UNREADABLE)
-        response = make_json(status, OAuthError(code, description).parameters())
+        response = make_json(status, SERVER_ERRORS.get(status, UNREADABLE).parameters())
     response["headers"].update(error.headers)
     return response
 

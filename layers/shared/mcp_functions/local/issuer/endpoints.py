@@ -24,7 +24,7 @@ from mcp_functions.local.issuer.grants import CODE_SECONDS, Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
 from mcp_functions.oauth import client_metadata, redirects, registration
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.request import read_parameters
 from mcp_functions.oauth.sign_in import CHALLENGE
 
@@ -135,9 +135,9 @@ class Issuer:
         try:
             metadata = client_metadata.read(json.loads(request.body or b""))
         except (ValueError, RecursionError):
-            raise OAuthError(ErrorCode.INVALID_REQUEST, "the body cannot be read") from None
+            raise OAuthError("invalid_request", "the body cannot be read") from None
         client_id = self._grants.register(metadata.redirect_uris)
-        client = metadata._replace(id=client_id, method=client_metadata.AuthMethod.NONE)
+        client = metadata._replace(id=client_id, method="none")
         return json_response(201, registration.describe(client, "", int(self._now())), NO_STORE)
 
     def _authorize(self, request: HttpRequest) -> HttpResponse:
@@ -145,8 +145,7 @@ class Issuer:
         client = parameters.get("client_id", "")
         redirect_uri = parameters.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # the error is shown here, and not sent to an unknown URI
-            description = "client_id and redirect_uri are not those of a registered client"
-            raise OAuthError(ErrorCode.INVALID_REQUEST, description)
+            raise OAuthError("invalid_request", "client_id and redirect_uri are not those of a registered client")
         if self._asks_for_user and "login_hint" not in parameters:
             return _login_page(parameters)
         try:
@@ -160,10 +159,10 @@ class Issuer:
 
     def _issue_code(self, parameters: Mapping[str, str]) -> str:
         if parameters.get("response_type") != "code":
-            raise OAuthError(ErrorCode.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
+            raise OAuthError("unsupported_response_type", "only response_type=code")
         challenge = parameters.get("code_challenge", "")
         if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
-            raise OAuthError(ErrorCode.INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
+            raise OAuthError("invalid_request", "PKCE is needed: code_challenge and code_challenge_method=S256")
         grant = Grant(
             client=parameters["client_id"],
             subject=parameters.get("login_hint") or USER,
@@ -184,9 +183,9 @@ class Issuer:
             case "refresh_token":
                 grant = self._grants.refresh(form)
             case _:
-                raise OAuthError(ErrorCode.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
+                raise OAuthError("unsupported_grant_type", "only authorization_code and refresh_token")
         if form.get("resource", grant.resource) != grant.resource:
-            raise OAuthError(ErrorCode.INVALID_TARGET, "the code was for another resource")
+            raise OAuthError("invalid_target", "the code was for another resource")
         tokens: dict[str, Any] = {
             "access_token": self.token(
                 subject=grant.subject, scope=grant.scope, aud=grant.resource, client_id=grant.client
@@ -213,7 +212,7 @@ def _read_form(request: HttpRequest) -> dict[str, str]:
         if scheme.lower() == "basic":
             form["client_id"] = base64.b64decode(encoded).decode().partition(":")[0]
     except ValueError:
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the body cannot be read") from None
+        raise OAuthError("invalid_request", "the body cannot be read") from None
     return form
 
 

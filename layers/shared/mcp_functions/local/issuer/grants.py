@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_functions.oauth import redirects
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.provider import challenge
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Grants:
             description = (
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
-            raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, description)
+            raise OAuthError("invalid_redirect_uri", description)
         return self._add(self._redirect_uris, redirect_uris)
 
     def knows(self, client: str, redirect_uri: str) -> bool:
@@ -82,11 +82,11 @@ class Grants:
         with self._lock:
             grant = self._grants_by_code.pop(form.get("code", ""), None)
         if grant is None or now > grant.code_expires:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "this code is unknown, used or too old")
+            raise OAuthError("invalid_grant", "this code is unknown, used or too old")
         if grant.client != form.get("client_id") or grant.redirect_uri != form.get("redirect_uri"):
-            raise OAuthError(ErrorCode.INVALID_GRANT, "this code is for another client or another redirect_uri")
+            raise OAuthError("invalid_grant", "this code is for another client or another redirect_uri")
         if not hmac.compare_digest(challenge(form.get("code_verifier", "")), grant.challenge):
-            raise OAuthError(ErrorCode.INVALID_GRANT, "code_verifier does not match code_challenge")
+            raise OAuthError("invalid_grant", "code_verifier does not match code_challenge")
         return grant
 
     def refresh_token(self, grant: Grant) -> str:
@@ -104,10 +104,10 @@ class Grants:
         with self._lock:
             grant = self._grants_by_refresh_token.pop(form.get("refresh_token", ""), None)
         if grant is None or grant.client != form.get("client_id"):
-            raise OAuthError(ErrorCode.INVALID_GRANT, "this refresh token is unknown, used, or another client's")
+            raise OAuthError("invalid_grant", "this refresh token is unknown, used, or another client's")
         scope = form.get("scope", grant.scope)
         if not set(scope.split()) <= set(grant.scope.split()):
-            raise OAuthError(ErrorCode.INVALID_SCOPE, "a refreshed token has no scope that was not granted")
+            raise OAuthError("invalid_scope", "a refreshed token has no scope that was not granted")
         return replace(grant, scope=scope)
 
     def revoke(self, token: str) -> None:
