@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp_functions import observability
-from mcp_functions.oauth import authorization, callback, discovery, registration, responses, token
+from mcp_functions.oauth import authorization, discovery, registration, responses, token
 from mcp_functions.oauth.request import read as read_request
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ REGISTER = "/register"
 # The endpoints that take parameters in a query or a form, by path and HTTP method.
 ENDPOINTS: dict[str, dict[str, Endpoint]] = {
     "/authorize": {"GET": authorization.begin, "POST": authorization.decide},
-    "/callback": {"GET": callback.receive},
+    "/callback": {"GET": authorization.finish},
     "/token": {"POST": token.issue},
     "/revoke": {"POST": token.revoke},
 }

@@ -72,7 +72,7 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
 
 
 def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
-    """Redeem our code. `callback` sealed it for the client, its redirect URI and the resource."""
+    """Redeem our code. `authorization.finish` sealed it for the client, its redirect URI and the resource."""
     form = request.parameters
     bound_to = (client.id_digest, form.get("redirect_uri", ""), services.settings.resource)
     claims = services.values.open(CODE, form.get("code", ""), request.caller_id, *bound_to)
