@@ -1,4 +1,4 @@
-"""Chromium signs in: at the front over https, at a provider on another site that asks for a name, and at a client."""
+"""Chromium signs in: at our server over https, at a provider on another site that asks for a name, and at a client."""
 
 from __future__ import annotations
 

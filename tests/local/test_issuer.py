@@ -340,12 +340,12 @@ def test_repeated_registrations_do_not_fill_the_memory(issuer: Issuer) -> None:
 
 
 def test_the_issuer_can_ask_for_the_name_of_the_user(clock: Clock) -> None:
-    issuer = make_issuer(URL, RESOURCE, now=clock, redirect_uris={"front": (BACK,)}, asks_for_user=True)
-    page = authorize(issuer, "front", state='"><script>')
+    issuer = make_issuer(URL, RESOURCE, now=clock, redirect_uris={"desk": (BACK,)}, asks_for_user=True)
+    page = authorize(issuer, "desk", state='"><script>')
     assert page.status == 200
     assert b"login_hint" in page.body
     assert b"<script" not in page.body
-    assert authorize(issuer, "front", login_hint="ann").status == 302
+    assert authorize(issuer, "desk", login_hint="ann").status == 302
 
 
 @pytest.mark.parametrize("way", ["none", "basic", "post"])

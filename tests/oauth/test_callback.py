@@ -57,7 +57,7 @@ def test_a_callback_without_an_issuer_is_refused_if_the_provider_always_sends_it
 
 
 @pytest.mark.parametrize("state", [None, "state", "ks1.AAAA"])
-def test_a_callback_without_the_fronts_state_is_refused(browser: Browser, url: str, state: str | None) -> None:
+def test_a_callback_without_the_state_of_the_server_is_refused(browser: Browser, url: str, state: str | None) -> None:
     assert browser.get(changed(url, state=state)).status == 400
 
 

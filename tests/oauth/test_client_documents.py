@@ -1,4 +1,4 @@
-"""A client id may be the URL of a metadata document, which the front fetches with limits.
+"""A client id may be the URL of a metadata document, which the server fetches with limits.
 
 `site` serves the document at CLIENT, and records the names and addresses that are asked of it. `server` is an OAuth
 server whose network reaches only this site.
@@ -159,7 +159,7 @@ def test_a_document_is_not_fetched_from_a_private_address(
     assert not site.connected
 
 
-def test_the_front_fetches_from_the_address_that_it_has_checked(server: OAuthServer, site: Site) -> None:
+def test_the_server_fetches_from_the_address_that_it_has_checked(server: OAuthServer, site: Site) -> None:
     site.addresses = [[PUBLIC], ["127.0.0.1"]]
     assert not refused(server)
     assert site.resolved == [HOST]

@@ -42,7 +42,7 @@ def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(serve
         assert text in page.body
 
 
-def test_the_front_does_not_call_the_provider_before_the_user_consents(page: Answer) -> None:
+def test_the_server_does_not_call_the_provider_before_the_user_consents(page: Answer) -> None:
     assert page.status == 200
     assert not page.location
 
@@ -213,7 +213,7 @@ def test_a_cookie_name_with_a_leading_unicode_space_is_another_name(
     assert victim.get(back).status == 403
 
 
-def test_a_front_on_localhost_sets_a_cookie_without_secure() -> None:
+def test_a_server_on_localhost_sets_a_cookie_without_secure() -> None:
     with running_server({"MCP_OAUTH_URL": "http://localhost:8080"}) as server:
         (cookie,) = server.authorize(server.new_client()).cookies
     assert cookie.startswith("mcp-browser=")

@@ -1,4 +1,4 @@
-"""The front checks each response of the provider before it responds to the client.
+"""The server checks each response of the provider before it responds to the client.
 
 A test gives `running_server` a function that changes the provider's JSON answers.
 """
@@ -223,7 +223,7 @@ def secrets() -> Iterator[tuple[Secrets, str]]:
         yield held, loopback.url
 
 
-def test_the_front_reads_its_client_secret_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
+def test_the_server_reads_its_client_secret_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
     held, url = secrets
     changes = {"MCP_OAUTH_SECRET_ARN": ARN, "AWS_ENDPOINT_URL_SECRETS_MANAGER": url}
     with running_server(changes, secret=SECRET) as server:
@@ -248,7 +248,7 @@ def test_a_secret_that_does_not_exist_is_a_misconfiguration(
     assert "secretsmanager:ResourceNotFoundException" in caplog.text
 
 
-def test_the_provider_gets_the_code_verifier_of_the_front_and_not_that_of_the_client(
+def test_the_provider_gets_the_code_verifier_of_the_server_and_not_that_of_the_client(
     server: OAuthServer, client: str
 ) -> None:
     server.get_tokens(client)
