@@ -26,7 +26,6 @@ KINDS: dict[str, type[AdoptedHandler]] = {
     "resources": AdoptedResource,
     "resourceTemplates": AdoptedTemplate,
 }
-NAMING_FIELDS = ("name", "uri", "uriTemplate")  # the members of an entry by which `replay` may name it
 UNLISTED_ENTRY: dict[str, Any] = {}  # the entry of the handler for names that a list leaves out
 
 
@@ -56,18 +55,23 @@ def adopt(
         raise TypeError(message)
     adopted = AdoptedServer(server)
     lists = _read_lists(adopted)
-    _check_replay(replay, lists)
     about = _describe(adopted, lists)
-    answer_within = to_seconds(answer_within)
     handlers: list[AdoptedHandler] = []
+    unknown = set(replay)
     for list_name, entries in lists.items():
         for entry in [*entries, UNLISTED_ENTRY]:
             handler = KINDS[list_name](adopted, entry)
-            handler.replays = handler.name in replay or handler.key in replay
-            handler.answer_within = answer_within
+            handler.answer_within = to_seconds(answer_within)
             handler.max_sheds = max_sheds
             handler.server_description = about
             handlers.append(handler)
+            if entry:
+                names = {handler.name, handler.key}
+                handler.replays = not names.isdisjoint(replay)
+                unknown -= names
+    if unknown:
+        message = f"replay names {', '.join(map(repr, sorted(unknown)))}, which the server does not list"
+        raise ValueError(message)
     return tuple(handlers)
 
 
@@ -99,18 +103,6 @@ def _read_pages(adopted: AdoptedServer, method: str, list_name: str) -> list[dic
         if result.get("nextCursor") is None:
             return entries
         params = {"cursor": result["nextCursor"]}
-
-
-def _check_replay(replay: Sequence[str], lists: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Check that `replay` names only what the server lists."""
-    known: set[str] = set()
-    for entries in lists.values():
-        for entry in entries:
-            known.update(str(entry[field]) for field in NAMING_FIELDS if field in entry)
-    unknown = sorted(set(replay) - known)
-    if unknown:
-        message = f"replay names {', '.join(map(repr, unknown))}, which the server does not list"
-        raise ValueError(message)
 
 
 def _describe(adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:

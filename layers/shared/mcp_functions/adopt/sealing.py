@@ -80,13 +80,9 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         raise TypeError(NOT_CHOSEN_MESSAGE)
     low_level = find_low_level(server)
     name = service or low_level.name
-    wrappings = [KmsKey(key) if isinstance(key, str) else key for key in keys]
-    foreign = [_ForeignPurpose(wrapping) for wrapping in wrappings]
-    keyring = Keyring(foreign, Scope(service=name, stage="", generation=""))
-    envelope = Envelope(keyring, label=LABEL, max_age=lifetime)
-    bind_principal = _require_caller(principal) if principal else None
-    security = RequestStateSecurity(codec=_Codec(envelope), ttl=lifetime, bind_principal=bind_principal, audience=name)
-    boundary = _Boundary(security, keyring=keyring, envelope=envelope, principal=principal)
+    wrappings = [_ForeignPurpose(KmsKey(key) if isinstance(key, str) else key) for key in keys]
+    keyring = Keyring(wrappings, Scope(service=name, stage="", generation=""))
+    boundary = _Boundary(keyring, principal, audience=name, lifetime=lifetime)
     for place, middleware in enumerate(low_level.middleware):
         if isinstance(middleware, RequestStateBoundary):
             low_level.middleware[place] = boundary
@@ -111,13 +107,14 @@ class _Codec:
 class _Boundary(RequestStateBoundary):
     """The middleware of the library that seals and opens states. It has a thread load the data keys before."""
 
-    def __init__(
-        self, security: RequestStateSecurity, *, keyring: Keyring, envelope: Envelope, principal: Principal | None
-    ) -> None:
-        super().__init__(security, default_audience=None)
+    def __init__(self, keyring: Keyring, principal: Principal | None, *, audience: str, lifetime: int) -> None:
         self._keyring = keyring
-        self._envelope = envelope
+        self._envelope = Envelope(keyring, label=LABEL, max_age=lifetime)
         self._principal = principal
+        bind_principal = _require_caller(principal) if principal else None
+        codec = _Codec(self._envelope)
+        security = RequestStateSecurity(codec=codec, ttl=lifetime, bind_principal=bind_principal, audience=audience)
+        super().__init__(security, default_audience=None)
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method not in INPUT_REQUIRED_METHODS:
