@@ -18,19 +18,18 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Printable characters that cannot be seen: fillers and joiners of some scripts, selectors of variants, and a blank.
-INVISIBLE = r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-MAX_NAME_CHARS = 80
 GRANTS = ("authorization_code", "refresh_token")
+# How a client may authenticate at the token endpoint (`client_authentication`).
+METHODS = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
+SECRET_METHODS = ("client_secret_basic", "client_secret_post")
+MAX_NAME_CHARS = 80
+# Characters that Python calls printable, and that cannot be seen: fillers and joiners of some scripts, selectors of
+# variants (Unicode's Default_Ignorable_Code_Point), and the blank pattern of Braille.
+INVISIBLE = r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 # The metadata of a registered client travels in its client id, so it must stay small.
 MAX_REDIRECTS = 10  # the redirect URIs of one client
 MAX_REDIRECT_CHARS = 1200  # the characters of all its redirect URIs together
 MAX_JWKS_CHARS = 1200  # the characters of a key set that is part of the metadata
-
-
-# How a client may authenticate at the token endpoint (`client_authentication`).
-METHODS = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
-SECRET_METHODS = ("client_secret_basic", "client_secret_post")
 
 
 class Client(NamedTuple):
@@ -86,9 +85,9 @@ def _read_name(name: object) -> str:
     """
     if not isinstance(name, str):
         return ""
-    one_line = " ".join(name.split())
-    printable = "".join(character for character in one_line if character.isprintable())
-    return re.sub(INVISIBLE, "", printable)[:MAX_NAME_CHARS].strip()
+    printable = "".join(character for character in name if character.isprintable() or character.isspace())
+    visible = re.sub(INVISIBLE, "", printable)
+    return " ".join(visible.split())[:MAX_NAME_CHARS]
 
 
 def _check_flow(metadata: Mapping[str, Any]) -> None:
