@@ -166,7 +166,7 @@ def test_the_issuer_has_no_other_endpoints(method: str, path: str, issuer: Issue
 
 
 def test_the_official_client_reads_a_registration(issuer: Issuer) -> None:
-    response = register(issuer, **{"token_endpoint_auth_method": "client_secret_basic"})
+    response = register(issuer, token_endpoint_auth_method="client_secret_basic")  # noqa: S106 - a name
     registered = OAuthClientInformationFull.model_validate_json(response.body)
     assert (registered.client_name, registered.token_endpoint_auth_method) == ("a client", "none")
     assert registered.client_secret is None
