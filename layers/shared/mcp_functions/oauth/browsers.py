@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import REMEMBERED, SealedValues
 from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from mcp_functions.oauth.request import OAuthRequest

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from mcp_functions.http import access_tokens
@@ -22,6 +22,7 @@ from mcp_functions.oauth.json_web_tokens import BadToken
 from mcp_functions.oauth.provider_api import FRESH_SECONDS
 from mcp_functions.protocol.errors import Misconfigured, Unauthorized
 from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

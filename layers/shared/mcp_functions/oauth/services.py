@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.http.events import folder_of
@@ -16,6 +16,7 @@ from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.sealed_values import SealedValues
 from mcp_functions.oauth.settings import read as read_settings
 from mcp_functions.protocol.errors import FunctionStopped
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.settings import Settings, read_switch, read_words
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
