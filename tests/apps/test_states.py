@@ -11,14 +11,13 @@ from mcp_functions import Elicit, serve, tool
 from mcp_functions import store as tables
 from mcp_functions.local.environment import TABLE
 from mcp_functions.testing import Conversation, MemoryTable
-from tests.apps.tools import APPS, FORMS, Ledger, book, host, rate, request
+from tests.apps.tools import APPS, FORMS, NOTHING, Ledger, book, host, rate, request, state_in
 from tests.support import wire
 
 if TYPE_CHECKING:
     from mcp_functions.http.gateway import LambdaFunction
 
 REFUSED = {"code": -32602, "message": "Invalid or expired requestState", "data": {"reason": "invalid_request_state"}}
-NOTHING: dict[str, Any] = {}
 WINDOW: dict[str, Any] = {"seat": {"action": "accept", "content": {"seat": "window"}}}
 TRIP: dict[str, Any] = {"city": "Lisbon"}
 
@@ -48,7 +47,7 @@ class StatesOfOneQuestion:
         self.states = {
             "client": self.call("book", TRIP, FORMS)["result"]["requestState"],
             "app": self.call("book", TRIP, APPS)["result"]["_meta"]["mcp-functions/form"]["state"],
-            "model": self.call("book", TRIP, NOTHING)["result"]["content"][0]["text"].split('"')[3],
+            "model": state_in(self.call("book", TRIP, NOTHING)["result"]["content"][0]["text"]),
         }
 
     def call(self, name: str, arguments: dict[str, Any], declared: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -203,7 +202,7 @@ def test_a_model_may_relay_an_answer_if_the_author_allows_it() -> None:
     assert "Only the user can answer this." in talk.text
     assert "call book-answer with" in talk.text
     assert talk.result["isError"] is False
-    talk.submit("book-answer", state=talk.text.split('"')[3], answers=WINDOW)
+    talk.submit("book-answer", state=state_in(talk.text), answers=WINDOW)
     assert ledger.records[-1].answered_by == "model"
     assert talk.result["isError"] is True, "the next question is a consent, which no model relays"
     assert "It asks: A window seat to Lisbon costs 70 EUR. Book it?" in talk.text
@@ -217,7 +216,7 @@ def test_a_question_in_words_is_an_error_result_if_the_tool_has_an_output_schema
     talk = host(stars, capabilities=NOTHING).call()
     assert talk.result["isError"] is True
     talk.submit(
-        "stars-answer", state=talk.text.split('"')[3], answers={"stars": {"action": "accept", "content": {"stars": 3}}}
+        "stars-answer", state=state_in(talk.text), answers={"stars": {"action": "accept", "content": {"stars": 3}}}
     )
     assert talk.result["structuredContent"] == {"stars": 3}
 
