@@ -35,7 +35,7 @@ def serve_oauth(
     network: Network | None = None,
     logger: Logger | None = None,
     now: Callable[[], float] = time.time,
-) -> SignInFunction:
+) -> OAuthFunction:
     """Make the Lambda entry point of the authorization server.
 
     Args:
@@ -45,10 +45,10 @@ def serve_oauth(
         now: the clock, unix seconds, which tests replace.
     """
     aws.prepare("kms")
-    return SignInFunction(wrapping=wrapping, network=network, logger=logger, now=now)
+    return OAuthFunction(wrapping=wrapping, network=network, logger=logger, now=now)
 
 
-class SignInFunction:
+class OAuthFunction:
     """A Lambda entry point: `handler(event, context)`.
 
     Attributes:
