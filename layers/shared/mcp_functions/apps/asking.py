@@ -62,12 +62,16 @@ def choose_answer_tool(
 def _usable_answer_tool(
     handler: AskingHandler, questions: Mapping[str, JSONObject], declared: Mapping[str, Any], last: AnswerTool | None
 ) -> AnswerTool | None:
+    """Return the answer tool for some questions, or None; `declared` has the client's capabilities."""
     if any(question["method"] != "elicitation/create" for question in questions.values()):
         return None  # the client itself or its model must answer, and not the user
-    can_show_form = handler.may_show_form and shows_apps(declared)
-    usable = MODEL if _model_may_ask(handler, questions) else None
-    if can_show_form and (last is not None or not shows_forms(declared)):  # a call that has begun ignores elicitation
+    has_own_forms = last is None and shows_forms(declared)  # later requests of a call may not change how it asks
+    if handler.may_show_form and shows_apps(declared) and not has_own_forms:
         usable = FORM
+    elif _model_may_ask(handler, questions):
+        usable = MODEL
+    else:
+        return None
     return usable if last in (None, usable) else None  # a call keeps its answer tool
 
 
