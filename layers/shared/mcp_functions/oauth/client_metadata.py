@@ -55,8 +55,14 @@ class Client(NamedTuple):
         return redirects.matches(uri, self.redirect_uris) and redirects.may_be_registered(uri)
 
 
-def read(metadata: object, client_id: str = "") -> Client:
-    """Read the metadata of a client; `client_id` is "" if the client gets its id later.
+def read(metadata: object, client_id: str = "", *, secret_digest: str = "", site: str = "") -> Client:
+    """Read the metadata of a client.
+
+    Args:
+        metadata: the JSON value.
+        client_id: the id of the client; "" if the client gets its id later.
+        secret_digest: as in `Client`.
+        site: as in `Client`.
 
     Raises:
         OAuthError: the metadata is not that of a client that can sign in here.
@@ -73,8 +79,10 @@ def read(metadata: object, client_id: str = "") -> Client:
         name=_read_name(metadata.get("client_name")),
         redirect_uris=_read_redirect_uris(metadata.get("redirect_uris")),
         method=method,
+        secret_digest=secret_digest,
         keys=keys,
         keys_url=keys_url,
+        site=site,
     )
 
 

@@ -96,7 +96,8 @@ class Clients:
     def _look_up(self, client_id: str, caller_id: str) -> Client:
         metadata = self._settings.clients.get(client_id)
         if metadata is not None:
-            return _pre_registered(client_id, metadata)
+            secret_digest = str(metadata.get("client_secret_sha256", ""))
+            return client_metadata.read(metadata, client_id, secret_digest=secret_digest)
         if client_id.startswith(PREFIX):
             return self._registered(client_id, caller_id)
         if client_id.startswith("https://") and self._settings.documents:
@@ -141,11 +142,11 @@ class Clients:
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
             raise OAuthError("invalid_client", "the client's metadata document has another client_id")
-        client = client_metadata.read(document, url)
+        client = client_metadata.read(document, url, site=_site(url))
         # "The client_secret … MUST NOT be used": everybody can read the document.
         if client.method in SECRET_METHODS or "client_secret" in document:
             raise OAuthError("invalid_client_metadata", "a metadata document cannot have a shared secret")
-        return client._replace(site=_site(url))
+        return client
 
 
 def hash_secret(secret: str) -> str:
@@ -158,8 +159,3 @@ def _site(client_id: str) -> str:
     if not client_id.startswith("https://"):
         return ""
     return client_id.removeprefix("https://").partition("/")[0].removesuffix(":443")
-
-
-def _pre_registered(client_id: str, metadata: Mapping[str, Any]) -> Client:
-    client = client_metadata.read(dict(metadata), client_id)
-    return client._replace(secret_digest=str(metadata.get("client_secret_sha256", "")))
