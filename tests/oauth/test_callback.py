@@ -6,11 +6,15 @@ redirects this browser.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from tests.oauth.oauth_server import HOST_REDIRECT, URL, Browser, OAuthServer, token_claims
+from tests.oauth.oauth_server import HOST_REDIRECT, URL, OAuthServer, token_claims
+
+if TYPE_CHECKING:
+    from tests.oauth.browser import Browser
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,11 +16,12 @@ from tests.oauth.oauth_server import (
     LOOPBACK_REDIRECT,
     RESOURCE,
     URL,
-    Answer,
-    Browser,
     OAuthServer,
     running_server,
 )
+
+if TYPE_CHECKING:
+    from tests.oauth.browser import Answer, Browser
 
 COOKIE = "__Host-mcp-browser"
 STOPPED = "Sign-in stopped"

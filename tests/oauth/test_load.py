@@ -16,12 +16,14 @@ from urllib.parse import urlencode
 import pytest
 
 from mcp_functions.seal.keys import kek_hint
-from tests.oauth.oauth_server import HOST_REDIRECT, Browser, OAuthServer
+from tests.oauth.oauth_server import HOST_REDIRECT, OAuthServer
 from tests.oauth.test_provider import sign_in
 from tests.seal.refusals import replace_character
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.oauth.browser import Browser
 
 ATTACKER = "203.0.113.66"
 

@@ -25,7 +25,7 @@ from tests.oauth.oauth_server import (
 
 if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpResponse
-    from tests.oauth.oauth_server import Answer
+    from tests.oauth.browser import Answer
 
 OTHER_RESOURCE = "https://mcp.example/other"
 OTHER_VERIFIER = "other-verifier-other-verifier-other-verifier"  # PKCE needs at least 43 characters
