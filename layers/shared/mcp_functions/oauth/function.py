@@ -16,7 +16,7 @@ from mcp_functions.http import events
 from mcp_functions.http.request_log import RequestLog, note_response
 from mcp_functions.oauth import responses, routes
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.oauth.services import make_services
+from mcp_functions.oauth.services import Services
 from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.oauth.documents import Network
-    from mcp_functions.oauth.services import Services
     from mcp_functions.observability.lines import Logger
     from mcp_functions.seal.kms import Wrapping
 
@@ -98,7 +97,7 @@ class OAuthFunction:
         """Make the services once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
             if self._services is None:
-                self._services = make_services(
+                self._services = Services(
                     os.environ, function_name, self._now, wrapping=self._wrapping, network=self._network
                 )
             return self._services
