@@ -80,7 +80,7 @@ class ProviderApi:
         Raises:
             TemporarilyUnavailable, Misconfigured: as `metadata`.
         """
-        return self._get(str(self.metadata()["jwks_uri"]), max_age)
+        return self._get(self.metadata()["jwks_uri"], max_age)
 
     def request_tokens(self, form: Mapping[str, str]) -> dict[str, Any]:
         """Send a form to the token endpoint.
@@ -89,9 +89,7 @@ class ProviderApi:
             OAuthError: the provider refuses the code, the refresh token or the scope.
             TemporarilyUnavailable, Misconfigured: as `metadata`.
         """
-        response = self._post(str(self.metadata()["token_endpoint"]), form)
-        self._check_status(response)
-        return _json(response)
+        return _json(self._post(self.metadata()["token_endpoint"], form))
 
     def revoke(self, token: str) -> None:
         """Revoke a refresh token.
@@ -103,9 +101,7 @@ class ProviderApi:
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
             raise OAuthError("unsupported_token_type", "the provider cannot revoke tokens")
-        _check_url(endpoint)
-        response = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
-        self._check_status(response)
+        self._post(endpoint, {"token": token, "token_type_hint": "refresh_token"})
 
     def _check_status(self, response: Response) -> None:
         """Raise the error of a response that is not 200."""
@@ -123,7 +119,7 @@ class ProviderApi:
         raise Misconfigured(reason=f"provider:{logged}")
 
     def _post(self, url: str, form: Mapping[str, str]) -> Response:
-        """Send a form, with this server's own client id and client secret."""
+        """Send a form, with this server's own client id and client secret, and check the status of the response."""
         headers = {"content-type": "application/x-www-form-urlencoded"}
         fields = dict(form)
         secret = self._secret.get()
@@ -136,11 +132,12 @@ class ProviderApi:
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
             fields |= {"client_id": self.client_id, "client_secret": secret}
-        return _request(url, headers, urlencode(fields).encode())
+        response = _request(url, headers, urlencode(fields).encode())
+        self._check_status(response)
+        return response
 
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider; one in memory must be younger than `max_age` seconds."""
-        _check_url(url)
         read_at, document = self._documents.get(url, (0.0, {}))
         if document and self._now() < read_at + max_age:  # an empty document is useless, and is read again
             return document
@@ -166,6 +163,7 @@ def _check_url(url: object) -> None:
 
 def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Response:
     """Send a GET, or a POST if there is a body."""
+    _check_url(url)
     parts = urlsplit(url)
     target = parts.path or "/"
     if parts.query:
