@@ -80,18 +80,14 @@ def read_parameters(text: str) -> dict[str, str]:
 
 
 def _cookies(received: object) -> dict[str, str]:
-    """Read cookies. If a name occurs twice, neither counts: another host of the domain may have set one of them."""
-    lines = received if isinstance(received, list) else []
-    pairs = [_cookie(str(line)) for line in lines]
-    names = [name for name, _value in pairs]
-    return {name: value for name, value in pairs if names.count(name) == 1}
-
-
-def _cookie(line: str) -> tuple[str, str]:
-    """Read a cookie's name and value.
+    """Read cookies. If a name occurs twice, neither counts: another host of the domain may have set one of them.
 
     Only spaces and tabs are removed (RFC 6265, 5.2). Otherwise another host could set a cookie whose name is a Unicode
     space and "__Host-…". To a browser this name has no prefix "__Host-", but after the removal it would have it.
     """
-    name, _separator, value = line.partition("=")
-    return name.strip(WHITESPACE), value.strip(WHITESPACE)
+    pairs = []
+    for cookie in received if isinstance(received, list) else []:
+        name, _separator, value = str(cookie).partition("=")
+        pairs.append((name.strip(WHITESPACE), value.strip(WHITESPACE)))
+    names = [name for name, _value in pairs]
+    return {name: value for name, value in pairs if names.count(name) == 1}
