@@ -1,4 +1,9 @@
-"""`seal_states` seals the states of an official server with KMS, so that any container continues a conversation."""
+"""`seal_states` seals the states of an official server with KMS, so that any container continues a conversation.
+
+`official` and `fast` make the same server with each library. Its tool `book` asks for a day: the first `call` returns a
+sealed state, and the second one, with the state and ANSWER, returns a text that shows what the server remembered. Each
+server that `sealed` makes stands for a process of its own, with data keys of its own.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +30,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 
 from mcp_functions.adopt import seal_states
-from mcp_functions.adopt.channel import SilentChannel
-from mcp_functions.adopt.low_level import find_low_level
+from mcp_functions.adopt.back_channel import SilentChannel
+from mcp_functions.adopt.library import find_low_level
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
@@ -33,14 +39,17 @@ from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
 FORM = {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]}
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
 }
-CALLER: dict[str, str | None] = {"name": "ada"}
+CALLER: dict[str, str | None] = {"name": "ada"}  # who sends the requests; `called_by` changes it
+REMEMBERED = "remembered Monday"  # the text of `book` after ANSWER
+REFUSED = (-32602, "Invalid or expired requestState")
+UNAVAILABLE = ("Temporarily unavailable", {"retryable": True})
 ANSWER = {"when": {"action": "accept", "content": {"day": "Monday"}}}
 
 
@@ -109,6 +118,27 @@ def call(server: object, name: str = "book", **params: object) -> dict[str, Any]
     return asyncio.run(_send(handle, request))
 
 
+def text_of(result: dict[str, Any]) -> str:
+    return str(result["content"][0]["text"])
+
+
+def refusal(server: object, name: str = "book", **params: object) -> MCPError:
+    """Send a request that is refused, and return the error."""
+    with pytest.raises(MCPError) as error:
+        call(server, name, **params)
+    return error.value
+
+
+@contextmanager
+def called_by(name: str | None) -> Iterator[None]:
+    """Let another caller send the requests."""
+    CALLER["name"] = name
+    try:
+        yield
+    finally:
+        CALLER["name"] = "ada"
+
+
 async def _send(handle: Any, request: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - of the SDK
     result: dict[str, Any] = await handle(SilentChannel(), "tools/call", request)
     return result
@@ -119,7 +149,7 @@ def test_another_container_continues_a_conversation_of_an_adopted_server(make: C
     first = call(sealed(make))
     assert first["requestState"].startswith("ks1.")
     second = call(sealed(make), requestState=first["requestState"], inputResponses=ANSWER)
-    assert second["content"][0]["text"] == "remembered Monday"
+    assert text_of(second) == REMEMBERED
 
 
 @each_library
@@ -131,7 +161,7 @@ def test_another_process_that_shares_only_the_kms_key_continues_a_conversation(m
     ran = subprocess.run(  # noqa: S603 - this file
         command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, check=True
     )
-    assert json.loads(ran.stdout)["content"][0]["text"] == "remembered Monday"
+    assert text_of(json.loads(ran.stdout)) == REMEMBERED
 
 
 @each_library
@@ -139,26 +169,18 @@ def test_another_process_that_shares_only_the_kms_key_continues_a_conversation(m
 def test_another_person_tool_or_service_cannot_use_a_state(make: Callable[[], object], other: dict[str, Any]) -> None:
     token = call(sealed(make))["requestState"]
     server = sealed(make, **({"service": other["service"]} if "service" in other else {}))
-    CALLER["name"] = other.get("caller", "ada")
-    try:
-        with pytest.raises(MCPError) as error:
-            call(server, other.get("name", "book"), requestState=token, inputResponses=ANSWER)
-    finally:
-        CALLER["name"] = "ada"
-    assert (error.value.code, error.value.error.message) == (-32602, "Invalid or expired requestState")
+    with called_by(other.get("caller", "ada")):
+        error = refusal(server, other.get("name", "book"), requestState=token, inputResponses=ANSWER)
+    assert (error.code, error.error.message) == REFUSED
 
 
 @each_library
 def test_a_tool_asks_a_caller_without_a_principal_only_if_its_author_allows_it(make: Callable[[], object]) -> None:
-    CALLER["name"] = None
-    try:
-        with pytest.raises(MCPError):
-            call(sealed(make))
+    with called_by(None):
+        assert refusal(sealed(make))
         token = call(sealed(make, principal=None, anonymous=True))["requestState"]
-    finally:
-        CALLER["name"] = "ada"
     anyone = sealed(make, principal=None, anonymous=True)
-    assert call(anyone, requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
+    assert text_of(call(anyone, requestState=token, inputResponses=ANSWER)) == REMEMBERED
 
 
 @pytest.mark.parametrize(
@@ -225,9 +247,7 @@ def test_a_server_reads_the_published_vector_and_its_library_checks_the_claims(m
     monkeypatch.setattr(time, "time", lambda: float(vector["now"]))
     monkeypatch.setattr("mcp_functions.adopt.sealing.Keyring", partial(Keyring, now=time.time))
     server = sealed(official, keys=[Recorded(vector)], principal=None, anonymous=True)
-    assert (
-        call(server, requestState=vector["token"], inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
-    )
+    assert text_of(call(server, requestState=vector["token"], inputResponses=ANSWER)) == REMEMBERED
 
 
 def test_an_outage_of_kms_loses_no_conversation() -> None:
@@ -235,11 +255,10 @@ def test_an_outage_of_kms_loses_no_conversation() -> None:
     watched = Watched()
     server = sealed(official, keys=[watched])
     watched.is_down = True
-    with pytest.raises(MCPError) as error:
-        call(server, requestState=token, inputResponses=ANSWER)
-    assert (error.value.error.message, error.value.error.data) == ("Temporarily unavailable", {"retryable": True})
+    error = refusal(server, requestState=token, inputResponses=ANSWER)
+    assert (error.error.message, error.error.data) == UNAVAILABLE
     watched.is_down = False
-    assert call(server, requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
+    assert text_of(call(server, requestState=token, inputResponses=ANSWER)) == REMEMBERED
 
 
 async def longest_pause(work: Coroutine[Any, Any, object]) -> tuple[float, float]:
@@ -271,7 +290,7 @@ def test_the_event_loop_continues_while_kms_is_slow(make: Callable[[], object]) 
 def test_a_call_that_asks_nothing_does_not_wait_for_kms(make: Callable[[], object]) -> None:
     watched = Watched()
     watched.is_down = True
-    assert call(sealed(make, keys=[watched]), "today")["content"][0]["text"] == "Monday"
+    assert text_of(call(sealed(make, keys=[watched]), "today")) == "Monday"
     assert not watched.threads
 
 
@@ -280,9 +299,8 @@ def test_a_question_that_cannot_be_sealed_may_be_asked_again(make: Callable[[], 
     watched = Watched()
     server = sealed(make, keys=[watched])
     watched.is_down = True
-    with pytest.raises(MCPError) as error:
-        call(server)
-    assert (error.value.error.message, error.value.error.data) == ("Temporarily unavailable", {"retryable": True})
+    error = refusal(server)
+    assert (error.error.message, error.error.data) == UNAVAILABLE
     watched.is_down = False
     assert call(server)["requestState"].startswith("ks1.")
 
@@ -294,10 +312,9 @@ def test_a_forged_state_and_a_state_of_another_call_get_the_same_error(make: Cal
     of_function = Envelope(Keyring([KmsKey(os.environ["MCP_KMS_KEYS"])], Scope("calendar", "", ""))).seal(b"{}")
     forged = (token[:-2] + ("AA" if token[-2:] != "AA" else "BB"), "", "ks1.", "v1.AAAA", of_function, other_arguments)
     for state in forged:
-        with pytest.raises(MCPError) as error:
-            call(sealed(make), requestState=state, inputResponses=ANSWER)
-        assert (error.value.code, error.value.error.message) == (-32602, "Invalid or expired requestState"), state
-    assert call(sealed(make), requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
+        error = refusal(sealed(make), requestState=state, inputResponses=ANSWER)
+        assert (error.code, error.error.message) == REFUSED, state
+    assert text_of(call(sealed(make), requestState=token, inputResponses=ANSWER)) == REMEMBERED
 
 
 def forge(token: str, place: int) -> str:
@@ -309,14 +326,10 @@ def forge(token: str, place: int) -> str:
 
 def test_forged_states_do_not_use_up_the_attempts_of_other_callers() -> None:
     token, server = call(sealed(official))["requestState"], sealed(official)
-    CALLER["name"] = "eve"
-    try:
+    with called_by("eve"):
         for place in range(8):
-            with pytest.raises(MCPError):
-                call(server, requestState=forge(token, place))
-    finally:
-        CALLER["name"] = "ada"
-    assert call(server, requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
+            assert refusal(server, requestState=forge(token, place))
+    assert text_of(call(server, requestState=token, inputResponses=ANSWER)) == REMEMBERED
 
 
 async def post(app: Any, address: str, **params: object) -> dict[str, Any]:  # noqa: ANN401 - of Starlette
@@ -350,7 +363,7 @@ def test_over_http_without_principals_attempts_count_by_address(make: Callable[[
                 assert "error" in refused
             return await post(apps[1], "10.0.0.1", requestState=token, inputResponses=ANSWER)
 
-    assert asyncio.run(talk())["result"]["content"][0]["text"] == "remembered Monday"
+    assert text_of(asyncio.run(talk())["result"]) == REMEMBERED
 
 
 def app_of(server: Any) -> Any:  # noqa: ANN401 - of the SDK

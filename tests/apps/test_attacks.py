@@ -1,4 +1,4 @@
-"""Attacks of clients and models on forms: repeated answers, wrong answers, and calls of companion tools."""
+"""Attacks of clients and models on forms: repeated answers, wrong answers, and calls of answer tools."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def test_the_answer_of_a_form_begins_no_task_because_a_form_cannot_follow_one() 
 
 
 @pytest.mark.parametrize("name", ["book-form-form", "book-form-answer", "book-", "-form", "book-form ", "BOOK-form"])
-def test_only_the_exact_name_calls_the_companion_tool(name: str) -> None:
+def test_only_the_exact_name_calls_the_answer_tool(name: str) -> None:
     state = host(book).call(city="Lisbon").form["state"]
     answer = request(serve(book), "tools/call", {"name": name, "arguments": {"state": state}})
     assert answer["error"]["message"] == "Unknown tool"
 
 
 @pytest.mark.parametrize("more", [{"inputResponses": seat("window")}, {"requestState": "STATE"}])
-def test_a_companion_tool_ignores_everything_but_its_arguments(more: dict[str, Any]) -> None:
+def test_an_answer_tool_ignores_everything_but_its_arguments(more: dict[str, Any]) -> None:
     function = serve(book)
     pending = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})["result"]
     state = pending["_meta"]["mcp-functions/form"]["state"]

@@ -1,4 +1,4 @@
-"""A state of a form or of a question in text opens only in its own channel, for its own caller, tool and function."""
+"""A state of a form or of a question in text opens only in its way of asking, and for its caller, tool and function."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from mcp_functions import Elicit, serve, tool
 from mcp_functions import store as tables
 from mcp_functions.local.environment import TABLE
 from mcp_functions.testing import Conversation, MemoryTable
-from tests.apps.tools import APPS, FORMS, Ledger, book, host, rate, request
+from tests.apps.tools import APPS, FORMS, NOTHING, Ledger, book, host, rate, request, state_in
 from tests.support import wire
 
 if TYPE_CHECKING:
     from mcp_functions.http.gateway import LambdaFunction
 
 REFUSED = {"code": -32602, "message": "Invalid or expired requestState", "data": {"reason": "invalid_request_state"}}
-NOTHING: dict[str, Any] = {}
 WINDOW: dict[str, Any] = {"seat": {"action": "accept", "content": {"seat": "window"}}}
 TRIP: dict[str, Any] = {"city": "Lisbon"}
 
@@ -40,15 +39,15 @@ class Nothing(TypedDict):
     """A form without a field."""
 
 
-class Channels:
-    """One function, and a state of each channel for the same question."""
+class StatesOfOneQuestion:
+    """One function, and a state of each way of asking for the same question."""
 
     def __init__(self, function: LambdaFunction) -> None:
         self.function = function
         self.states = {
             "client": self.call("book", TRIP, FORMS)["result"]["requestState"],
             "app": self.call("book", TRIP, APPS)["result"]["_meta"]["mcp-functions/form"]["state"],
-            "model": self.call("book", TRIP, NOTHING)["result"]["content"][0]["text"].split('"')[3],
+            "model": state_in(self.call("book", TRIP, NOTHING)["result"]["content"][0]["text"]),
         }
 
     def call(self, name: str, arguments: dict[str, Any], declared: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -56,7 +55,7 @@ class Channels:
         return request(self.function, "tools/call", params, capabilities=declared)
 
     def present(self, state: str, to: str) -> dict[str, Any]:
-        """Send a state through a channel, with the answer to its question."""
+        """Send a state in a way of asking, with the answer to its question."""
         if to == "client":
             return self.call("book", TRIP, FORMS, requestState=state, inputResponses=WINDOW)
         declared, name = (APPS, "book-form") if to == "app" else (NOTHING, "book-answer")
@@ -64,14 +63,14 @@ class Channels:
 
 
 @pytest.fixture(params=["the seal", "a codec of the author's"])
-def channels(request: pytest.FixtureRequest) -> Channels:
-    return Channels(serve(book) if request.param == "the seal" else serve(book, codec=wire.PlainCodec()))
+def question(request: pytest.FixtureRequest) -> StatesOfOneQuestion:
+    return StatesOfOneQuestion(serve(book) if request.param == "the seal" else serve(book, codec=wire.PlainCodec()))
 
 
 @pytest.mark.parametrize("to", ["client", "app", "model"])
 @pytest.mark.parametrize("of", ["client", "app", "model"])
-def test_a_state_opens_only_in_its_own_channel(channels: Channels, of: str, to: str) -> None:
-    received = channels.present(channels.states[of], to)
+def test_a_state_opens_only_in_its_own_way_of_asking(question: StatesOfOneQuestion, of: str, to: str) -> None:
+    received = question.present(question.states[of], to)
     assert received.get("error") == (None if of == to else REFUSED)
 
 
@@ -83,7 +82,7 @@ def test_an_answer_to_a_question_that_the_state_does_not_have_is_ignored(answers
     assert talk.submit("book-form", state=talk.form["state"], answers=answers).asked == ["seat"]
 
 
-def test_a_companion_call_runs_with_the_arguments_in_the_state() -> None:
+def test_a_call_of_an_answer_tool_runs_with_the_arguments_in_the_state() -> None:
     talk = host(book).call(city="Lisbon")
     talk.submit("book-form", state=talk.form["state"], answers=WINDOW, city="Rome")
     assert talk.messages["agree"].startswith("A window seat to Lisbon")
@@ -113,7 +112,7 @@ def test_a_changed_state_is_refused(change: Any) -> None:  # noqa: ANN401 - a fu
     "arguments",
     [{}, {"state": 7}, {"state": "x", "answers": []}, {"state": "x", "answers": {"a": 1}}, {"state": "x", "check": 1}],
 )
-def test_malformed_arguments_of_a_companion_are_refused(arguments: dict[str, Any]) -> None:
+def test_malformed_arguments_of_an_answer_tool_are_refused(arguments: dict[str, Any]) -> None:
     talk = host(book).submit("book-form", **arguments)
     assert (talk.status, talk.error["code"]) == (400, -32602)
 
@@ -203,7 +202,7 @@ def test_a_model_may_relay_an_answer_if_the_author_allows_it() -> None:
     assert "Only the user can answer this." in talk.text
     assert "call book-answer with" in talk.text
     assert talk.result["isError"] is False
-    talk.submit("book-answer", state=talk.text.split('"')[3], answers=WINDOW)
+    talk.submit("book-answer", state=state_in(talk.text), answers=WINDOW)
     assert ledger.records[-1].answered_by == "model"
     assert talk.result["isError"] is True, "the next question is a consent, which no model relays"
     assert "It asks: A window seat to Lisbon costs 70 EUR. Book it?" in talk.text
@@ -217,7 +216,7 @@ def test_a_question_in_words_is_an_error_result_if_the_tool_has_an_output_schema
     talk = host(stars, capabilities=NOTHING).call()
     assert talk.result["isError"] is True
     talk.submit(
-        "stars-answer", state=talk.text.split('"')[3], answers={"stars": {"action": "accept", "content": {"stars": 3}}}
+        "stars-answer", state=state_in(talk.text), answers={"stars": {"action": "accept", "content": {"stars": 3}}}
     )
     assert talk.result["structuredContent"] == {"stars": 3}
 

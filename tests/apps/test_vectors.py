@@ -1,11 +1,11 @@
-"""The package seals and opens the test vectors of the channels (envelope.md §9.6), as other languages do."""
+"""The package seals and opens the test vectors of the answer tools (envelope.md §9.6), as other languages do."""
 
 from __future__ import annotations
 
 import pytest
 
-from mcp_functions.apps.channels import APP, MODEL, Channel
-from mcp_functions.apps.companion_calls import ARGUMENTS_KEY, bind_state
+from mcp_functions.apps.answer_calls import ARGUMENTS_KEY, bind_state
+from mcp_functions.apps.answer_tools import FORM, MODEL, AnswerTool
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.request_state import RequestStates
 from tests.support.envelope_vectors import VECTORS
@@ -19,11 +19,11 @@ def states(name: str, at: str) -> RequestStates:
     return RequestStates(vector.envelope(at), now=lambda: float(vector[at]), lifetime_seconds=600)
 
 
-@pytest.mark.parametrize(("name", "channel"), [("app", APP), ("words", MODEL)])
-def test_the_package_seals_and_opens_the_vector_of_each_channel(name: str, channel: Channel) -> None:
+@pytest.mark.parametrize(("name", "answer_tool"), [("app", FORM), ("words", MODEL)])
+def test_the_package_seals_and_opens_the_vector_of_each_answer_tool(name: str, answer_tool: AnswerTool) -> None:
     vector, record = VECTORS[f"accept-{name}"], {ARGUMENTS_KEY: {"city": "Lisbon"}}
-    assert vector["label"] == channel.label.decode()
-    binding = bind_state(channel, "demo/book_trip/prod", "book_trip", ADA)
+    assert vector["label"] == answer_tool.label.decode()
+    binding = bind_state(answer_tool, "demo/book_trip/prod", "book_trip", ADA)
     opened = states(name, "now").open(vector["token"], binding)
     assert (opened.asked, opened.record, opened.round) == (ASKED, record, 1)
     token = states(name, "born").seal(binding, None, asked=ASKED, record=record, flow=opened.flow)

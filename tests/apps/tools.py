@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
 FORMS: dict[str, Any] = {"elicitation": {}}
+NOTHING: dict[str, Any] = {}
 Seat = Literal["window", "aisle"]
 MESSAGE = "Where would you like to sit?"
 
@@ -91,3 +92,15 @@ def request(
     sent = wire.message(method, params, **{"capabilities": APPS, **options})
     name = function.handlers[0].name
     return wire.read(function(wire.event(sent), wire.Context(f"local_{name}")), method)
+
+
+def way_of(result: dict[str, Any]) -> str:
+    """Tell how a result asks: by the client's elicitation, in a form ("app"), or in words."""
+    if result["resultType"] == "input_required":
+        return "client"
+    return "app" if "mcp-functions/form" in result["_meta"] else "words"
+
+
+def state_in(text: str) -> str:
+    """Return the state that a text tells the model to pass on."""
+    return text.partition('"state": "')[2].partition('"')[0]

@@ -1,4 +1,4 @@
-"""Chromium signs in: at the front over https, at a provider on another site that asks for a name, and at a client."""
+"""Chromium signs in: at our server over https, at a provider on another site that asks for a name, and at a client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from mcp_functions.local.issuer import Behaviour
 from tests.browser import chromium, https
 from tests.browser.chromium import Tab
 from tests.oauth.oauth_server import HOST_REDIRECT, LOOPBACK_REDIRECT, URL, OAuthServer, running_server, token_claims
@@ -30,7 +29,7 @@ TAB, ENTER, SPACE = 9, 13, 32
 @pytest.fixture(scope="module")
 def server() -> Iterator[OAuthServer]:
     chromium.find_chromium()
-    with running_server(behaviour=Behaviour(asks_for_user=True)) as running:
+    with running_server(asks_for_user=True) as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""Official clients call a tool that asks, with every combination of the capabilities that choose the channel."""
+"""Official clients call a tool that asks, with each combination of the capabilities that decide how it asks."""
 
 from __future__ import annotations
 

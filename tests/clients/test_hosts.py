@@ -31,7 +31,7 @@ FRONT = """
 import socket
 import ssl
 from mcp_functions import serve_oauth
-from mcp_functions.oauth.safe_fetch import Network
+from mcp_functions.oauth.documents import Network
 
 def connect(_address, seconds):
     return socket.create_connection(("127.0.0.1", {port}), timeout=seconds)

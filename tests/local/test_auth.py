@@ -1,7 +1,7 @@
 """`mcp-functions auth MODE` rewrites the lines of template.yaml that decide who may call, and leaves all other lines.
 
-The tests rewrite two templates: that of this repository, and that of a new project. `checks.complaints` returns what
-`make test` of a project complains about.
+TEMPLATE is a small template.yaml in the mode iam. Two comments, `# auth: <place>` and `# auth: end`, enclose each place
+that the command rewrites. The last tests rewrite the template of this repository, and check it as `make test` does.
 """
 
 from __future__ import annotations
@@ -21,168 +21,190 @@ from mcp_functions.settings import AUTH_MODES
 if TYPE_CHECKING:
     from mcp_functions.settings import AuthMode
 
+TEMPLATE = """\
+Parameters:
+  Color: # of the author
+    Type: String
+  # auth: parameters
+  # auth: end
+Rules:
+  # auth: rules
+  # auth: end
+Conditions:
+  # auth: conditions
+  # auth: end
+Globals:
+  Function:
+    Environment:
+      Variables:
+        MCP_AUTH_MODE: iam # who may call
+        # auth: variables
+        MCP_JWT_ISSUER: !Ref JwtIssuer
+        MCP_JWT_AUDIENCE: !Join [",", !Ref JwtAudience]
+        # auth: end
+        COLOR: !Ref Color # of the author
+Resources:
+  HttpApi:
+    Properties:
+      # auth: who may call
+      Auth:
+        EnableIamAuthorizer: true
+        DefaultAuthorizer: AWS_IAM
+      # auth: end
+  # auth: sign-in
+  # auth: end
+  Mcp:
+    Properties:
+      Events:
+        # auth: open routes
+        Preflight: # a browser sends no credentials with it; unknown origins get 403
+          Type: HttpApi
+          Properties:
+            ApiId: !Ref HttpApi
+            Path: /mcp
+            Method: OPTIONS
+            Auth:
+              Authorizer: NONE
+        # auth: end
+"""
+PROJECT_TEMPLATE = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")  # of a new project
 ROOT = Path(__file__).parents[2]
-TEMPLATE = (ROOT / "template.yaml").read_text(encoding="utf-8")  # of this repository
-NEW_PROJECT_TEMPLATE = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
-MODES = list(AUTH_MODES)  # iam, jwt, oauth, none; the templates are delivered with iam
+REPOSITORY_TEMPLATE = (ROOT / "template.yaml").read_text(encoding="utf-8")
 
-for_each_template = pytest.mark.parametrize(
-    "text", [TEMPLATE, NEW_PROJECT_TEMPLATE], ids=["this repository", "a new project"]
+for_each_mode = pytest.mark.parametrize("mode", AUTH_MODES)  # iam, jwt, oauth, none
+
+
+# --- the text of the template
+
+
+@pytest.mark.parametrize(
+    ("mode", "line"),
+    [
+        ("iam", "        DefaultAuthorizer: AWS_IAM"),
+        ("jwt", "        DefaultAuthorizer: jwt"),
+        ("none", "      # every caller may call; a state is then bound to no caller"),
+        ("oauth", "  Oauth:"),
+    ],
 )
+def test_the_lines_of_a_mode_are_written_with_the_indent_of_their_place(mode: AuthMode, line: str) -> None:
+    assert line in set_auth(TEMPLATE, mode).splitlines()
 
 
-@pytest.fixture(scope="module")
-def project() -> checks.Project:
-    """Return this repository as the checks of `make test` read it."""
-    return checks.read(ROOT)
-
-
-@pytest.fixture
-def new_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make the current folder a project that has only the template of a new project, and return the folder."""
-    (tmp_path / "template.yaml").write_text(NEW_PROJECT_TEMPLATE, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@for_each_template
-@pytest.mark.parametrize("mode", MODES)
-def test_a_mode_that_replaces_another_mode_gives_the_same_file(mode: AuthMode, text: str) -> None:
-    expected = set_auth(text, mode)
-    for earlier_mode in MODES:
-        assert set_auth(set_auth(text, earlier_mode), mode) == expected
-
-
-@for_each_template
-@pytest.mark.parametrize("mode", MODES)
-def test_iam_after_another_mode_restores_the_delivered_file(mode: AuthMode, text: str) -> None:
-    assert set_auth(set_auth(text, mode), "iam") == text
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_the_template_of_each_mode_passes_the_checks(mode: AuthMode, project: checks.Project) -> None:
-    new_template = template.parse(set_auth(TEMPLATE, mode))
-    assert checks.complaints(replace(project, template=new_template)) == []
-
-
-@pytest.mark.parametrize("mode", MODES)
+@for_each_mode
 def test_the_functions_get_the_mode_in_mcp_auth_mode(mode: AuthMode) -> None:
-    new_template = template.parse(set_auth(TEMPLATE, mode))
-    assert new_template["Globals"]["Function"]["Environment"]["Variables"]["MCP_AUTH_MODE"] == mode
+    rewritten = template.parse(set_auth(TEMPLATE, mode))
+    assert rewritten["Globals"]["Function"]["Environment"]["Variables"]["MCP_AUTH_MODE"] == mode
 
 
-@pytest.fixture
-def project_with_scopes(project: checks.Project) -> checks.Project:
-    """Return this repository with the mode oauth, and with handlers that require the scopes read and write."""
-    oauth_template = template.parse(set_auth(TEMPLATE, "oauth"))
-    return replace(project, template=oauth_template, catalog=project.catalog | {"scopes": ["read", "write"]})
-
-
-def test_the_checks_name_a_required_scope_that_the_sign_in_front_does_not_grant(
-    project_with_scopes: checks.Project,
-) -> None:
-    variables = project_with_scopes.template["Globals"]["Function"]["Environment"]["Variables"]
-    variables["MCP_SCOPES_SUPPORTED"] = "read, admin"
-    assert checks.complaints(project_with_scopes) == [
-        "the sign-in front grants no scope write: add it to MCP_SCOPES_SUPPORTED in Globals"
-    ]
-
-
-def test_the_checks_accept_a_sign_in_front_that_grants_all_required_scopes(
-    project_with_scopes: checks.Project,
-) -> None:
-    variables = project_with_scopes.template["Globals"]["Function"]["Environment"]["Variables"]
-    variables["MCP_SCOPES_SUPPORTED"] = "read write"
-    assert checks.complaints(project_with_scopes) == []
-
-
-@pytest.fixture
-def commented_template() -> str:
-    """Return the template with comments of its author: one on a line of its own, two at the end of other lines."""
-    text = TEMPLATE
-    for line, commented_line in (
-        ("  Mcp:\n", "  # mine\n  Mcp: # too\n"),
-        ("      Timeout: 29\n", "      Timeout: 29 # mine\n"),
-    ):
-        assert f"\n{line}" in text
-        text = text.replace(f"\n{line}", f"\n{commented_line}")
-    return text
-
-
-def test_only_the_lines_of_the_mode_disappear(commented_template: str) -> None:
-    lines_after = set_auth(commented_template, "jwt").splitlines()
-    assert set(commented_template.splitlines()) - set(lines_after) == {
+def test_only_the_lines_of_the_mode_disappear() -> None:
+    lines_after = set_auth(TEMPLATE, "jwt").splitlines()
+    assert set(TEMPLATE.splitlines()) - set(lines_after) == {
         "        EnableIamAuthorizer: true",
         "        DefaultAuthorizer: AWS_IAM",
-        "        MCP_AUTH_MODE: iam # who may call; written by: mcp-functions auth iam|jwt|oauth|none",
+        "        MCP_AUTH_MODE: iam # who may call",
     }
 
 
-def test_a_rewritten_template_with_comments_passes_the_checks(commented_template: str, project: checks.Project) -> None:
-    new_template = template.parse(set_auth(commented_template, "jwt"))
-    assert checks.complaints(replace(project, template=new_template)) == []
+@for_each_mode
+@pytest.mark.parametrize("earlier", AUTH_MODES)
+def test_a_mode_that_replaces_another_mode_gives_the_same_file(mode: AuthMode, earlier: AuthMode) -> None:
+    assert set_auth(set_auth(TEMPLATE, earlier), mode) == set_auth(TEMPLATE, mode)
+
+
+@for_each_mode
+@pytest.mark.parametrize("text", [TEMPLATE, PROJECT_TEMPLATE, REPOSITORY_TEMPLATE], ids=["small", "new", "repository"])
+def test_iam_after_another_mode_restores_the_delivered_file(mode: AuthMode, text: str) -> None:
+    assert set_auth(set_auth(text, mode), "iam") == text
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("      # auth: who may call;", "`# auth: who may call`"),
-        ("        # auth: open routes;", "`# auth: open routes`"),
+        ("      # auth: who may call\n", "`# auth: who may call`"),
+        ("        # auth: open routes\n", "`# auth: open routes`"),
         ("        MCP_AUTH_MODE: iam", "must set MCP_AUTH_MODE once, in Globals: it does so 0 times"),
     ],
 )
 def test_a_template_without_a_line_that_auth_needs_is_refused(line: str, message: str) -> None:
-    assert line in TEMPLATE
     with pytest.raises(Problem, match=message):
-        set_auth(TEMPLATE.replace(line, "# gone"), "jwt")
+        set_auth(TEMPLATE.replace(line, ""), "jwt")
 
 
-def test_auth_in_a_folder_without_a_template_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+# --- the command, in the current folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a folder with TEMPLATE the current one, and return it."""
+    (tmp_path / "template.yaml").write_text(TEMPLATE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_auth_rewrites_the_template_in_the_current_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run(["auth", "jwt"]) == 0
+    assert "a token of JwtIssuer" in capsys.readouterr().out
+    assert (folder / "template.yaml").read_text(encoding="utf-8") == set_auth(TEMPLATE, "jwt")
+
+
+def test_auth_refuses_an_unknown_mode(folder: Path) -> None:
+    assert command.run(["auth", "basic"]) == 2
+    assert (folder / "template.yaml").read_text(encoding="utf-8") == TEMPLATE
+
+
+def test_auth_in_a_folder_without_a_template_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "template.yaml").unlink()
     assert command.run(["auth", "jwt"]) == 2
     assert capsys.readouterr().err.startswith("mcp-functions: there is no template.yaml")
 
 
-def test_auth_rewrites_the_template_in_the_current_folder(
-    new_project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    template_file = new_project / "template.yaml"
-    template_file.write_text(TEMPLATE, encoding="utf-8")
-    assert command.run(["auth", "jwt"]) == 0
-    assert "a token of JwtIssuer" in capsys.readouterr().out
-    assert template_file.read_text(encoding="utf-8") == set_auth(TEMPLATE, "jwt")
-
-
-def test_auth_refuses_an_unknown_mode(new_project: Path) -> None:
-    assert command.run(["auth", "basic"]) == 2
-    assert (new_project / "template.yaml").read_text(encoding="utf-8") == NEW_PROJECT_TEMPLATE
-
-
-def test_auth_oauth_writes_the_function_of_the_sign_in_front(new_project: Path) -> None:
+def test_auth_oauth_writes_the_function_of_the_sign_in_front(folder: Path) -> None:
     assert command.run(["auth", "oauth"]) == 0
-    written = (new_project / "functions/oauth/app.py").read_text(encoding="utf-8")
+    written = (folder / "functions/oauth/app.py").read_text(encoding="utf-8")
     assert written == (ROOT / "functions/oauth/app.py").read_text(encoding="utf-8")
 
 
-def test_auth_oauth_keeps_a_changed_function_of_the_sign_in_front(new_project: Path) -> None:
+def test_auth_oauth_keeps_a_changed_function_of_the_sign_in_front(folder: Path) -> None:
+    app = folder / "functions/oauth/app.py"
+    app.parent.mkdir(parents=True)
+    app.write_text("# mine\n", encoding="utf-8")
     assert command.run(["auth", "oauth"]) == 0
-    app_file = new_project / "functions/oauth/app.py"
-    app_file.write_text("# mine\n", encoding="utf-8")
-
-    assert command.run(["auth", "oauth"]) == 0
-    assert app_file.read_text(encoding="utf-8") == "# mine\n"
+    assert app.read_text(encoding="utf-8") == "# mine\n"
 
 
-def test_auth_iam_after_auth_oauth_restores_the_template(new_project: Path) -> None:
-    assert command.run(["auth", "oauth"]) == 0
-    assert command.run(["auth", "iam"]) == 0
-    assert (new_project / "template.yaml").read_text(encoding="utf-8") == NEW_PROJECT_TEMPLATE
+# --- this repository, by the checks of `make test`
+
+
+@pytest.fixture(scope="module")
+def project() -> checks.Project:
+    return checks.read(ROOT)
+
+
+def with_mode(project: checks.Project, mode: AuthMode) -> checks.Project:
+    return replace(project, template=template.parse(set_auth(REPOSITORY_TEMPLATE, mode)))
+
+
+@for_each_mode
+def test_the_template_of_each_mode_passes_the_checks(mode: AuthMode, project: checks.Project) -> None:
+    assert checks.complaints(with_mode(project, mode)) == []
+
+
+@pytest.mark.parametrize(
+    ("granted", "complaints"),
+    [
+        ("read write", []),
+        ("read, admin", ["the sign-in front grants no scope write: add it to MCP_SCOPES_SUPPORTED in Globals"]),
+    ],
+)
+def test_the_checks_name_a_required_scope_that_the_sign_in_front_does_not_grant(
+    granted: str, complaints: list[str], project: checks.Project
+) -> None:
+    oauth_project = replace(with_mode(project, "oauth"), catalog=project.catalog | {"scopes": ["read", "write"]})
+    oauth_project.template["Globals"]["Function"]["Environment"]["Variables"]["MCP_SCOPES_SUPPORTED"] = granted
+    assert checks.complaints(oauth_project) == complaints
 
 
 def test_a_change_of_the_mode_keeps_a_function_that_was_added_after_the_last_change(project: checks.Project) -> None:
-    text = set_auth(TEMPLATE, "oauth")
-    oauth_project = replace(project, template=template.parse(text))
-    text_with_function = blocks.with_block_added(text, samples.copied("tool", "later"), oauth_project)
-    assert "\n  Later:" in set_auth(text_with_function, "iam")
+    text = set_auth(REPOSITORY_TEMPLATE, "oauth")
+    text = blocks.with_block_added(text, samples.copied("tool", "later"), with_mode(project, "oauth"))
+    assert "\n  Later:" in set_auth(text, "iam")

@@ -1,4 +1,4 @@
-"""The OAuth server under test, with the provider that it sends users to, and with browsers and hosts.
+"""The authorization server under test, with the provider that it sends users to, and with hosts.
 
 A host (the application of an MCP client) registers, and gets a client id. The host sends a browser to `/authorize`. The
 user consents, signs in at the provider, and the browser brings a code to the host's redirect. The host redeems the code
@@ -11,25 +11,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from mcp_functions.local import issuer as local_issuer
 from mcp_functions.local.environment import applied as changed_settings
-from mcp_functions.local.issuer import Behaviour, Issuer
-from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
+from mcp_functions.local.loopback import Loopback
 from mcp_functions.oauth.function import serve_oauth
 from mcp_functions.seal.kms import KmsKey
+from tests.oauth.browser import ADDRESS, Answer, Browser
+from tests.oauth.provider import Provider
 from tests.support.issuers import make_issuer
 from tests.support.strict_kms import Clock, StrictKms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mcp_functions.oauth.safe_fetch import Network
+    from mcp_functions.local.issuer import Issuer
+    from mcp_functions.oauth.documents import Network
 
 __all__ = ["changed_settings"]
 
@@ -41,7 +42,6 @@ CLIENT_AT_PROVIDER = "front-of-this-stack"
 SECRET = "planted-unspeakable-provider-secret"  # noqa: S105 - it may stand in no response and no log line
 SCOPES = "items.read items.write"
 VERIFIER = "verifier-verifier-verifier-verifier-verifier"  # PKCE needs at least 43 characters
-ADDRESS = "198.51.100.7"  # of the browsers and hosts
 
 
 class Context:
@@ -60,108 +60,8 @@ def pkce_challenge() -> str:
 
 
 @dataclass
-class Answer:
-    """A response of the server, as a browser or a host reads it."""
-
-    status: int
-    headers: dict[str, str]
-    body: str
-    cookies: list[str]
-
-    @property
-    def json(self) -> dict[str, Any]:
-        value: dict[str, Any] = json.loads(self.body)
-        return value
-
-    @property
-    def location(self) -> str:
-        return self.headers.get("location", "")
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """The parameters of the redirect."""
-        return dict(parse_qsl(urlsplit(self.location).query))
-
-    @property
-    def consent_request(self) -> str:
-        """The sealed value in the form of the consent page."""
-        field = re.search(r'name="request" value="([^"]+)"', self.body)
-        assert field, self.body
-        return field[1]
-
-
-@dataclass
-class Browser:
-    """A browser. It keeps cookies, and nothing else."""
-
-    server: OAuthServer
-    cookies: dict[str, str] = field(default_factory=dict)
-    address: str = ADDRESS
-
-    def get(self, url: str) -> Answer:
-        return self._store_cookies(self.server.send("GET", url, cookies=self.cookies, address=self.address))
-
-    def post(self, url: str, form: Mapping[str, str], **headers: str) -> Answer:
-        headers = {"origin": self.server.url, **headers}
-        return self._store_cookies(
-            self.server.send("POST", url, form=form, cookies=self.cookies, headers=headers, address=self.address)
-        )
-
-    def authorize(self, client_id: str, **changes: str | None) -> Answer:
-        """Follow the link of a host to `/authorize`: the consent page, or a redirect."""
-        return self.get(self.server.authorize_url(client_id, **changes))
-
-    def allow(self, page: Answer, **form: str) -> Answer:
-        """Press "Allow" on the consent page."""
-        return self.post("/authorize", {"request": page.consent_request, "decision": "allow", **form})
-
-    def sign_in_at_provider(self, to: str, person: str = "ann") -> str:
-        """Follow the redirect to the provider, and return the URL to which the provider redirects back."""
-        provider = self.server.provider
-        assert to.startswith(f"{provider.url}/")
-        target = f"{to.removeprefix(provider.url)}&{urlencode({'login_hint': person})}"
-        answer = provider.answer(HttpRequest("GET", target, (), None))
-        assert answer.status == 302, answer.body
-        return dict(answer.headers)["location"]
-
-    def _store_cookies(self, answer: Answer) -> Answer:
-        for cookie in answer.cookies:
-            name, _, value = cookie.partition(";")[0].partition("=")
-            self.cookies[name] = value
-        return answer
-
-
-@dataclass
-class Provider:
-    """The OpenID Connect provider that signs users in.
-
-    Attributes:
-        issuer: answers the requests.
-        change_answer: changes a JSON answer; it gets the path, the answer and the issuer.
-        requests: all requests, the oldest first.
-    """
-
-    issuer: Issuer
-    change_answer: Callable[[str, dict[str, Any], Issuer], None] | None = None
-    requests: list[HttpRequest] = field(default_factory=list)
-
-    @property
-    def url(self) -> str:
-        return self.issuer.url
-
-    def answer(self, request: HttpRequest) -> HttpResponse:
-        self.requests.append(request)
-        answer = self.issuer.answer(request)
-        if self.change_answer is None or not answer.body.startswith(b"{"):
-            return answer
-        content = json.loads(answer.body)
-        self.change_answer(request.target.partition("?")[0], content, self.issuer)
-        return json_response(content.pop("status", answer.status), content)
-
-
-@dataclass
 class OAuthServer:
-    """The server under test. It is named "front" in the package, because it stands before the provider.
+    """The server under test.
 
     Attributes:
         process: the process that answers every request; None: each request reaches a new one.
@@ -311,18 +211,18 @@ def token_claims(token: str) -> dict[str, Any]:
 def running_server(
     settings: Mapping[str, str] | None = None,
     *,
-    behaviour: Behaviour | None = None,
     network: Network | None = None,
     secret: str = "",
+    asks_for_user: bool = False,
     change_answer: Callable[[str, dict[str, Any], Issuer], None] | None = None,
 ) -> Iterator[OAuthServer]:
     """Run a provider, and set the environment of the server's function.
 
     Args:
         settings: environment variables, in place of the usual ones.
-        behaviour: of the provider.
         network: how the server reaches sites other than the provider.
         secret: of the server as a client of the provider.
+        asks_for_user: whether a page of the provider asks who signs in.
         change_answer: see `Provider`.
     """
     settings = settings or {}
@@ -331,12 +231,11 @@ def running_server(
     key = kms.create_key()
     with ExitStack() as stack:
         loopback = stack.enter_context(Loopback(max_body=local_issuer.MAX_REQUEST))
-        behaviour = replace(
-            behaviour or Behaviour(),
-            redirect_uris={CLIENT_AT_PROVIDER: (f"{url}/callback",)},
-            secrets={CLIENT_AT_PROVIDER: secret} if secret else {},
+        redirect_uris = {CLIENT_AT_PROVIDER: (f"{url}/callback",)}
+        issuer = make_issuer(
+            loopback.url, RESOURCE, now=clock, redirect_uris=redirect_uris, asks_for_user=asks_for_user
         )
-        provider = Provider(make_issuer(loopback.url, RESOURCE, now=clock, behaviour=behaviour), change_answer)
+        provider = Provider(issuer, change_answer, secret)
         loopback.start(provider.answer)
         variables = {
             "MCP_STACK": "shop",

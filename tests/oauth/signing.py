@@ -1,4 +1,4 @@
-"""Keys with which tests sign tokens and assertions, which the front must verify or refuse."""
+"""Keys with which tests sign tokens and assertions, which the server must verify or refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front fetches documents from public addresses only, in whatever notation a private address is written."""
+"""The server fetches documents from public addresses only, in whatever notation a private address is written."""
 
 from __future__ import annotations
 

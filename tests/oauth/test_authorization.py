@@ -39,7 +39,7 @@ EVIL = "https://evil.example/callback"
         None,
     ],
 )
-def test_the_front_does_not_redirect_to_an_unregistered_uri(
+def test_the_server_does_not_redirect_to_an_unregistered_uri(
     server: OAuthServer, client: str, redirect: str | None
 ) -> None:
     answer = server.authorize(client, redirect_uri=redirect)
@@ -175,7 +175,7 @@ def test_a_malformed_query_is_refused(server: OAuthServer, query: str) -> None:
     assert server.new_browser().get(f"/authorize?{query}").status == 400
 
 
-def test_the_front_sends_its_own_pkce_challenge_nonce_and_state_to_the_provider(
+def test_the_server_sends_its_own_pkce_challenge_nonce_and_state_to_the_provider(
     server: OAuthServer, client: str
 ) -> None:
     browser = server.new_browser()
@@ -208,7 +208,7 @@ def test_a_browser_is_redirected_with_303_so_that_no_form_is_sent_to_the_provide
     assert answer.headers["referrer-policy"] == "no-referrer"
 
 
-def test_the_front_requests_scopes_with_the_prefix_of_the_provider() -> None:
+def test_the_server_requests_scopes_with_the_prefix_of_the_provider() -> None:
     changes = {"MCP_OAUTH_SCOPE_PREFIX": "api://shop/", "MCP_OAUTH_EXTRA_SCOPES": "offline_access"}
     with running_server(changes) as server:
         browser, client = server.new_browser(), server.new_client()

@@ -18,14 +18,14 @@ FORBIDDEN = {
 MOST_MODULES = 260
 
 
-def test_a_cold_start_of_the_front_imports_no_framework() -> None:
+def test_a_cold_start_of_the_server_imports_no_framework() -> None:
     loaded = run_python("import sys; from mcp_functions import serve_oauth; serve_oauth(); print(*sys.modules)").split()
     own = {name for name in loaded if name in FORBIDDEN}
     assert own == set()
     assert len(loaded) <= MOST_MODULES
 
 
-def test_other_functions_do_not_import_the_front() -> None:
+def test_other_functions_do_not_import_the_server() -> None:
     code = "import sys; from mcp_functions import serve, serve_catalog, tool; print(*sys.modules)"
     assert not [name for name in run_python(code).split() if name.startswith("mcp_functions.oauth")]
 

@@ -6,11 +6,15 @@ redirects this browser.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from tests.oauth.oauth_server import HOST_REDIRECT, URL, Browser, OAuthServer, token_claims
+from tests.oauth.oauth_server import HOST_REDIRECT, URL, OAuthServer, token_claims
+
+if TYPE_CHECKING:
+    from tests.oauth.browser import Browser
 
 
 @pytest.fixture
@@ -57,7 +61,7 @@ def test_a_callback_without_an_issuer_is_refused_if_the_provider_always_sends_it
 
 
 @pytest.mark.parametrize("state", [None, "state", "ks1.AAAA"])
-def test_a_callback_without_the_fronts_state_is_refused(browser: Browser, url: str, state: str | None) -> None:
+def test_a_callback_without_the_state_of_the_server_is_refused(browser: Browser, url: str, state: str | None) -> None:
     assert browser.get(changed(url, state=state)).status == 400
 
 

@@ -1,4 +1,4 @@
-"""A client id may be the URL of a metadata document, which the front fetches with limits.
+"""A client id may be the URL of a metadata document, which the server fetches with limits.
 
 `site` serves the document at CLIENT, and records the names and addresses that are asked of it. `server` is an OAuth
 server whose network reaches only this site.
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.oauth import safe_fetch
+from mcp_functions.oauth import documents
+from mcp_functions.oauth.documents import Network
 from mcp_functions.oauth.https import NoAnswer
-from mcp_functions.oauth.safe_fetch import Network
 from mcp_functions.observability.lines import digest
 from tests.oauth.oauth_server import HOST_REDIRECT, OAuthServer, changed_settings, running_server
 from tests.oauth.signing import Signer
@@ -159,7 +159,7 @@ def test_a_document_is_not_fetched_from_a_private_address(
     assert not site.connected
 
 
-def test_the_front_fetches_from_the_address_that_it_has_checked(server: OAuthServer, site: Site) -> None:
+def test_the_server_fetches_from_the_address_that_it_has_checked(server: OAuthServer, site: Site) -> None:
     site.addresses = [[PUBLIC], ["127.0.0.1"]]
     assert not refused(server)
     assert site.resolved == [HOST]
@@ -219,7 +219,7 @@ def test_proxies_of_the_environment_are_not_used(
 
 
 def test_fetching_a_document_takes_at_most_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safe_fetch, "FETCH_SECONDS", 0.1)
+    monkeypatch.setattr(documents, "FETCH_SECONDS", 0.1)
     never = Event()
 
     def resolve(_host: str) -> list[str]:
@@ -227,7 +227,7 @@ def test_fetching_a_document_takes_at_most_three_seconds(monkeypatch: pytest.Mon
         return [PUBLIC]
 
     with pytest.raises(NoAnswer):
-        safe_fetch.fetch(CLIENT, Network(resolve))
+        documents.fetch(CLIENT, Network(resolve))
     never.set()
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -235,7 +235,7 @@ def test_fetching_a_document_takes_at_most_three_seconds(monkeypatch: pytest.Mon
             return socket.create_connection(listening.getsockname(), seconds)
 
         with pytest.raises(NoAnswer):
-            safe_fetch.fetch(CLIENT, Network(lambda _host: [PUBLIC], connect))
+            documents.fetch(CLIENT, Network(lambda _host: [PUBLIC], connect))
 
 
 def dripping(text: bytes) -> type[StreamRequestHandler]:
@@ -254,13 +254,13 @@ def dripping(text: bytes) -> type[StreamRequestHandler]:
 def test_a_slow_document_does_not_extend_the_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
 ) -> None:
-    monkeypatch.setattr(safe_fetch, "FETCH_SECONDS", 0.3)
+    monkeypatch.setattr(documents, "FETCH_SECONDS", 0.3)
     certificate = write_certificate(tmp_path, HOST)
     with listening(dripping(text), server_context(certificate)) as address:
         site = Site(str(certificate))
         site.port = int(address.rpartition(":")[2])
         with pytest.raises(NoAnswer):
-            safe_fetch.fetch(CLIENT, site.network)
+            documents.fetch(CLIENT, site.network)
     assert site.connected == [PUBLIC]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,11 +16,12 @@ from tests.oauth.oauth_server import (
     LOOPBACK_REDIRECT,
     RESOURCE,
     URL,
-    Answer,
-    Browser,
     OAuthServer,
     running_server,
 )
+
+if TYPE_CHECKING:
+    from tests.oauth.browser import Answer, Browser
 
 COOKIE = "__Host-mcp-browser"
 STOPPED = "Sign-in stopped"
@@ -42,7 +44,7 @@ def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(serve
         assert text in page.body
 
 
-def test_the_front_does_not_call_the_provider_before_the_user_consents(page: Answer) -> None:
+def test_the_server_does_not_call_the_provider_before_the_user_consents(page: Answer) -> None:
     assert page.status == 200
     assert not page.location
 
@@ -213,7 +215,7 @@ def test_a_cookie_name_with_a_leading_unicode_space_is_another_name(
     assert victim.get(back).status == 403
 
 
-def test_a_front_on_localhost_sets_a_cookie_without_secure() -> None:
+def test_a_server_on_localhost_sets_a_cookie_without_secure() -> None:
     with running_server({"MCP_OAUTH_URL": "http://localhost:8080"}) as server:
         (cookie,) = server.authorize(server.new_client()).cookies
     assert cookie.startswith("mcp-browser=")

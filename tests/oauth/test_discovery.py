@@ -1,4 +1,4 @@
-"""The metadata, routes, headers and log lines of the sign-in front."""
+"""The metadata, routes, headers and log lines of the authorization server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WELL_KNOWN = ("/.well-known/oauth-authorization-server", "/.well-known/openid-co
 
 
 @pytest.mark.parametrize("path", WELL_KNOWN)
-def test_the_front_publishes_authorization_server_metadata(server: OAuthServer, path: str) -> None:
+def test_the_server_publishes_authorization_server_metadata(server: OAuthServer, path: str) -> None:
     answer = server.send("GET", path)
     assert answer.status == 200
     metadata = answer.json
@@ -50,7 +50,7 @@ def test_an_issuer_with_a_path_has_its_metadata_at_both_specified_urls() -> None
         assert f'action="{URL}/sign-in/authorize"' in page.body
 
 
-def test_the_front_has_no_jwks_because_it_signs_nothing(server: OAuthServer) -> None:
+def test_the_server_has_no_jwks_because_it_signs_nothing(server: OAuthServer) -> None:
     url = server.send("GET", WELL_KNOWN[1]).json["jwks_uri"]
     assert server.send("GET", url.removeprefix(URL)).json == {"keys": []}
 
@@ -123,7 +123,7 @@ def test_the_response_of_a_crash_has_no_details(server: OAuthServer, caplog: pyt
     )
 
 
-def test_a_front_with_missing_or_invalid_settings_is_an_internal_error(
+def test_a_server_with_missing_or_invalid_settings_is_an_internal_error(
     server: OAuthServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("MCP_OAUTH_CLIENT_ID", "MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_KMS_KEYS"):
@@ -155,7 +155,7 @@ def test_the_log_line_names_the_endpoint_but_no_value_of_the_request(
     assert client not in str(lines)
 
 
-def test_a_stopped_front_responds_with_retry_after(server: OAuthServer, client: str) -> None:
+def test_a_stopped_server_responds_with_retry_after(server: OAuthServer, client: str) -> None:
     with changed_settings({"MCP_STOPPED_FUNCTIONS": "add, oauth"}):
         stopped = [server.send("POST", "/token", form={"client_id": client}), server.authorize(client)]
     assert [(answer.status, answer.headers["retry-after"]) for answer in stopped] == [(503, "300")] * 2

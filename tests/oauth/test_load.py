@@ -1,8 +1,8 @@
 """Forged values cause few calls of KMS and of the provider, and a limit stops only those who send them.
 
-`server` is the OAuth front. It seals its client ids, codes and tokens in envelopes, so it asks KMS about each sealed
-value whose data key it does not know. An attacker may therefore send forged values to make it call KMS. The front
-gives each address, or network of IPv6, a budget of such calls.
+`server` seals its client ids, codes and tokens in envelopes, so it asks KMS about each sealed value whose data key it
+does not know. An attacker may therefore send forged values to make it call KMS. The server gives each address, or
+network of IPv6, a budget of such calls.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from urllib.parse import urlencode
 import pytest
 
 from mcp_functions.seal.keys import kek_hint
-from tests.oauth.oauth_server import HOST_REDIRECT, Browser, OAuthServer
+from tests.oauth.oauth_server import HOST_REDIRECT, OAuthServer
 from tests.oauth.test_provider import sign_in
 from tests.seal.refusals import replace_character
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.oauth.browser import Browser
 
 ATTACKER = "203.0.113.66"
 
@@ -116,7 +118,7 @@ def test_the_number_of_provider_calls_is_limited_for_each_address(server: OAuthS
     client = server.new_client()
     browser = server.new_browser()
     state = browser.allow(browser.authorize(client)).parameters["state"]
-    # The provider's own code is junk, so the provider refuses each redemption of the front's code.
+    # The provider's own code is junk, so the provider refuses each redemption of the server's code.
     callback = browser.get("/callback?" + urlencode({"state": state, "code": "junk", "iss": server.provider.url}))
     code = callback.parameters["code"]
     statuses = [server.redeem(client, code).status for _ in range(200)]

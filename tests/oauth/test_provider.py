@@ -1,4 +1,4 @@
-"""The front checks each response of the provider before it responds to the client.
+"""The server checks each response of the provider before it responds to the client.
 
 A test gives `running_server` a function that changes the provider's JSON answers.
 """
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from mcp_functions.local.issuer import Behaviour, Issuer
+from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
 from tests.oauth.oauth_server import (
     CLIENT_AT_PROVIDER,
@@ -93,17 +93,24 @@ def test_tokens_of_a_provider_that_are_not_bound_to_this_server_are_refused(
     assert "provider:" in caplog.text
 
 
-def test_tokens_of_a_provider_may_be_bound_by_the_client_id() -> None:
-    behaviour = Behaviour(claims={"aud": None})
-    changes = {"MCP_OAUTH_BINDING": "client_id", "MCP_JWT_AUDIENCE": CLIENT_AT_PROVIDER}
-    with running_server(changes, behaviour=behaviour) as server:
-        assert token_claims(server.get_tokens(server.new_client())["access_token"])["client_id"] == CLIENT_AT_PROVIDER
-    other = Behaviour(claims={"aud": "api://shared", "client_id": None, "cid": "another"})
-    with running_server({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=other) as server:
-        assert sign_in(server) == (500, "server_error")
-    own = Behaviour(claims={"aud": "api://shared", "client_id": None, "cid": CLIENT_AT_PROVIDER})
-    with running_server({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=own) as server:
-        assert server.get_tokens(server.new_client())["access_token"]
+@pytest.mark.parametrize(
+    ("audience", "claims", "expected"),
+    [
+        (CLIENT_AT_PROVIDER, {"aud": None, "client_id": CLIENT_AT_PROVIDER}, (200, "")),
+        ("api://shared", {"aud": "api://shared", "client_id": None, "cid": CLIENT_AT_PROVIDER}, (200, "")),
+        ("api://shared", {"aud": "api://shared", "client_id": None, "cid": "another"}, (500, "server_error")),
+    ],
+)
+def test_tokens_of_a_provider_may_be_bound_by_the_client_id(
+    audience: str, claims: dict[str, Any], expected: tuple[int, str]
+) -> None:
+    def change(path: str, answer: dict[str, Any], issuer: Issuer) -> None:
+        if path == "/token":
+            answer["access_token"] = issuer.token(**claims)
+
+    settings = {"MCP_OAUTH_BINDING": "client_id", "MCP_JWT_AUDIENCE": audience}
+    with running_server(settings, change_answer=change) as server:
+        assert sign_in(server) == expected
 
 
 def test_an_unknown_token_binding_is_a_misconfiguration(caplog: pytest.LogCaptureFixture) -> None:
@@ -216,7 +223,7 @@ def secrets() -> Iterator[tuple[Secrets, str]]:
         yield held, loopback.url
 
 
-def test_the_front_reads_its_client_secret_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
+def test_the_server_reads_its_client_secret_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
     held, url = secrets
     changes = {"MCP_OAUTH_SECRET_ARN": ARN, "AWS_ENDPOINT_URL_SECRETS_MANAGER": url}
     with running_server(changes, secret=SECRET) as server:
@@ -241,7 +248,7 @@ def test_a_secret_that_does_not_exist_is_a_misconfiguration(
     assert "secretsmanager:ResourceNotFoundException" in caplog.text
 
 
-def test_the_provider_gets_the_code_verifier_of_the_front_and_not_that_of_the_client(
+def test_the_provider_gets_the_code_verifier_of_the_server_and_not_that_of_the_client(
     server: OAuthServer, client: str
 ) -> None:
     server.get_tokens(client)

@@ -1,4 +1,4 @@
-"""The OAuth front seals its client ids, codes and tokens in envelopes, with a label for each purpose.
+"""The authorization server seals its client ids, codes and tokens in envelopes, with a label for each purpose.
 
 A sealed value opens for its own purpose alone, and only with the texts that it is bound to: a code is bound to its
 client. The published vectors in tests/seal/vectors hold one sealed value of each purpose.
@@ -49,7 +49,7 @@ def test_a_sealed_value_opens_only_for_its_own_purpose(values: SealedValues, pur
         assert values.open(other, value, "ann", "bound") is None
 
 
-def test_a_sealed_value_of_the_front_does_not_open_as_a_request_state() -> None:
+def test_a_sealed_value_of_the_server_does_not_open_as_a_request_state() -> None:
     clock = Clock()
     seals = make_factory(clock)
     values = SealedValues(seals, clock)
@@ -107,14 +107,14 @@ def test_each_purpose_has_a_vector_that_another_implementation_can_check(purpose
 
 
 class SealedValue(NamedTuple):
-    """A value that the front has sealed."""
+    """A value that the server has sealed."""
 
     purpose: Purpose
     claims: dict[str, object]
     binding: tuple[str, ...]
 
 
-def test_the_vectors_have_the_claims_that_the_front_writes(
+def test_the_vectors_have_the_claims_that_the_server_writes(
     server: OAuthServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values: list[SealedValue] = []

@@ -25,7 +25,9 @@ def test_a_client_registers_signs_in_and_gets_the_token_of_the_provider(server: 
     assert set(tokens) == {"access_token", "token_type", "expires_in", "scope", "refresh_token"}
 
 
-def test_the_redirect_to_the_client_has_its_state_and_the_issuer_of_the_front(server: OAuthServer, client: str) -> None:
+def test_the_redirect_to_the_client_has_its_state_and_the_issuer_of_the_server(
+    server: OAuthServer, client: str
+) -> None:
     answer = server.sign_in(client)
     assert answer.location.startswith(f"{HOST_REDIRECT}?code=ks1.")
     assert answer.parameters["state"] == "host-state"
@@ -41,7 +43,7 @@ def test_a_refresh_returns_a_new_token_and_invalidates_the_refresh_token(server:
     assert server.refresh(client, second.json["refresh_token"]).status == 200
 
 
-def test_without_configured_urls_the_front_and_the_server_are_at_the_domain_of_the_request() -> None:
+def test_without_configured_urls_both_servers_are_at_the_domain_of_the_request() -> None:
     with running_server({"MCP_OAUTH_URL": "", "MCP_RESOURCE_URL": ""}) as server:
         document = server.send("GET", "/.well-known/oauth-authorization-server").json
         assert (document["issuer"], document["protected_resources"]) == (URL, [RESOURCE])

@@ -7,24 +7,25 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote_plus
+from urllib.parse import parse_qsl, quote_plus, urlencode
 
 import pytest
 
-from mcp_functions.local.issuer import Behaviour
+from mcp_functions.local.loopback import HttpRequest, json_response
 from tests.oauth.oauth_server import (
     LOOPBACK_REDIRECT,
     RESOURCE,
     VERIFIER,
     OAuthServer,
     changed_settings,
-    running_server,
     token_claims,
 )
 
 if TYPE_CHECKING:
-    from tests.oauth.oauth_server import Answer
+    from mcp_functions.local.loopback import HttpResponse
+    from tests.oauth.browser import Answer
 
 OTHER_RESOURCE = "https://mcp.example/other"
 OTHER_VERIFIER = "other-verifier-other-verifier-other-verifier"  # PKCE needs at least 43 characters
@@ -137,12 +138,26 @@ def test_a_refresh_token_does_not_show_that_of_the_provider(server: OAuthServer,
     assert server.get_tokens(client)["refresh_token"].startswith("ks1.")
 
 
-def test_a_provider_that_does_not_rotate_keeps_its_refresh_token_valid() -> None:
-    with running_server(behaviour=Behaviour(rotates_refresh_tokens=False)) as server:
-        client = server.new_client()
-        token = server.get_tokens(client)["refresh_token"]
-        assert server.refresh(client, token).status == 200
-        assert server.refresh(client, token).status == 200
+def test_the_refresh_token_of_a_provider_that_does_not_rotate_stays_valid(
+    server: OAuthServer, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = server.provider.issuer.answer
+    newest: dict[str, str] = {}  # the refresh token that stays valid -> the one that the issuer knows now
+
+    def answer_without_rotating(request: HttpRequest) -> HttpResponse:
+        form = dict(parse_qsl((request.body or b"").decode()))
+        token = form.get("refresh_token", "")
+        if not token:
+            return answer(request)
+        form["refresh_token"] = newest.get(token, token)
+        tokens = json.loads(answer(HttpRequest("POST", "/token", (), urlencode(form).encode())).body)
+        newest[token] = tokens.pop("refresh_token")
+        return json_response(200, tokens)
+
+    monkeypatch.setattr(server.provider.issuer, "answer", answer_without_rotating)
+    token = server.get_tokens(client)["refresh_token"]
+    assert server.refresh(client, token).status == 200
+    assert server.refresh(client, token).status == 200
 
 
 # A revocation

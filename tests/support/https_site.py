@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.oauth.safe_fetch import Network
+from mcp_functions.oauth.documents import Network
 from tests.support.certificates import server_context, write_certificate
 from tests.support.http_servers import listening
 

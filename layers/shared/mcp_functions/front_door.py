@@ -165,8 +165,8 @@ class FrontDoor:
         else:
             target = lookup.find(self._catalog, request.method, request.params)
         observability.current().handler = lookup.name_of(self._catalog, target)
-        # A companion takes the user's answers for a tool. No header repeats its arguments.
-        if request.method == "tools/call" and not target.companion:
+        # An answer tool takes the user's answers for a tool. No header repeats its arguments.
+        if request.method == "tools/call" and not target.answer_tool:
             repeated = lookup.header_arguments(self._catalog, target.key)
             lookup.check_headers(repeated, request.params, request.headers)
         return self.forward(target.folder, request)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.local import Harness
-from mcp_functions.local.auth import FRONT as FRONT_FILE
+from mcp_functions.local.auth import SIGN_IN_FILE
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 from mcp_functions.local.scaffold import files
 
@@ -34,7 +34,7 @@ CLOSED = json_response(401, {"message": "Unauthorized"})
 def harness(directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     functions = tmp_path_factory.mktemp("sign-in") / "functions"
     shutil.copytree(directory, functions)
-    files.write(functions.parent, {FRONT_FILE: files.template("samples/oauth/app.py", {})})
+    files.write(functions.parent, {SIGN_IN_FILE: files.template("samples/oauth/app.py", {})})
     with Harness(functions, state_dir=functions.parent / "state", auth="oauth") as running:
         yield running
 

@@ -37,7 +37,7 @@ from mcp_functions.handlers.prompts import Prompt
 from mcp_functions.handlers.resources import Resource
 from mcp_functions.handlers.tools import Tool
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.oauth.function import SignInFunction
+from mcp_functions.oauth.function import OAuthFunction
 
 
 class Point(BaseModel):
@@ -169,7 +169,7 @@ assert_type(config.uri, str)
 
 assert_type(serve(add, total, place, slow, raw, brief, chat, config, point), LambdaFunction)
 assert_type(serve_catalog("catalog.json", instructions="Be nice"), LambdaFunction)
-assert_type(serve_oauth(), SignInFunction)
+assert_type(serve_oauth(), OAuthFunction)
 records: list[AuditRecord] = []
 assert_type(serve(place, audit=records.append), LambdaFunction)
 assert_type(records[0].asked, Mapping[str, str])

@@ -8,13 +8,13 @@
 The server's own code lists, validates and answers. This package gives it a client to talk to. A round is one request
 of a call: a question of a tool in `replay` ends the round, and the next round runs the tool again from its first line.
 
-    adoption    `adopt` reads the server's lists, and makes a handler of each entry
-    handlers    the handlers; each passes its requests to the server
-    server      gives one request to the server's own code, with a transport and a caller (`request_context`)
-    channel     the client that the server sees: its questions, progress and log messages arrive here
-    interview   answers the questions of a round in their order, and ends the call if they have changed
-    steps       `step` for work that must run once
-    sealing     `seal_states`, for a server that stays on containers
+    adoption       `adopt` reads the server's lists, and makes a handler of each entry
+    handlers       the handlers; each passes its requests to the server
+    server         gives one request to the server's own code
+    back_channel   what the server sends to its client meanwhile: questions, progress and log messages
+    library        the parts of `mcp` and `fastmcp` that this package reads and sets
+    steps          `step` for work that must run once
+    sealing        `seal_states`, for a server that stays on containers
 
 Only these modules import `mcp`.
 """

@@ -26,9 +26,7 @@ KINDS: dict[str, type[AdoptedHandler]] = {
     "resources": AdoptedResource,
     "resourceTemplates": AdoptedTemplate,
 }
-NAMING_FIELDS = ("name", "uri", "uriTemplate")  # the members of an entry by which `replay` may name it
 UNLISTED_ENTRY: dict[str, Any] = {}  # the entry of the handler for names that a list leaves out
-MAX_PAGES = 1000  # pages of one list; a server whose cursors never end gets an error
 
 
 def adopt(
@@ -57,18 +55,23 @@ def adopt(
         raise TypeError(message)
     adopted = AdoptedServer(server)
     lists = _read_lists(adopted)
-    _check_replay(replay, lists)
     about = _describe(adopted, lists)
-    answer_within = to_seconds(answer_within)
     handlers: list[AdoptedHandler] = []
+    unknown = set(replay)
     for list_name, entries in lists.items():
         for entry in [*entries, UNLISTED_ENTRY]:
             handler = KINDS[list_name](adopted, entry)
-            handler.replays = handler.name in replay or handler.key in replay
-            handler.answer_within = answer_within
+            handler.answer_within = to_seconds(answer_within)
             handler.max_sheds = max_sheds
             handler.server_description = about
             handlers.append(handler)
+            if entry:
+                names = {handler.name, handler.key}
+                handler.replays = not names.isdisjoint(replay)
+                unknown -= names
+    if unknown:
+        message = f"replay names {', '.join(map(repr, sorted(unknown)))}, which the server does not list"
+        raise ValueError(message)
     return tuple(handlers)
 
 
@@ -94,27 +97,12 @@ def _read_pages(adopted: AdoptedServer, method: str, list_name: str) -> list[dic
     """Read all pages of a list."""
     entries: list[dict[str, Any]] = []
     params: dict[str, Any] = {}
-    for _ in range(MAX_PAGES):
+    while True:
         result = adopted.read_page(method, params)
         entries += result[list_name]
-        cursor = result.get("nextCursor")
-        if cursor is None:
+        if result.get("nextCursor") is None:
             return entries
-        params = {"cursor": cursor}
-    message = f"{method} has more than {MAX_PAGES} pages"
-    raise ValueError(message)
-
-
-def _check_replay(replay: Sequence[str], lists: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Check that `replay` names only what the server lists."""
-    known: set[str] = set()
-    for entries in lists.values():
-        for entry in entries:
-            known.update(str(entry[field]) for field in NAMING_FIELDS if field in entry)
-    unknown = sorted(set(replay) - known)
-    if unknown:
-        message = f"replay names {', '.join(map(repr, unknown))}, which the server does not list"
-        raise ValueError(message)
+        params = {"cursor": result["nextCursor"]}
 
 
 def _describe(adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions import observability
-from mcp_functions.adopt.server import AdoptedCall, AdoptedError
+from mcp_functions.adopt.server import AdoptedError
 from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.catalog import UNLISTED_KEY
 from mcp_functions.protocol import header_parameters
@@ -66,8 +66,7 @@ class AdoptedHandler(Handler[..., Any]):
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
         try:
-            call = AdoptedCall(self.method, params, self.name_in_errors, self.replays)
-            result = self._server.call(call, round_)
+            result = self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
         except McpError:  # the server answered with an error
             raise
         except Exception as error:  # noqa: BLE001 - the server's own code may raise anything

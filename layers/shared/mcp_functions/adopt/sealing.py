@@ -26,7 +26,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
 
-from mcp_functions.adopt.low_level import find_low_level
+from mcp_functions.adopt.library import find_low_level
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import InvalidRequestState, McpError
 from mcp_functions.seal.envelope import Envelope
@@ -76,19 +76,13 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
         Misconfigured: there is no key, a key twice, or an alias.
     """
-    if principal is None and not anonymous:
-        raise TypeError(NOT_CHOSEN_MESSAGE)
-    if principal is not None and anonymous:
+    if bool(anonymous) == (principal is not None):  # exactly one of the two must be given
         raise TypeError(NOT_CHOSEN_MESSAGE)
     low_level = find_low_level(server)
     name = service or low_level.name
-    wrappings = [KmsKey(key) if isinstance(key, str) else key for key in keys]
-    foreign = [_ForeignPurpose(wrapping) for wrapping in wrappings]
-    keyring = Keyring(foreign, Scope(service=name, stage="", generation=""))
-    envelope = Envelope(keyring, label=LABEL, max_age=lifetime)
-    bind_principal = _require_caller(principal) if principal else None
-    security = RequestStateSecurity(codec=_Codec(envelope), ttl=lifetime, bind_principal=bind_principal, audience=name)
-    boundary = _Boundary(security, keyring=keyring, envelope=envelope, principal=principal)
+    wrappings = [_ForeignPurpose(KmsKey(key) if isinstance(key, str) else key) for key in keys]
+    keyring = Keyring(wrappings, Scope(service=name, stage="", generation=""))
+    boundary = _Boundary(keyring, principal, audience=name, lifetime=lifetime)
     for place, middleware in enumerate(low_level.middleware):
         if isinstance(middleware, RequestStateBoundary):
             low_level.middleware[place] = boundary
@@ -113,13 +107,14 @@ class _Codec:
 class _Boundary(RequestStateBoundary):
     """The middleware of the library that seals and opens states. It has a thread load the data keys before."""
 
-    def __init__(
-        self, security: RequestStateSecurity, *, keyring: Keyring, envelope: Envelope, principal: Principal | None
-    ) -> None:
-        super().__init__(security, default_audience=None)
+    def __init__(self, keyring: Keyring, principal: Principal | None, *, audience: str, lifetime: int) -> None:
         self._keyring = keyring
-        self._envelope = envelope
+        self._envelope = Envelope(keyring, label=LABEL, max_age=lifetime)
         self._principal = principal
+        bind_principal = _require_caller(principal) if principal else None
+        codec = _Codec(self._envelope)
+        security = RequestStateSecurity(codec=codec, ttl=lifetime, bind_principal=bind_principal, audience=audience)
+        super().__init__(security, default_audience=None)
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method not in INPUT_REQUIRED_METHODS:

@@ -1,11 +1,11 @@
 """Runs requests with an adopted server: an unchanged server that was written with the library `mcp` or `fastmcp`.
 
     server = AdoptedServer(FastMCP("clinic"))
-    server.read_page("tools/list", {})                   a page of a list
-    server.call(AdoptedCall("tools/call", …), round_)    the result of a tool, or its questions
+    server.read_page("tools/list", {})                            a page of a list
+    server.call("tools/call", params, round_, "ward", replays=…)  the result of a tool, or its questions
 
-The library answers each request as if it had come over the network (`serve_one`). A channel takes the place of the
-connection: it gets what the server sends to the client meanwhile (`channel`).
+The library answers each request as if it had come over the network (`serve_one`). A back channel takes the place of
+the connection: it gets what the server sends to the client meanwhile (`back_channel`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ from mcp.server.runner import modern_error_data, serve_one
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from mcp_functions.adopt.channel import KIND, Channel, SilentChannel
-from mcp_functions.adopt.interview import Interview
-from mcp_functions.adopt.low_level import find_low_level
-from mcp_functions.adopt.request_context import as_caller, over_transport
+from mcp_functions.adopt.back_channel import KIND, RoundChannel, SilentChannel
+from mcp_functions.adopt.library import as_caller, find_low_level, over_transport
 from mcp_functions.adopt.steps import current_round
 from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.protocol import constants
 from mcp_functions.protocol.constants import PROTOCOL_VERSION
 from mcp_functions.protocol.errors import McpError
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,15 +49,6 @@ class AdoptedError(McpError):
         """Keep the code, which differs from error to error, beside the message."""
         super().__init__(message, data)
         self.code = code
-
-
-class AdoptedCall(NamedTuple):
-    """A call of a tool, prompt or resource of an adopted server."""
-
-    method: str
-    params: Mapping[str, Any]
-    name_in_errors: str
-    replays: bool  # whether the handler asks in the middle of its work, and runs again from its first line
 
 
 class AdoptedServer:
@@ -106,34 +94,45 @@ class AdoptedServer:
         self.enter_lifespan()
         return self._answer_silently("completion/complete", params)
 
-    def call(self, call: AdoptedCall, round_: Round) -> dict[str, Any]:
+    def call(
+        self, method: str, params: Mapping[str, Any], round_: Round, name: str, *, replays: bool
+    ) -> dict[str, Any]:
         """Run one round of a tool, prompt or resource; return its result, which may be an InputRequiredResult.
+
+        Args:
+            method: the method of the request.
+            params: the params of the request.
+            round_: the round to run.
+            name: the name of the tool, prompt or resource, for error messages.
+            replays: whether it asks in the middle of its work, and runs again from its first line in every round.
 
         Raises:
             InputRequired: the round ends with a question.
             AdoptedError: the server answered with a JSON-RPC error.
         """
         self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
-        return event_loop.run(self._run_round(call, round_), before_end=round_.wait_for_steps)
+        coroutine = self._run_round(method, params, round_, name, replays=replays)
+        return event_loop.run(coroutine, before_end=round_.wait_for_steps)
 
-    async def _run_round(self, call: AdoptedCall, round_: Round) -> dict[str, Any]:
-        sent = {key: value for key, value in call.params.items() if key not in ("requestState", "inputResponses")}
-        if call.replays:  # it asks in the middle of its work, and runs again from its first line in every round
+    async def _run_round(
+        self, method: str, params: Mapping[str, Any], round_: Round, name: str, *, replays: bool
+    ) -> dict[str, Any]:
+        sent = {key: value for key, value in params.items() if key not in ("requestState", "inputResponses")}
+        if replays:
             version = REVISION_WITH_QUESTIONS
             current_round.set(round_)
         else:
             version = PROTOCOL_VERSION
             current_round.set(None)
             sent |= _answers_and_state(round_)
-        interview = Interview(call.name_in_errors, round_, accepted=call.replays)
-        channel = Channel(round_, interview)
+        channel = RoundChannel(round_, name, replays=replays)
         with over_transport(KIND), as_caller(round_.request):
-            result = await self._answer(call.method, sent, channel, version)
+            result = await self._answer(method, sent, channel, version)
         # At PROTOCOL_VERSION, FastMCP itself refuses `ctx.elicit`, and the channel gets no question.
         refusal = "elicitation via server-initiated requests is unavailable"
         if result.get("isError") and refusal in str(result["content"]):
-            interview.refuse()
-        interview.check_complete()
+            channel.refuse()
+        channel.check_complete()
         return result
 
     def _answer_silently(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:

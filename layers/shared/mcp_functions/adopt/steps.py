@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# The round that runs; None if the call does not ask, so that nothing replays.
 current_round: ContextVar[Round | None] = ContextVar("adopted_round", default=None)
 
 
@@ -38,23 +39,17 @@ class AdoptedStep:
             InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the key was used with other arguments, or the result is not JSON or has no known type.
         """
-        step_of_round = self._step_of_round()
-        if step_of_round is None:
+        round_ = current_round.get()
+        if round_ is None:
             return function(*args, **kwargs)
-        return step_of_round(key, function, *args, **kwargs)
+        return Step(round_)(key, function, *args, **kwargs)
 
     async def wait(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Await an async function once in a call that asks."""
-        step_of_round = self._step_of_round()
-        if step_of_round is None:
-            return await function(*args, **kwargs)
-        return await step_of_round.wait(key, function, *args, **kwargs)
-
-    @staticmethod
-    def _step_of_round() -> Step | None:
-        """Return the capability `Step` of the round; None if the call does not ask, so that nothing replays."""
         round_ = current_round.get()
-        return Step(round_) if round_ else None
+        if round_ is None:
+            return await function(*args, **kwargs)
+        return await Step(round_).wait(key, function, *args, **kwargs)
 
 
 step = AdoptedStep()

@@ -1,79 +1,34 @@
 """Asks the questions of a call whose client has no elicitation: in a form of the host, or through the model.
 
 A client with elicitation gets an InputRequiredResult, and repeats its request with the answers. Other clients know only
-complete results. They get one with the questions and a sealed state, and call a second tool with the answers and the
-state: the companion (`apps.companions`).
+complete results. They get one with the questions and a sealed state. Then a second tool, the answer tool, is called
+with the answers and the state (`answer_tools`):
 
-    channel `APP`     the `_meta` of the result has questions and state, because hosts hide `_meta` from the model
-    channel `MODEL`   the text of the result tells the model what to ask, and how to pass on answers and state
+    FORM     the `_meta` of the result has questions and state, because hosts hide `_meta` from the model
+    MODEL    the text of the result tells the model what to ask, and how to pass on answers and state
+
+If neither can ask, the call ends, and its result says why (`unfinished`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import channels, companion_calls, unasked
+from mcp_functions.apps import unfinished
+from mcp_functions.apps.answer_tools import FORM, MODEL
 from mcp_functions.protocol.errors import ToolError
+from mcp_functions.protocol.messages import shows_apps, shows_forms, value_at
 from mcp_functions.rounds.input_requests import missing_capabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from mcp_functions.apps.asking_handler import AskingHandler
-    from mcp_functions.apps.channels import Channel
+    from mcp_functions.apps.answer_tools import AnswerTool
+    from mcp_functions.apps.unfinished import AskingHandler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import JSONObject
-    from mcp_functions.rounds.round import Round
-    from mcp_functions.seal.binding import Binding
 
 META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
-
-
-def ask(  # noqa: PLR0913 - the parts of a call, and of its deployment
-    handler: AskingHandler,
-    request: Request,
-    round_: Round,
-    *,
-    last_channel: Channel | None,
-    audience: str,
-    seal: Callable[[Binding, Mapping[str, Any], Channel], str],
-    now: float,
-) -> dict[str, Any]:
-    """Return the complete result that asks the questions of a round; there are none if the round paused.
-
-    Args:
-        handler: the handler that asks.
-        request: the request of the round.
-        round_: the round, which has ended.
-        last_channel: the channel of the last round, in which the call goes on; None if no round used a channel.
-        audience: the server that opens the state: "<service>/<stage>".
-        seal: seals a record as a state, for the requests of a binding in a channel.
-        now: the time in unix seconds.
-
-    Raises:
-        ToolError: the user cannot be asked, and the text tells the model what to do.
-        MissingRequiredClientCapability: the handler cannot do without what the client lacks.
-    """
-    questions = round_.requests
-    channel = channels.choose(handler, questions, request.capabilities, last_channel)
-    missing = missing_capabilities(questions.values(), request.capabilities)
-    if channel is None or unasked.is_required(handler, missing):
-        raise ToolError(unasked.explain(handler, questions, missing, is_of_2025=request.is_of_2025))
-    binding = companion_calls.bind_state(channel, audience, handler.name, request.principal)
-    record = round_.next_record()
-    # A call of the companion does not repeat the arguments of the tool, so the state has them.
-    record[companion_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
-    state = seal(binding, record, channel)
-    if channel is channels.APP:
-        return _for_app(handler, questions, state, now)
-    return _for_model(handler, questions, state)
-
-
-def open_result() -> dict[str, Any]:
-    """Write the result for a form that asks whether it can still be answered."""
-    return {"content": [], "isError": False, "_meta": {META_FORM: {"status": "open"}}}
-
-
 # Parts of the texts for the model.
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
 FORM_REPORTS = (
@@ -82,29 +37,100 @@ FORM_REPORTS = (
 STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
-def _for_app(handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float) -> dict[str, Any]:
+def choose_answer_tool(
+    handler: AskingHandler, questions: Mapping[str, JSONObject], request: Request, last: AnswerTool | None
+) -> AnswerTool:
+    """Choose the answer tool for the questions of a round.
+
+    Args:
+        handler: the handler that asks.
+        questions: the questions, by key; empty if the handler only needs another request to finish its work.
+        request: the request of the round.
+        last: the answer tool that brought the last answers of the call; None if there was none.
+
+    Raises:
+        ToolError: the user cannot be asked, and the text tells the model what to do.
+        MissingRequiredClientCapability: the handler cannot do without what the client lacks.
+    """
+    missing = missing_capabilities(questions.values(), request.capabilities)
+    chosen = _usable_answer_tool(handler, questions, request.capabilities, last)
+    if chosen is None or unfinished.is_required(handler, missing):
+        raise ToolError(unfinished.explain(handler, questions, missing, is_of_2025=request.is_of_2025))
+    return chosen
+
+
+def _usable_answer_tool(
+    handler: AskingHandler, questions: Mapping[str, JSONObject], declared: Mapping[str, Any], last: AnswerTool | None
+) -> AnswerTool | None:
+    """Return the answer tool for some questions, or None; `declared` has the client's capabilities."""
+    if any(question["method"] != "elicitation/create" for question in questions.values()):
+        return None  # the client itself or its model must answer, and not the user
+    has_own_forms = last is None and shows_forms(declared)  # later requests of a call may not change how it asks
+    if handler.may_show_form and shows_apps(declared) and not has_own_forms:
+        usable = FORM
+    elif _model_may_ask(handler, questions):
+        usable = MODEL
+    else:
+        return None
+    return usable if last in (None, usable) else None  # a call keeps its answer tool
+
+
+def _model_may_ask(handler: AskingHandler, questions: Mapping[str, JSONObject]) -> bool:
+    if handler.kind != "tool":
+        return False
+    if not questions:
+        return True  # the model only calls again, so that the tool can finish its work
+    # The user gives a consent in person. The author cannot allow the model to pass it on.
+    return all(key in handler.ask_in_words and not _is_consent(question) for key, question in questions.items())
+
+
+def _is_consent(question: JSONObject) -> bool:
+    """Tell whether a question asks for a permission: a page, or a form with a yes-or-no field or no field at all."""
+    fields = value_at(question, "params", "requestedSchema", "properties")
+    if not fields:
+        return True
+    return any(field.get("type") == "boolean" for field in fields.values())
+
+
+def make_result(
+    answer_tool: AnswerTool, handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
+) -> dict[str, Any]:
+    """Write the complete result that asks the questions; `now` is in unix seconds."""
+    if answer_tool is FORM:
+        return _result_for_form(handler, questions, state, now)
+    return _result_for_model(handler, questions, state)
+
+
+def _result_for_form(
+    handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
+) -> dict[str, Any]:
     """Write the result that the form shows. It is no error: `listings` removes the `outputSchema`."""
     asked_ms = int(now * 1000)
     form = {
-        "tool": f"{handler.name}{channels.APP.suffix}",
+        "tool": f"{handler.name}{FORM.suffix}",
         "state": state,
         "questions": {key: question["params"] for key, question in questions.items()},
         "asked": asked_ms,
         "expires": asked_ms + handler.answer_within * 1000,
     }
     if questions:
-        asks = " / ".join(map(unasked.describe_request, questions.values()))
+        asks = " / ".join(map(unfinished.describe_request, questions.values()))
         text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
     else:
         text = f"{STILL_AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
-def _for_model(handler: AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
+def result_for_check() -> dict[str, Any]:
+    """Write the result for a form that asks whether it can still be answered: it can."""
+    return {"content": [], "isError": False, "_meta": {META_FORM: {"status": "open"}}}
+
+
+def _result_for_model(handler: AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
-    call = f'call {handler.name}{channels.MODEL.suffix} with "state": "{state}"'
+    call = f'call {handler.name}{MODEL.suffix} with "state": "{state}"'
     if questions:
-        asks = " / ".join(f"{key}: {unasked.describe_request(question)}" for key, question in questions.items())
+        asks = " / ".join(f"{key}: {unfinished.describe_request(question)}" for key, question in questions.items())
         text = (
             f"Not finished yet: this tool asks the user: {asks}. {ONLY_THE_USER} "
             f'When the user has answered, {call} and "answers": for each key its "action" ("accept", "decline" or '

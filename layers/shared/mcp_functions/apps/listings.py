@@ -1,7 +1,7 @@
 """The lists for clients that need other entries than the catalog has (`handlers.catalog`).
 
-A tool may ask its user, and a client without elicitation cannot show the question. Its lists get a companion for such a
-tool: a second tool that takes the answers (`companions`). Its capabilities decide which one:
+A tool may ask its user, and a client without elicitation cannot show the question. Its lists get an answer tool for
+such a tool: a second tool that takes the answers (`answer_tools`). Its capabilities decide which one:
 
     MCP Apps    `<tool>-form`. The tool gets a link to the form, which shows the questions.
     nothing     `<tool>-answer`, if the author lets the model pass on answers
@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import form
-from mcp_functions.apps.companions import form_companion, model_companion
+from mcp_functions.apps.answer_tools import describe_form_tool, describe_model_tool
 from mcp_functions.apps.hosts import continues_calls
 from mcp_functions.protocol.constants import APP_FORM_URI, META_CLIENT_CAPABILITIES
 from mcp_functions.protocol.messages import shows_apps, shows_forms, value_at
@@ -67,9 +67,9 @@ def show(catalog: Mapping[str, Any], view: View) -> dict[str, Any]:
         if view.hides_app_tools and is_app_only(entry):
             continue
         if name in view.form_tools:
-            tools += [_with_form(entry), form_companion(name)]
+            tools += [_with_form(entry), describe_form_tool(name)]
         elif name in view.model_tools:
-            tools += [entry, model_companion(name)]
+            tools += [entry, describe_model_tool(name)]
         else:
             tools.append(entry)
     resources = list(catalog["resources"])

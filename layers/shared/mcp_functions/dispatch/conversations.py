@@ -12,7 +12,7 @@ The requests of one call are a conversation, and each request is one round of it
     write the response    the function's result, or its questions with a new sealed state
 
 A client without elicitation cannot ask its user. Its questions go another way (`apps`): the result is complete and has
-them, and a second tool takes the answers, the companion `book-form` or `book-answer`. Each way is a channel.
+them, and a second tool takes the answers, the answer tool `book-form` or `book-answer`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.apps.channels import Channel
+    from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.dispatch.single_use import RoundClaim
     from mcp_functions.handlers.base import Handler
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
 class _Call(NamedTuple):
     """A call of a handler, and the round of it that this request runs."""
 
-    request: Request  # a call of the handler; a call of a companion was rewritten as one (`companion_calls.open_call`)
+    request: Request  # a call of the handler; a call of an answer tool was rewritten as one (`answer_calls`)
     handler: Handler[..., Any]
     start: RoundStart  # the verified state of the request, and what binds a state to this call
     round: Round
-    channel: Channel | None  # how the answers of this request arrived; None if the client asked its user
+    answer_tool: AnswerTool | None  # the answer tool that the request calls; None if it calls the handler itself
 
     @property
     def answered_by(self) -> str:
         """Who gave the answers of this request, for the audit and the log."""
-        return self.channel.answered_by if self.channel else "client"
+        return self.answer_tool.answered_by if self.answer_tool else "client"
 
 
 class Conversations:
@@ -95,14 +95,14 @@ class Conversations:
         start = start_round(self._audience, request, states)
         return self._answer(self._begin(request, handler, start))
 
-    def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
-        """Answer a request that calls the companion of this name, with a state and answers, for a tool."""
-        from mcp_functions.apps import companion_calls  # noqa: PLC0415 - only for clients without elicitation
+    def run_answer_tool(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
+        """Answer a request that calls the answer tool of this name, with a state and answers, for a tool."""
+        from mcp_functions.apps import answer_calls  # noqa: PLC0415 - only for clients without elicitation
 
-        channel = companion_calls.find_channel(name, request.capabilities)
-        states = self._states_of(handler, channel)
-        continued = companion_calls.open_call(channel, handler.name, request, self._audience, states)
-        call = self._begin(continued.request, handler, continued.start, channel)
+        answer_tool = answer_calls.find_answer_tool(name, request.capabilities)
+        states = self._states_of(handler, answer_tool)
+        continued = answer_calls.open_call(answer_tool, handler.name, request, self._audience, states)
+        call = self._begin(continued.request, handler, continued.start, answer_tool)
         return self._confirm_open(call) if continued.is_check else self._answer(call)
 
     def _confirm_open(self, call: _Call) -> Result:
@@ -112,18 +112,18 @@ class Conversations:
         claim = self._make_claim(call)
         if claim:
             claim.check_unused()
-        return Result(asking.open_result())
+        return Result(asking.result_for_check())
 
-    def _states_of(self, handler: Handler[..., Any], channel: Channel | None = None) -> RequestStates | None:
+    def _states_of(self, handler: Handler[..., Any], answer_tool: AnswerTool | None = None) -> RequestStates | None:
         """Return the object that opens and seals the states of a handler; None if the function has no keys."""
         if self._seals is None:
             return None
-        if channel:
-            return self._seals.states(handler.answer_within, channel.label)
+        if answer_tool:
+            return self._seals.states(handler.answer_within, answer_tool.label)
         return self._seals.states(handler.answer_within)
 
     def _begin(
-        self, request: Request, handler: Handler[..., Any], start: RoundStart, channel: Channel | None = None
+        self, request: Request, handler: Handler[..., Any], start: RoundStart, answer_tool: AnswerTool | None = None
     ) -> _Call:
         """Begin a round with what its request brings, and with what its state says about the earlier rounds."""
         notes = observability.current()
@@ -148,7 +148,7 @@ class Conversations:
             has_app=handler.may_show_form and is_asked_in_app(request.capabilities),
         )
         round_ = Round(round_request, history, options)
-        return _Call(request=request, handler=handler, start=start, round=round_, channel=channel)
+        return _Call(request=request, handler=handler, start=start, round=round_, answer_tool=answer_tool)
 
     def _answer(self, call: _Call) -> Result:
         """Run the round and return its result, or the recorded result of a round that must not run twice."""
@@ -167,7 +167,7 @@ class Conversations:
         if self._seals is None or state is None:
             return None  # without a state, nothing recognizes a repeated request
         must_run_once = call.handler.single_use is not None
-        if call.channel and call.handler.needs_table:
+        if call.answer_tool and call.handler.needs_table:
             must_run_once = True  # a reopened chat shows an old form again, whose answers must not count twice
         if not must_run_once:
             return None
@@ -186,16 +186,16 @@ class Conversations:
         missing = missing_capabilities(questions.values(), call.request.capabilities)
         if not missing:
             return result
-        from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import unfinished  # noqa: PLC0415 - only for clients without elicitation
 
-        text = unasked.explain(call.handler, questions, missing, is_of_2025=call.request.is_of_2025)
+        text = unfinished.explain(call.handler, questions, missing, is_of_2025=call.request.is_of_2025)
         return runner.error_result(call.handler, text)
 
     def _run_handler(self, call: _Call) -> dict[str, Any]:
         """Run the author's function. Return its result, or a result with its questions."""
         handler = call.handler
         call_as_task = None
-        if self._tasks and handler.task and not call.channel:  # forms and companions cannot ask for a task's result
+        if self._tasks and handler.task and not call.answer_tool:  # neither a form nor a model asks for a task's result
             call_as_task = partial(self._tasks.call, call.request)
         is_asked = False
         try:
@@ -223,30 +223,39 @@ class Conversations:
             ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
         """
         questions = call.round.requests  # empty if the round shed work, because its time was up
-        if call.channel or not _client_continues(call.request, questions):
-            from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
-
-            return asking.ask(
-                call.handler,
-                call.request,
-                call.round,
-                last_channel=call.channel,
-                audience=self._audience,
-                seal=partial(self._seal, call),
-                now=self._now(),
-            )
+        if call.answer_tool or not _client_continues(call.request, questions):
+            return self._ask_without_elicitation(call)
         token = self._seal(call, call.start.binding, call.round.next_record())
         # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
-    def _seal(self, call: _Call, binding: Binding, record: Mapping[str, Any], channel: Channel | None = None) -> str:
+    def _ask_without_elicitation(self, call: _Call) -> dict[str, Any]:
+        """Return a complete result with the questions of a round, and a sealed state. An answer tool takes the answers.
+
+        Raises:
+            ToolError: as `_ask`.
+        """
+        from mcp_functions.apps import answer_calls, asking  # noqa: PLC0415 - only for clients without elicitation
+
+        handler, request, questions = call.handler, call.request, call.round.requests
+        answer_tool = asking.choose_answer_tool(handler, questions, request, call.answer_tool)
+        binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, request.principal)
+        record = call.round.next_record()
+        # A call of the answer tool does not repeat the arguments of the tool, so the state has them.
+        record[answer_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
+        state = self._seal(call, binding, record, answer_tool)
+        return asking.make_result(answer_tool, handler, questions, state, self._now())
+
+    def _seal(
+        self, call: _Call, binding: Binding, record: Mapping[str, Any], answer_tool: AnswerTool | None = None
+    ) -> str:
         """Seal the record of this round as the state for the next one, which belongs to the request of the binding.
 
         Raises:
             ToolError: the conversation cannot continue; the text is for the model.
             Crash: the author's function keeps a value that is not JSON.
         """
-        states = self._states_of(call.handler, channel)
+        states = self._states_of(call.handler, answer_tool)
         if states is None:
             reason = f"{call.handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)

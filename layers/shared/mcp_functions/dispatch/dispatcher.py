@@ -86,20 +86,20 @@ class Dispatcher:
             return lookup.form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
         handler = self._authorize(request, target)
-        if not target.companion:  # the arguments of a companion are a state and answers, which no header repeats
+        if not target.answer_tool:  # the arguments of an answer tool are a state and answers, which no header repeats
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
-        outcome = self._run(request, handler, target.companion)
+        outcome = self._run(request, handler, target.answer_tool)
         return self._make_result(_limit_caching(outcome.result, params), outcome.notifications)
 
-    def _run(self, request: Request, handler: Handler[..., Any], companion: str) -> Result:
-        """Run a handler, for a call of itself or of its companion.
+    def _run(self, request: Request, handler: Handler[..., Any], answer_tool: str) -> Result:
+        """Run a handler, for a call of itself or of its answer tool.
 
-        A companion is a second tool, `<tool>-form` or `<tool>-answer`. It brings the answers of a client that cannot
-        ask its user (`apps.companions`).
+        An answer tool is a second tool, `<tool>-form` or `<tool>-answer`. It brings the answers of a client that cannot
+        ask its user (`apps.answer_tools`).
         """
-        if companion:
-            return self._conversations().run_companion(request, handler, companion)
+        if answer_tool:
+            return self._conversations().run_answer_tool(request, handler, answer_tool)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
         if not handler.needs_round and "requestState" not in request.params:
             return Result(_run_alone(request, handler))

@@ -51,7 +51,7 @@ class Handler(Generic[P, R]):
     requires: Sequence[str] = ()  # the call of a client without these capabilities ends with error -32021
 
     # Only tools that ask have these. They are for clients that cannot show questions.
-    has_companion = False  # whether such a client also gets a companion: a second tool, which takes the answers
+    has_answer_tool = False  # whether such a client also gets an answer tool: a second tool, which takes the answers
     may_show_form = False  # whether an app (MCP Apps) may show the questions as a form
     ask_in_words: Sequence[str] = ()  # the keys of the questions that the model may ask in the chat
     is_app_only = False  # whether only an app may call the tool, and not the model

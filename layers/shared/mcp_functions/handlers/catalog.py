@@ -42,8 +42,8 @@ LISTS_BY_KIND = {
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
 # In "functions", this key is for names that are in no list. An adopted server may serve some.
 UNLISTED_KEY = "*"
-# A client that cannot show a question sends the answer to a second tool, the companion: `book-form` or `book-answer`.
-COMPANION_SUFFIXES = ("-form", "-answer")
+# A client that cannot show a question sends the answer to a second tool, the answer tool: `book-form` or `book-answer`.
+ANSWER_TOOL_SUFFIXES = ("-form", "-answer")
 
 
 def build(handlers: Iterable[Handler[..., Any]], folder: str = "") -> dict[str, Any]:
@@ -55,11 +55,11 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> dict[
     """Describe the handlers of several functions, by the folder of each.
 
     Raises:
-        ValueError: two handlers have the same name, or a tool has the name of another tool's companion.
+        ValueError: two handlers have the same name, or a tool has the name of another tool's answer tool.
     """
     served = [(folder, handler) for folder, handlers in functions.items() for handler in handlers]
     handlers = [handler for _folder, handler in served]
-    asking = [handler for handler in handlers if handler.has_companion]
+    asking = [handler for handler in handlers if handler.has_answer_tool]
     servers: list[Mapping[str, Any]] = []
     for handler in handlers:  # every handler of a server has the same description
         if handler.server_description and handler.server_description not in servers:
@@ -80,7 +80,7 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> dict[
         "logging": any(handler.logs for handler in handlers),
         **{member: names for member, names in optional.items() if names},
     }
-    _check_companions(catalog)
+    _check_answer_tools(catalog)
     return catalog
 
 
@@ -123,14 +123,14 @@ def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: str) ->
     return dict(sorted(folders.items()))
 
 
-def _check_companions(catalog: Mapping[str, Any]) -> None:
-    """Refuse a tool that has the name of another tool's companion."""
+def _check_answer_tools(catalog: Mapping[str, Any]) -> None:
+    """Refuse a tool that has the name of another tool's answer tool."""
     for tool in catalog.get("asks", ()):
-        for suffix in COMPANION_SUFFIXES:
-            companion = tool + suffix
-            if companion in catalog["functions"]["tools"]:
+        for suffix in ANSWER_TOOL_SUFFIXES:
+            answer_tool = tool + suffix
+            if answer_tool in catalog["functions"]["tools"]:
                 message = (
-                    f"rename the tool {companion!r}: {tool!r} asks its user, and this is the name of its companion"
+                    f"rename the tool {answer_tool!r}: {tool!r} asks its user, and this is the name of its answer tool"
                 )
                 raise ValueError(message)
 

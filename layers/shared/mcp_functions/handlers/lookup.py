@@ -7,7 +7,7 @@
     completion/complete    {"ref": {"type": "ref/prompt", "name": "review"}}    the prompt, resource or template
     tasks/get              {"taskId": "book.7f…"}                               the function `book`
 
-`book-answer` is a companion: a second tool, which takes the answers of a client that cannot show questions.
+`book-answer` is an answer tool: a second tool, which takes the answers of a client that cannot show questions.
 
 The front door forwards a request to the function that it finds. A function finds the handler in its own catalog.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import COMPANION_SUFFIXES, UNLISTED_KEY, key_of
+from mcp_functions.handlers.catalog import ANSWER_TOOL_SUFFIXES, UNLISTED_KEY, key_of
 from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.constants import APP_FORM_URI, TASK_METHODS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
@@ -36,7 +36,7 @@ class Target(NamedTuple):
     list_name: str  # the list with its entry: "tools", for example
     key: str  # its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it
     folder: str  # the folder of the Lambda function that serves it
-    companion: str = ""  # the name in the request, if the request names a companion of the tool
+    answer_tool: str = ""  # the name in the request, if the request names an answer tool of the tool
 
 
 def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
@@ -57,9 +57,9 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     name = _text_param(params, "name")
     if name in folders:
         return Target(list_name, name, folders[name])
-    tool = name.rpartition("-")[0]  # "book" of its companion "book-answer"
-    if list_name == "tools" and tool in catalog.get("asks", ()) and name.endswith(COMPANION_SUFFIXES):
-        return Target("tools", tool, folders[tool], companion=name)
+    tool = name.rpartition("-")[0]  # "book" of its answer tool "book-answer"
+    if list_name == "tools" and tool in catalog.get("asks", ()) and name.endswith(ANSWER_TOOL_SUFFIXES):
+        return Target("tools", tool, folders[tool], answer_tool=name)
     if UNLISTED_KEY in folders:
         return Target(list_name, UNLISTED_KEY, folders[UNLISTED_KEY])
     raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")

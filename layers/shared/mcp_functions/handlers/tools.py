@@ -84,7 +84,7 @@ class Tool(FunctionHandler[P, R]):
         self._check_single_use()
         self.errors = read_errors(errors)
         self.is_app_only = bool(visibility) and "model" not in visibility
-        self.has_companion = self.needs_state
+        self.has_answer_tool = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
             from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options

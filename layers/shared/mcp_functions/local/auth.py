@@ -5,7 +5,8 @@
     # auth: end
 
 All other lines stay. SAM takes no condition in an API's `Auth`, so a template cannot hold several modes, and is
-rewritten instead. With the mode `oauth` it also deploys functions/oauth, the sign-in front.
+rewritten instead. With the mode `oauth` it also deploys functions/oauth, the authorization server for MCP clients. Its
+name for operators is the sign-in front.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 PLACES = ("who may call", "open routes", "variables", "parameters", "rules", "conditions", "sign-in")
 END = "# auth: end"
 MODE_VARIABLE = re.compile(r"^( +MCP_AUTH_MODE:) \w+", re.MULTILINE)
-FRONT = f"functions/{SIGN_IN}/app.py"
+SIGN_IN_FILE = f"functions/{SIGN_IN}/app.py"
 LINES_OF_PLACE = re.compile(
     r"^# auth: (.+)\n"  # the name of the place
     r"((?:(?!# auth: end).*\n)*)"  # its lines, up to the next END
@@ -54,8 +55,8 @@ def write(path: Path, mode: AuthMode) -> str:
         Problem: the file is missing, or lacks one of the places.
     """
     new_text = set_auth(template.text(path), mode)
-    if mode == "oauth" and not (path.parent / FRONT).exists():
-        files.write(path.parent, {FRONT: files.template("samples/oauth/app.py", {})})
+    if mode == "oauth" and not (path.parent / SIGN_IN_FILE).exists():
+        files.write(path.parent, {SIGN_IN_FILE: files.template("samples/oauth/app.py", {})})
     path.write_text(new_text, encoding="utf-8", newline="\n")
     return WRITTEN.format(path=path, callers=CALLERS[mode])
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from mcp_functions.local import catalog, environment, issuer
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
-from mcp_functions.local.issuer import Behaviour, Issuer
+from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.loopback import Loopback
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def start(starting: ExitStack, mode: LocalAuthMode, api_url: str, resource: str,
         return Authorization(issuer=None, authorizer=None, settings={})
     loopback = starting.enter_context(Loopback(max_body=issuer.MAX_REQUEST))
     settings = environment.for_tokens(issuer=loopback.url, resource=resource)
-    behaviour = Behaviour()
+    redirect_uris: dict[str, tuple[str, ...]] = {}
     if mode == "oauth":
-        behaviour = Behaviour(redirect_uris={CLIENT_OF_FRONT: (f"{api_url}/callback",)}, asks_for_user=True)
+        redirect_uris[CLIENT_OF_FRONT] = (f"{api_url}/callback",)
         settings |= environment.for_sign_in(url=api_url, client_id=CLIENT_OF_FRONT, scopes=scopes(directory))
-    local_issuer = Issuer(loopback.url, resource, behaviour=behaviour)
+    local_issuer = Issuer(loopback.url, resource, redirect_uris=redirect_uris, asks_for_user=mode == "oauth")
     loopback.start(local_issuer.answer)
     authorizer = JwtAuthorizer(local_issuer.url, [resource], lambda: local_issuer.jwks)
     return Authorization(local_issuer, authorizer, settings)

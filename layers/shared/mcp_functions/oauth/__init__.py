@@ -1,4 +1,4 @@
-"""The sign-in front: an OAuth authorization server that keeps no session, in front of any OpenID Connect provider.
+"""An OAuth authorization server for MCP clients, in front of any OpenID Connect provider: the "sign-in front".
 
     client (an MCP host)  ->  /authorize: consent page  ->  the provider, where the user signs in
                           <-  /callback: a code         <-
@@ -6,6 +6,8 @@
                           <-  the provider's token      <-
 
 MCP clients need a server at which they can register and ask for tokens for this resource, and many providers offer
-neither. The front keeps nothing between two requests: the browser or the client carries the data, sealed (encrypted and
-authenticated).
+neither. In this package, "this server" is that authorization server, and "the provider" is the one of the deployment.
+
+This server keeps nothing between two requests. The browser or the client carries the data, sealed: encrypted and
+authenticated (`sealed_values`). `routes` is the list of the endpoints.
 """

@@ -10,13 +10,16 @@ import ipaddress
 from ipaddress import IPv4Address, IPv6Address
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last four bytes are an IPv4 address
-_COMPATIBLE = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1: deprecated, and also holds an IPv4 address
 # Networks that are not public, though `is_global` is True for them in some versions of Python.
 _NOT_PUBLIC = (
     ipaddress.IPv4Network("192.0.0.0/24"),  # RFC 6890: assignments for protocols
     ipaddress.IPv4Network("192.88.99.0/24"),  # RFC 7526: deprecated relays of 6to4
     ipaddress.IPv6Network("64:ff9b:1::/48"),  # RFC 8215: NAT64 of a local network
     ipaddress.IPv6Network("fec0::/10"),  # RFC 3879: deprecated addresses of a local network
+    # Deprecated forms that hold an IPv4 address. No site needs them.
+    ipaddress.IPv6Network("::/96"),  # RFC 4291, 2.5.5.1: IPv4-compatible addresses
+    ipaddress.IPv6Network("2001::/32"),  # RFC 4380: Teredo
+    ipaddress.IPv6Network("2002::/16"),  # RFC 7526: 6to4
 )
 
 
@@ -26,9 +29,16 @@ def is_public(text: str) -> bool:
         address = ipaddress.ip_address(text)
     except ValueError:  # the text is no address
         return False
-    if isinstance(address, IPv6Address) and address.scope_id is not None:  # "fe80::1%eth0": of one network card
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:  # "fe80::1%eth0": of one network card
+            return False
+        if address in _NAT64:
+            address = IPv4Address(address.packed[-4:])
+        elif address.ipv4_mapped:  # "::ffff:10.0.0.1"
+            address = address.ipv4_mapped
+    if any(address in network for network in _NOT_PUBLIC):  # False for a network of the other version of IP
         return False
-    return _is_public(address)
+    return address.is_global and not address.is_multicast and not address.is_reserved
 
 
 def network_of(text: str) -> str:
@@ -41,27 +51,3 @@ def network_of(text: str) -> str:
         return str(ipaddress.IPv6Network((without_scope, 64), strict=False))
     except ValueError:  # an IPv4 address
         return text
-
-
-def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    if isinstance(address, IPv6Address):
-        embedded = _embedded_ipv4(address)
-        if embedded:
-            return all(_is_public(each) for each in embedded)
-    if any(address in each for each in _NOT_PUBLIC):  # False for a network of the other version of IP
-        return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
-
-
-def _embedded_ipv4(address: IPv6Address) -> list[IPv4Address]:
-    """Return the IPv4 addresses that an IPv6 address holds; an address of Teredo holds two."""
-    embedded: list[IPv4Address] = []
-    if address.ipv4_mapped:
-        embedded.append(address.ipv4_mapped)
-    if address.sixtofour:
-        embedded.append(address.sixtofour)
-    if address.teredo:
-        embedded.extend(address.teredo)
-    if address in _NAT64 or address in _COMPATIBLE:
-        embedded.append(IPv4Address(address.packed[-4:]))
-    return embedded

@@ -1,10 +1,14 @@
-"""The endpoint `/authorize`: check a client's request, show the consent page, and send the browser to the provider.
+"""The endpoints for the user's browser: from the client to the provider, where the user signs in, and back.
 
-    GET   begin    checks the request; shows the consent page, or redirects if the browser remembers the consent
-    POST  decide   reads the form of the page; redirects to the provider, or back to the client with an error
+    GET  /authorize   begin    checks the request; shows the consent page, or redirects if the browser remembers the
+                               consent
+    POST /authorize   decide   reads the form of the page; redirects to the provider, or to the client with an error
+    GET  /callback    finish   takes the provider's code, and redirects to the client with a code of this server
 
-This authorization server keeps no session. A checked request, a `SignIn`, travels in the form of the page, and then in
-the `state` for the provider. Both times it is sealed: encrypted, authenticated and bound to this browser.
+This server keeps no session. A checked request, a `SignIn`, travels in the form of the page, and then in the `state`
+for the provider. Both times it is sealed: encrypted, authenticated and bound to this browser. The code for the client
+is the provider's code, sealed for the client, its redirect URI and the resource. Only `/token` redeems the provider's
+code, which is valid once. So the code for the client is valid once, too.
 
 The user consents before the browser goes to the provider. Many providers sign a user in without a question. A click on
 a link would then be enough to give a stranger's client a token ("confused deputy", MCP security best practices).
@@ -16,10 +20,10 @@ import re
 import secrets
 from typing import TYPE_CHECKING
 
-from mcp_functions.oauth import consent_page, responses
+from mcp_functions.oauth import pages, responses
 from mcp_functions.oauth.browsers import new_browser
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
-from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
+from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.sealed_values import CODE, CONSENT, REQUEST
 from mcp_functions.oauth.sign_in import SignIn, name_consent, read_scope, read_sign_in, response_url
 
 if TYPE_CHECKING:
@@ -30,6 +34,10 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.services import Services
 
 STATE = r"[ -~]{0,1536}"  # printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
+# A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash. Our code holds it as JSON, so the
+# escapes of these two characters could make it too long.
+PROVIDER_CODE = r"[!#-\[\]-~]{1,4096}"
+FORWARDED_ERRORS = {"access_denied", "temporarily_unavailable"}  # a client gets any other error as "server_error"
 
 
 def begin(request: OAuthRequest, services: Services) -> Response:
@@ -56,9 +64,9 @@ def _find_client(request: OAuthRequest, services: Services) -> Client:
     """Find the client of a request. Check its redirect URI and its `state`, which each response to the client needs."""
     client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
     if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "redirect_uri is not registered for this client")
+        raise OAuthError("invalid_request", "redirect_uri is not registered for this client")
     if not re.fullmatch(STATE, request.parameters.get("state", "")):
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "state is too long, or not in ASCII")
+        raise OAuthError("invalid_request", "state is too long, or not in ASCII")
     return client
 
 
@@ -88,8 +96,9 @@ def _show_consent_page(client: Client, sign_in: SignIn, browser: Browser | None,
         browser = new_browser()
         cookies.append(services.browsers.cookie(browser))
     sealed_sign_in = services.values.seal(CONSENT, sign_in._asdict(), browser.digest)
-    page = consent_page.render(client, sign_in, sealed_sign_in, services.settings)
-    return responses.make_page(200, consent_page.TITLE, page, cookies)
+    page = pages.consent_page(client, sign_in, sealed_sign_in, services.settings)
+    # With no-referrer, a browser would send `Origin: null` with the form of the page.
+    return responses.make_page(200, page, referrer_policy="same-origin", cookies=cookies)
 
 
 def decide(request: OAuthRequest, services: Services) -> Response:
@@ -101,15 +110,15 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     headers = request.http.headers
     fetch_site = headers.get("sec-fetch-site", "same-origin")  # older browsers do not send it
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the form comes from another site", status=403)
+        raise OAuthError("invalid_request", "the form comes from another site", status=403)
     form = request.parameters
     browser = services.browsers.require(request)
     claims = services.values.open(CONSENT, form.get("request", ""), request.caller_id, browser.digest)
     if claims is None:
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the page was not shown to this browser, or was shown too long ago")
+        raise OAuthError("invalid_request", "the page was not shown to this browser, or was shown too long ago")
     sign_in = SignIn.from_claims(claims)
     if form.get("decision") != "allow":
-        denied = OAuthError(ErrorCode.ACCESS_DENIED, "the user did not consent")
+        denied = OAuthError("access_denied", "the user did not consent")
         return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
     cookies = []
     if sign_in.consent and form.get("remember") == "yes":
@@ -130,3 +139,31 @@ def _redirect_error(redirect: str, state: str, error: OAuthError, services: Serv
     error.note()
     # After 303 the browser sends a GET; after 307 it would send the page's form to the client (RFC 9700, 4.12).
     return responses.make_redirect(303, response_url(redirect, state, error.parameters(), services.settings))
+
+
+def finish(request: OAuthRequest, services: Services) -> Response:
+    """Answer `GET /callback`, to which the provider sends the browser back.
+
+    Raises:
+        OAuthError: this browser did not start the sign-in, or another provider answered.
+    """
+    parameters = request.parameters
+    browser = services.browsers.require(request)
+    claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, browser.digest)
+    if claims is None:
+        raise OAuthError("invalid_request", "this browser did not start the sign-in, or started it too long ago")
+    services.provider.check_issuer(parameters.get("iss"))
+    sign_in = SignIn.from_claims(claims)
+    code = parameters.get("code", "")
+    if "error" in parameters or not re.fullmatch(PROVIDER_CODE, code):
+        error_code = parameters.get("error", "")
+        if error_code not in FORWARDED_ERRORS:
+            error_code = "server_error"
+        error = OAuthError(error_code, "the provider did not sign the user in")
+        error.note()
+        response = error.parameters()
+    else:
+        code_claims = {"code": code, "seed": claims["seed"], "challenge": sign_in.challenge, "scope": sign_in.scope}
+        bound_to = (sign_in.client, sign_in.redirect, services.settings.resource)
+        response = {"code": services.values.seal(CODE, code_claims, *bound_to)}
+    return responses.make_redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))

@@ -11,15 +11,16 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import REMEMBERED, SealedValues
 from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from mcp_functions.oauth.request import OAuthRequest
-    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.settings import OAuthSettings
 
 BROWSER = "mcp-browser"
 CONSENTS = "mcp-consents"
@@ -42,11 +43,11 @@ class Browser(NamedTuple):
 class Browsers:
     """Reads and writes the cookies of browsers."""
 
-    def __init__(self, settings: FrontSettings, values: SealedValues) -> None:
-        """Keep `values`, which seals the remembered consents; the URL of the front decides the names of the cookies."""
+    def __init__(self, settings: OAuthSettings, values: SealedValues) -> None:
+        """Keep `values`, which seals the remembered consents. The URL in `settings` decides how cookies are named."""
         self._values = values
         # Another host of the domain cannot set a cookie whose name begins with "__Host-". Browsers accept such a cookie
-        # over https alone, so a front on a developer's machine has no prefix.
+        # over https alone, so on a developer's machine there is no prefix.
         self._is_secure = settings.url.startswith("https://")
 
     def recognise(self, request: OAuthRequest) -> Browser | None:
@@ -64,7 +65,7 @@ class Browsers:
         """
         browser = self.recognise(request)
         if browser is None:
-            raise OAuthError(ErrorCode.INVALID_REQUEST, "the browser sent no cookie", status=403)
+            raise OAuthError("invalid_request", "the browser sent no cookie", status=403)
         return browser
 
     def cookie(self, browser: Browser) -> str:

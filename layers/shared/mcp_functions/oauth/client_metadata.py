@@ -6,13 +6,12 @@ A client registers its metadata, publishes it under a URL, or the operator confi
 from __future__ import annotations
 
 import hashlib
-from enum import StrEnum
+import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.oauth import redirects
-from mcp_functions.oauth.client_names import read_name
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
-from mcp_functions.oauth.safe_fetch import may_be_fetched
+from mcp_functions.oauth.documents import may_be_fetched
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.json_writer import base64url, dumps_ascii
 from mcp_functions.tuples import NamedTuple
 
@@ -20,22 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 GRANTS = ("authorization_code", "refresh_token")
+# How a client may authenticate at the token endpoint (`client_authentication`).
+METHODS = ("none", "client_secret_basic", "client_secret_post", "private_key_jwt")
+SECRET_METHODS = ("client_secret_basic", "client_secret_post")
+MAX_NAME_CHARS = 80
+# Characters that Python calls printable, and that cannot be seen: fillers and joiners of some scripts, selectors of
+# variants (Unicode's Default_Ignorable_Code_Point), and the blank pattern of Braille.
+INVISIBLE = r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 # The metadata of a registered client travels in its client id, so it must stay small.
 MAX_REDIRECTS = 10  # the redirect URIs of one client
 MAX_REDIRECT_CHARS = 1200  # the characters of all its redirect URIs together
 MAX_JWKS_CHARS = 1200  # the characters of a key set that is part of the metadata
-
-
-class AuthMethod(StrEnum):
-    """How a client authenticates at the token endpoint, by the names of RFC 7591 and OpenID Connect."""
-
-    NONE = "none"
-    BASIC = "client_secret_basic"
-    POST = "client_secret_post"
-    PRIVATE_KEY = "private_key_jwt"
-
-
-SECRET_METHODS = (AuthMethod.BASIC, AuthMethod.POST)
 
 
 class Client(NamedTuple):
@@ -44,7 +38,7 @@ class Client(NamedTuple):
     id: str  # the id that the client sends
     name: str  # the unverified name that the client gave itself
     redirect_uris: tuple[str, ...]  # the URIs that the client may use
-    method: str = AuthMethod.NONE  # one of AuthMethod
+    method: str = "none"  # one of METHODS
     secret_digest: str = ""  # SHA-256 of its secret, in hexadecimal
     keys: Mapping[str, Any] | None = None  # the client's JWK set; None if it has a URL, or needs no keys
     keys_url: str = ""  # the URL of the client's JWK set
@@ -61,27 +55,47 @@ class Client(NamedTuple):
         return redirects.matches(uri, self.redirect_uris) and redirects.may_be_registered(uri)
 
 
-def read(metadata: object, client_id: str = "") -> Client:
-    """Read the metadata of a client; `client_id` is "" if the client gets its id later.
+def read(metadata: object, client_id: str = "", *, secret_digest: str = "", site: str = "") -> Client:
+    """Read the metadata of a client.
+
+    Args:
+        metadata: the JSON value.
+        client_id: the id of the client; "" if the client gets its id later.
+        secret_digest: as in `Client`.
+        site: as in `Client`.
 
     Raises:
         OAuthError: the metadata is not that of a client that can sign in here.
     """
     if not isinstance(metadata, dict):
-        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "the metadata is not a JSON object")
-    method = metadata.get("token_endpoint_auth_method", AuthMethod.NONE)
-    if method not in list(AuthMethod):
-        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
+        raise OAuthError("invalid_client_metadata", "the metadata is not a JSON object")
+    method = metadata.get("token_endpoint_auth_method", "none")
+    if method not in METHODS:
+        raise OAuthError("invalid_client_metadata", "token_endpoint_auth_method is not supported")
     _check_flow(metadata)
-    keys, keys_url = _read_keys(metadata) if method == AuthMethod.PRIVATE_KEY else (None, "")
+    keys, keys_url = _read_keys(metadata) if method == "private_key_jwt" else (None, "")
     return Client(
         id=client_id,
-        name=read_name(metadata.get("client_name")),
+        name=_read_name(metadata.get("client_name")),
         redirect_uris=_read_redirect_uris(metadata.get("redirect_uris")),
         method=method,
+        secret_digest=secret_digest,
         keys=keys,
         keys_url=keys_url,
+        site=site,
     )
+
+
+def _read_name(name: object) -> str:
+    """Return a client's name on one line, and without characters by which it could look like another name.
+
+    Such characters cannot be seen, or change the direction of a text. Python calls most of them not printable.
+    """
+    if not isinstance(name, str):
+        return ""
+    printable = "".join(character for character in name if character.isprintable() or character.isspace())
+    visible = re.sub(INVISIBLE, "", printable)
+    return " ".join(visible.split())[:MAX_NAME_CHARS]
 
 
 def _check_flow(metadata: Mapping[str, Any]) -> None:
@@ -89,18 +103,18 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
     for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
         offered = metadata.get(name, [needed])
         if not isinstance(offered, list) or needed not in offered:
-            raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "only the authorization code flow is supported")
+            raise OAuthError("invalid_client_metadata", "only the authorization code flow is supported")
 
 
 def _read_redirect_uris(uris: object) -> tuple[str, ...]:
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
-        raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
+        raise OAuthError("invalid_redirect_uri", "redirect_uris must be a list of URIs")
     characters = sum(len(uri) for uri in uris)
     if len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS:
-        raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, "redirect_uris are too many or too long")
+        raise OAuthError("invalid_redirect_uri", "redirect_uris are too many or too long")
     if not all(redirects.may_be_registered(uri) for uri in uris):
         description = "a redirect URI must be https, http on loopback, or an application's own scheme, without fragment"
-        raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, description)
+        raise OAuthError("invalid_redirect_uri", description)
     return tuple(uris)
 
 
@@ -109,13 +123,13 @@ def _read_keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, s
     keys = metadata.get("jwks")
     url = metadata.get("jwks_uri")
     if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, 2)
-        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
+        raise OAuthError("invalid_client_metadata", "private_key_jwt needs jwks or jwks_uri, and not both")
     if url is not None:
         if not isinstance(url, str) or not may_be_fetched(url):
-            raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name")
+            raise OAuthError("invalid_client_metadata", "jwks_uri must be an https URL with a host name")
         return None, url
     if not isinstance(keys, dict) or not isinstance(keys.get("keys"), list):
-        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "jwks is not a JWK set")
+        raise OAuthError("invalid_client_metadata", "jwks is not a JWK set")
     if len(dumps_ascii(keys)) > MAX_JWKS_CHARS:
-        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "jwks is too long: use jwks_uri")
+        raise OAuthError("invalid_client_metadata", "jwks is too long: use jwks_uri")
     return {"keys": keys["keys"]}, ""

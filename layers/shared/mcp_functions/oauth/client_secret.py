@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 SERVICE = "secretsmanager"
 FRESH_SECONDS = 300  # then the secret is read again, because it may have been rotated
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=2.0, attempts=2)
-MEMBERS = ("client_secret", "ClientSecret", "secret")  # of a JSON object; the first one that is a text is the secret
 
 
 class ClientSecret:
@@ -37,7 +36,7 @@ class ClientSecret:
     def reset(self) -> None:
         """Forget the secret: a snapshot of the environment (Lambda SnapStart) must not hold it."""
         self._lock = Lock()
-        self._value = ""
+        self._secret = ""
         self._fresh_until = 0.0
 
     def get(self) -> str:
@@ -51,34 +50,32 @@ class ClientSecret:
             return ""
         with self._lock:
             if self._now() >= self._fresh_until:
-                self._value = _client_secret(_read(self._arn))
+                self._secret = _client_secret(_read(self._arn))
                 self._fresh_until = self._now() + FRESH_SECONDS
-            return self._value
+            return self._secret
 
 
 def _read(arn: str) -> str:
     client = aws.make_client(SERVICE, LIMITS)
     try:
-        value: str = client.get_secret_value(SecretId=arn)["SecretString"]
+        return str(client.get_secret_value(SecretId=arn)["SecretString"])
     except (KeyError, ValueError, TypeError):
         raise Misconfigured(reason=f"{SERVICE}:UnexpectedAnswer") from None  # the cause could quote the secret
     except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; its text may quote the request
         raise service_error(SERVICE, read_failure(error)) from None
     finally:
         client.close()
-    return value
 
 
 def _client_secret(text: str) -> str:
     """Return the client secret: a member of a JSON object, or the whole text."""
     try:
-        value: Any = json.loads(text)
+        content = json.loads(text)
     except ValueError:  # the text is no JSON
-        value = None
-    if not isinstance(value, dict):
+        content = None
+    if not isinstance(content, dict):
         return text.strip()
-    for name in MEMBERS:
-        member = value.get(name)
-        if isinstance(member, str) and member:
-            return member
-    raise Misconfigured(reason="the secret is a JSON object without the member client_secret")
+    secret = content.get("client_secret")
+    if not secret or not isinstance(secret, str):
+        raise Misconfigured(reason="the secret is a JSON object without the member client_secret")
+    return secret

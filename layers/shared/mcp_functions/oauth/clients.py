@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.oauth import client_metadata, redirects
 from mcp_functions.oauth.client_metadata import SECRET_METHODS, Client
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
 from mcp_functions.observability import lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.oauth.document_cache import DocumentCache
-    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.documents import Documents
+    from mcp_functions.oauth.settings import OAuthSettings
 
 UNKNOWN = "the client is unknown: register again"
 
@@ -32,7 +32,7 @@ UNKNOWN = "the client is unknown: register again"
 class Clients:
     """Finds clients by their ids, and registers new ones."""
 
-    def __init__(self, settings: FrontSettings, values: SealedValues, documents: DocumentCache) -> None:
+    def __init__(self, settings: OAuthSettings, values: SealedValues, documents: Documents) -> None:
         """Keep the arguments; no client is looked up."""
         self._settings = settings
         self._values = values
@@ -53,11 +53,11 @@ class Clients:
         observability.current().flow = client_id
         names = {lines.digest(client_id), client_id, _site(client_id)}
         if not names.isdisjoint(self._settings.blocked_clients):
-            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client is blocked")
+            raise OAuthError("invalid_client", "the client is blocked")
         client = self._look_up(client_id, caller_id)
         # `create` has checked this already, but the operator may have blocked the host after it.
         if self._leads_to_blocked_host(client):
-            raise OAuthError(ErrorCode.INVALID_CLIENT, "the host of a redirect URI is blocked")
+            raise OAuthError("invalid_client", "the host of a redirect URI is blocked")
         return client
 
     def keys(self, client: Client, caller_id: str) -> Mapping[str, Any]:
@@ -70,7 +70,7 @@ class Clients:
             return client.keys
         keys = self._documents.get(client.keys_url, caller_id)
         if keys is None:
-            raise OAuthError(ErrorCode.INVALID_CLIENT, "the keys of the client cannot be fetched")
+            raise OAuthError("invalid_client", "the keys of the client cannot be fetched")
         return keys
 
     def create(self, metadata: object) -> tuple[Client, str]:
@@ -81,7 +81,7 @@ class Clients:
         """
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
-            raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
+            raise OAuthError("invalid_redirect_uri", "the host of a redirect URI is blocked")
         secret = ""
         if client.method in SECRET_METHODS:
             secret = secrets.token_urlsafe(32)
@@ -96,19 +96,20 @@ class Clients:
     def _look_up(self, client_id: str, caller_id: str) -> Client:
         metadata = self._settings.clients.get(client_id)
         if metadata is not None:
-            return _pre_registered(client_id, metadata)
+            secret_digest = str(metadata.get("client_secret_sha256", ""))
+            return client_metadata.read(metadata, client_id, secret_digest=secret_digest)
         if client_id.startswith(PREFIX):
             return self._registered(client_id, caller_id)
         if client_id.startswith("https://") and self._settings.documents:
             return self._published(client_id, caller_id)
-        raise OAuthError(ErrorCode.INVALID_CLIENT, UNKNOWN)
+        raise OAuthError("invalid_client", UNKNOWN)
 
     def _registered(self, client_id: str, caller_id: str) -> Client:
         """Read the client that is sealed in an id."""
         claims = self._values.open(CLIENT, client_id, caller_id)
         # The id is forged, its registration has expired, or the operator has ended all registrations.
         if claims is None or claims["generation"] != self._settings.client_generation:
-            raise OAuthError(ErrorCode.INVALID_CLIENT, UNKNOWN)
+            raise OAuthError("invalid_client", UNKNOWN)
         return Client(
             id=client_id,
             name=claims["name"],
@@ -137,15 +138,15 @@ class Clients:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
         document = self._documents.get(url, caller_id)
         if document is None:
-            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's metadata document cannot be fetched")
+            raise OAuthError("invalid_client", "the client's metadata document cannot be fetched")
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
-            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's metadata document has another client_id")
-        client = client_metadata.read(document, url)
+            raise OAuthError("invalid_client", "the client's metadata document has another client_id")
+        client = client_metadata.read(document, url, site=_site(url))
         # "The client_secret … MUST NOT be used": everybody can read the document.
         if client.method in SECRET_METHODS or "client_secret" in document:
-            raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "a metadata document cannot have a shared secret")
-        return client._replace(site=_site(url))
+            raise OAuthError("invalid_client_metadata", "a metadata document cannot have a shared secret")
+        return client
 
 
 def hash_secret(secret: str) -> str:
@@ -158,8 +159,3 @@ def _site(client_id: str) -> str:
     if not client_id.startswith("https://"):
         return ""
     return client_id.removeprefix("https://").partition("/")[0].removesuffix(":443")
-
-
-def _pre_registered(client_id: str, metadata: Mapping[str, Any]) -> Client:
-    client = client_metadata.read(dict(metadata), client_id)
-    return client._replace(secret_digest=str(metadata.get("client_secret_sha256", "")))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mcp_functions.oauth.client_metadata import GRANTS, AuthMethod
+from mcp_functions.oauth.client_metadata import GRANTS, METHODS
 from mcp_functions.oauth.json_web_tokens import ALGORITHMS
 
 if TYPE_CHECKING:
-    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.settings import OAuthSettings
 
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
@@ -17,7 +17,7 @@ KEYS = "/.well-known/jwks.json"
 NO_KEYS: dict[str, Any] = {"keys": []}  # this server signs nothing, because the provider issues the tokens
 
 
-def documents(settings: FrontSettings) -> dict[str, dict[str, Any]]:
+def documents(settings: OAuthSettings) -> dict[str, dict[str, Any]]:
     """Return the documents by their paths.
 
     The issuer may have a path, for example https://example.com/sign-in. RFC 8414 appends it to the well-known path, and
@@ -33,9 +33,8 @@ def documents(settings: FrontSettings) -> dict[str, dict[str, Any]]:
     }
 
 
-def _metadata(settings: FrontSettings) -> dict[str, Any]:
+def _metadata(settings: OAuthSettings) -> dict[str, Any]:
     url = settings.url
-    methods = list(AuthMethod)
     metadata: dict[str, Any] = {
         "issuer": url,
         "authorization_endpoint": f"{url}/authorize",
@@ -45,9 +44,9 @@ def _metadata(settings: FrontSettings) -> dict[str, Any]:
         "response_modes_supported": ["query"],
         "grant_types_supported": list(GRANTS),
         "code_challenge_methods_supported": ["S256"],
-        "token_endpoint_auth_methods_supported": methods,
+        "token_endpoint_auth_methods_supported": list(METHODS),
         "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
-        "revocation_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_methods_supported": list(METHODS),
         "authorization_response_iss_parameter_supported": True,
         "client_id_metadata_document_supported": settings.documents,
         "protected_resources": [settings.resource],

@@ -6,36 +6,14 @@ None`, because its cause may quote the request.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from mcp_functions import observability
-
-
-class ErrorCode(StrEnum):
-    """The error codes of RFC 6749, 7009, 7591, 8707 and of OpenID Connect."""
-
-    ACCESS_DENIED = "access_denied"
-    CANNOT_REVOKE = "unsupported_token_type"
-    INTERACTION_REQUIRED = "interaction_required"
-    INVALID_CLIENT = "invalid_client"
-    INVALID_CLIENT_METADATA = "invalid_client_metadata"
-    INVALID_GRANT = "invalid_grant"
-    INVALID_REDIRECT_URI = "invalid_redirect_uri"
-    INVALID_REQUEST = "invalid_request"
-    INVALID_SCOPE = "invalid_scope"
-    INVALID_TARGET = "invalid_target"
-    REQUEST_NOT_SUPPORTED = "request_not_supported"
-    SERVER_ERROR = "server_error"
-    TEMPORARILY_UNAVAILABLE = "temporarily_unavailable"
-    UNSUPPORTED_GRANT_TYPE = "unsupported_grant_type"
-    UNSUPPORTED_RESPONSE_TYPE = "unsupported_response_type"
 
 
 class OAuthError(Exception):
     """A request was refused.
 
     Attributes:
-        code: the error code of OAuth.
+        code: an error code of RFC 6749, 7009, 7591, 8707 or OpenID Connect.
         description: a constant sentence, for the client's developer and for the log.
         status: the status of the HTTP response.
     """
@@ -45,7 +23,7 @@ class OAuthError(Exception):
         super().__init__(description)
         self.code = code
         self.description = description
-        self.status = 401 if code == ErrorCode.INVALID_CLIENT else status
+        self.status = 401 if code == "invalid_client" else status
 
     def parameters(self) -> dict[str, str]:
         """Return the members of a JSON response, or the parameters of a redirect (RFC 6749, 4.1.2.1 and 5.2)."""

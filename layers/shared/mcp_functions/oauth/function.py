@@ -1,32 +1,29 @@
-"""The Lambda function of the sign-in front: `handler = serve_oauth()`.
+"""The Lambda function of the authorization server: `handler = serve_oauth()`.
 
-    event -> HttpRequest -> front.answer(services) -> response
-                                 └ exception -> error response (`responses`), and its reason in the log line
-
-The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment. It keeps
-nothing between two requests that another container would need.
+event -> HttpRequest -> routes.answer -> response
+└ exception -> error response (`responses`), and its reason in the log line
 """
 
 from __future__ import annotations
 
 import os
 import time
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
 from mcp_functions.http import events
 from mcp_functions.http.request_log import RequestLog, note_response
-from mcp_functions.oauth import front, responses, services
+from mcp_functions.oauth import responses, routes
 from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.services import Services
 from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.http.events import LambdaContext, Response
-    from mcp_functions.oauth.safe_fetch import Network
+    from mcp_functions.oauth.documents import Network
     from mcp_functions.observability.lines import Logger
     from mcp_functions.seal.kms import Wrapping
 
@@ -37,8 +34,8 @@ def serve_oauth(
     network: Network | None = None,
     logger: Logger | None = None,
     now: Callable[[], float] = time.time,
-) -> SignInFunction:
-    """Make the Lambda entry point of the sign-in front.
+) -> OAuthFunction:
+    """Make the Lambda entry point of the authorization server.
 
     Args:
         wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS, as in `serve`.
@@ -47,32 +44,32 @@ def serve_oauth(
         now: the clock, unix seconds, which tests replace.
     """
     aws.prepare("kms")
-    make_services = partial(services.make_services, os.environ, wrapping=wrapping, network=network)
-    return SignInFunction(make_services, now=now, logger=logger)
+    return OAuthFunction(wrapping=wrapping, network=network, logger=logger, now=now)
 
 
-class SignInFunction:
+class OAuthFunction:
     """A Lambda entry point: `handler(event, context)`.
 
     Attributes:
         handlers: the MCP handlers; there are none, so the catalog does not list this function.
-        now: the clock, unix seconds.
     """
 
     def __init__(
         self,
-        make_services: Callable[[str, Callable[[], float]], services.Services],
         *,
-        now: Callable[[], float],
+        wrapping: Sequence[Wrapping] | None,
+        network: Network | None,
         logger: Logger | None,
+        now: Callable[[], float],
     ) -> None:
-        """Keep what the first event needs; `make_services` gets the name of the Lambda function and the clock."""
+        """Keep what the first event needs; for the arguments, see `serve_oauth`."""
         self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers: tuple[Any, ...] = ()
-        self.now = now
-        self._make_services = make_services
+        self._now = now
+        self._wrapping = wrapping
+        self._network = network
         self._log = RequestLog(logger)
-        self._services: services.Services | None = None
+        self._services: Services | None = None
         self._lock = Lock()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> Response:
@@ -81,10 +78,10 @@ class SignInFunction:
         Raises:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
-        http = events.read(event, context, self.now())
+        http = events.read(event, context, self._now())
         with self._log.taking_notes(context, http) as notes:
             try:
-                response = front.answer(event, http, self._get_services(context))
+                response = routes.answer(event, http, self._get_services(context.function_name))
             except OAuthError as error:
                 error.note()
                 response = responses.make_oauth_error(error, http)
@@ -96,13 +93,11 @@ class SignInFunction:
             note_response(notes, response)
         return response
 
-    def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
-        """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
-        return SignInFunction(self._make_services, now=now or self.now, logger=self._log.logger)
-
-    def _get_services(self, context: LambdaContext) -> services.Services:
+    def _get_services(self, function_name: str) -> Services:
         """Make the services once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
             if self._services is None:
-                self._services = self._make_services(context.function_name, self.now)
+                self._services = Services(
+                    os.environ, function_name, self._now, wrapping=self._wrapping, network=self._network
+                )
             return self._services

@@ -76,6 +76,13 @@ def verify(token: object, key_set: Mapping[str, Any]) -> dict[str, Any]:
     raise BadToken(UNSIGNED)
 
 
+def audiences(claims: Mapping[str, Any]) -> list[str]:
+    """Return the texts in the claim `aud`, which is one text or a list (RFC 7519, section 4.1.3)."""
+    audience = claims.get("aud")
+    named = audience if isinstance(audience, list) else [audience]
+    return [name for name in named if isinstance(name, str)]
+
+
 def _parse(token: object) -> ParsedToken:
     if not isinstance(token, str) or len(token) > MAX_CHARS:
         raise BadToken(MALFORMED)

@@ -1,10 +1,10 @@
 """The provider: any OpenID Connect provider that issues access tokens as JWTs. People sign in there.
 
-The front (this package's authorization server for MCP clients) is a client of the provider. It checks the provider's
-access tokens as the MCP functions do, and gives no client a token that they would refuse.
+This authorization server is a client of the provider. It checks the provider's access tokens as the MCP functions do,
+and gives no MCP client a token that they would refuse.
 
-For each sign-in the front makes a random secret, the seed. The front's own PKCE verifier and nonce derive from it. The
-seed travels encrypted: in the `state` for the provider, then in the code that the front gives to the client.
+For each sign-in it makes a random secret, the seed, from which its own PKCE verifier and nonce derive. The seed travels
+encrypted: in the `state` for the provider, then in the code for the MCP client.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from mcp_functions.http import access_tokens
 from mcp_functions.oauth import json_web_tokens
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
 from mcp_functions.oauth.provider_api import FRESH_SECONDS
 from mcp_functions.protocol.errors import Misconfigured, Unauthorized
 from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.oauth.provider_api import ProviderApi
-    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.settings import OAuthSettings
 
 # If the provider's keys do not verify a token, they are read again, unless they were read in the last minute. Otherwise
 # every false token would cause a request to the provider.
@@ -36,18 +37,18 @@ SKEW_SECONDS = 60  # the provider's clock may differ by this
 
 
 class Tokens(NamedTuple):
-    """The provider's tokens for the front."""
+    """The provider's tokens for this server."""
 
     access_token: str  # the token that the provider issued, unchanged
     expires_in: int  # seconds
     scope: str  # the granted scope, by this server's names of scopes; "" if the provider does not return it
-    refresh_token: str  # the provider's refresh token, which only the front may see; "" if it issued none
+    refresh_token: str  # the provider's refresh token, which no client may see; "" if it issued none
 
 
 class Provider:
     """The provider of this deployment."""
 
-    def __init__(self, settings: FrontSettings, api: ProviderApi, now: Callable[[], float]) -> None:
+    def __init__(self, settings: OAuthSettings, api: ProviderApi, now: Callable[[], float]) -> None:
         """Keep the arguments; nothing is sent to the provider. `now` is the clock, in unix seconds."""
         self._settings = settings
         self.api = api
@@ -55,7 +56,7 @@ class Provider:
 
     @property
     def callback(self) -> str:
-        """The URI of this front to which the provider sends browsers back."""
+        """The URI of this server to which the provider sends browsers back."""
         return f"{self._settings.url}/callback"
 
     def authorization_url(self, state: str, seed: str, scope: str, prompt: str) -> str:
@@ -88,7 +89,7 @@ class Provider:
         if issuer is None and self.api.metadata().get("authorization_response_iss_parameter_supported") is not True:
             return  # this provider does not send it
         if issuer != self.api.issuer:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the response is of another issuer")
+            raise OAuthError("invalid_grant", "the response is of another issuer")
 
     def redeem(self, code: str, seed: str) -> Tokens:
         """Exchange the provider's code for tokens.
@@ -154,7 +155,7 @@ class Provider:
         )
 
     def _granted_scope(self, scope: str) -> str:
-        """Return the scopes of the provider's answer with this server's names, without those that the front added."""
+        """Return the scopes of the provider's answer with this server's names, without those that were added."""
         added = {"openid", *self._settings.extra_scopes}
         prefix = self._settings.common.oauth_scope_prefix
         names = [name.removeprefix(prefix) for name in scope.split() if name not in added]
@@ -163,19 +164,18 @@ class Provider:
     def _check_id_token(self, token: object, nonce: str) -> None:
         """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). No client gets it."""
         claims = self._verify_id_token(token)
-        audience = claims.get("aud")  # one client id, or a list
-        audiences = audience if isinstance(audience, list) else [audience]
+        audiences = json_web_tokens.audiences(claims)
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is of another issuer, or for another client")
+            raise OAuthError("invalid_grant", "the ID token is of another issuer, or for another client")
         # `azp` names the client that asked for a token with several audiences.
         if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is for another client")
+            raise OAuthError("invalid_grant", "the ID token is for another client")
         expires = claims.get("exp")  # unix seconds
         is_current = isinstance(expires, int | float) and expires > self._now() - SKEW_SECONDS
         if not is_current:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token has expired")
+            raise OAuthError("invalid_grant", "the ID token has expired")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-            raise OAuthError(ErrorCode.INVALID_GRANT, "the ID token is of another sign-in")
+            raise OAuthError("invalid_grant", "the ID token is of another sign-in")
 
     def _verify_id_token(self, token: object) -> dict[str, Any]:
         """Return the claims of an ID token that the provider has signed."""
@@ -185,7 +185,7 @@ class Provider:
         for max_age in (FRESH_SECONDS, NEW_KEYS_SECONDS):
             with suppress(BadToken):
                 return json_web_tokens.verify(token, self.api.keys(max_age))
-        raise OAuthError(ErrorCode.INVALID_GRANT, "the provider has not signed the ID token")
+        raise OAuthError("invalid_grant", "the provider has not signed the ID token")
 
 
 def derive(seed: str, use: str) -> str:

@@ -1,8 +1,8 @@
 """Requests to the OpenID Connect provider: its metadata, its keys, and its token and revocation endpoints.
 
-The front (this package's authorization server for MCP clients) sends them as one client of the provider.
+This authorization server sends them, as one client of the provider.
 
-    the provider answers                      the front raises
+    the provider answers                      this module raises
     nothing, a status >= 500, or 429          TemporarilyUnavailable, because a later request may succeed
     an error of the code or refresh token     OAuthError, because this client needs a new sign-in (REFUSALS)
     any other error                           Misconfigured, because only the operator can mend it
@@ -18,7 +18,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from mcp_functions.aws.connection import Deadline, open_connection
 from mcp_functions.aws.endpoints import PORTS
 from mcp_functions.oauth import https
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 
@@ -39,10 +39,10 @@ REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the 
 GRANT_REFUSED = "the provider refused the code or the refresh token: it was used, was revoked, or has expired"
 # The provider's error -> the error and its description for the client.
 REFUSALS: dict[str, tuple[str, str]] = {
-    ErrorCode.INVALID_GRANT: (ErrorCode.INVALID_GRANT, GRANT_REFUSED),
+    "invalid_grant": ("invalid_grant", GRANT_REFUSED),
     # The code is malformed. The operator has nothing to mend: a browser may bring any text to /callback as the code.
-    ErrorCode.INVALID_REQUEST: (ErrorCode.INVALID_GRANT, GRANT_REFUSED),
-    ErrorCode.INVALID_SCOPE: (ErrorCode.INVALID_SCOPE, "the provider does not grant this scope"),
+    "invalid_request": ("invalid_grant", GRANT_REFUSED),
+    "invalid_scope": ("invalid_scope", "the provider does not grant this scope"),
 }
 # Further errors of the token endpoint (RFC 6749, 5.2, and RFC 8707). Only a wrong configuration causes them.
 OPERATOR_ERRORS = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
@@ -80,7 +80,7 @@ class ProviderApi:
         Raises:
             TemporarilyUnavailable, Misconfigured: as `metadata`.
         """
-        return self._get(str(self.metadata()["jwks_uri"]), max_age)
+        return self._get(self.metadata()["jwks_uri"], max_age)
 
     def request_tokens(self, form: Mapping[str, str]) -> dict[str, Any]:
         """Send a form to the token endpoint.
@@ -89,9 +89,7 @@ class ProviderApi:
             OAuthError: the provider refuses the code, the refresh token or the scope.
             TemporarilyUnavailable, Misconfigured: as `metadata`.
         """
-        response = self._post(str(self.metadata()["token_endpoint"]), form)
-        self._check_status(response)
-        return _json(response)
+        return _json(self._post(self.metadata()["token_endpoint"], form))
 
     def revoke(self, token: str) -> None:
         """Revoke a refresh token.
@@ -102,10 +100,8 @@ class ProviderApi:
         """
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
-            raise OAuthError(ErrorCode.CANNOT_REVOKE, "the provider cannot revoke tokens")
-        _check_url(endpoint)
-        response = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
-        self._check_status(response)
+            raise OAuthError("unsupported_token_type", "the provider cannot revoke tokens")
+        self._post(endpoint, {"token": token, "token_type_hint": "refresh_token"})
 
     def _check_status(self, response: Response) -> None:
         """Raise the error of a response that is not 200."""
@@ -123,24 +119,25 @@ class ProviderApi:
         raise Misconfigured(reason=f"provider:{logged}")
 
     def _post(self, url: str, form: Mapping[str, str]) -> Response:
-        """Send a form, with the front's own client id and client secret."""
+        """Send a form, with this server's own client id and client secret, and check the status of the response."""
         headers = {"content-type": "application/x-www-form-urlencoded"}
         fields = dict(form)
         secret = self._secret.get()
         # RFC 8414, section 2: without this member, the method is client_secret_basic.
         methods = self.metadata().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        if not secret:  # the front is a public client
+        if not secret:  # this server is a public client
             fields["client_id"] = self.client_id
         elif "client_secret_basic" in methods:
             pair = f"{quote_plus(self.client_id)}:{quote_plus(secret)}"  # RFC 6749, section 2.3.1
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
             fields |= {"client_id": self.client_id, "client_secret": secret}
-        return _request(url, headers, urlencode(fields).encode())
+        response = _request(url, headers, urlencode(fields).encode())
+        self._check_status(response)
+        return response
 
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider; one in memory must be younger than `max_age` seconds."""
-        _check_url(url)
         read_at, document = self._documents.get(url, (0.0, {}))
         if document and self._now() < read_at + max_age:  # an empty document is useless, and is read again
             return document
@@ -166,6 +163,7 @@ def _check_url(url: object) -> None:
 
 def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Response:
     """Send a GET, or a POST if there is a body."""
+    _check_url(url)
     parts = urlsplit(url)
     target = parts.path or "/"
     if parts.query:

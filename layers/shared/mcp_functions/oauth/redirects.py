@@ -51,7 +51,7 @@ def may_be_registered(uri: str) -> bool:
     """Check whether a URI has one of the three forms, and no parameter that this server will add."""
     if len(uri) > MAX_CHARS or _has_response_parameter(uri):
         return False
-    return is_web(uri) or _is_loopback(uri) or _has_own_scheme(uri)
+    return is_web(uri) or re.fullmatch(LOOPBACK, uri) is not None or _has_own_scheme(uri)
 
 
 def matches(uri: str, registered: Collection[str]) -> bool:
@@ -87,11 +87,6 @@ def with_parameters(uri: str, parameters: Mapping[str, str]) -> str:
     """Return a registered URI with further parameters."""
     separator = "&" if "?" in uri else "?"
     return f"{uri}{separator}{urlencode(parameters)}"
-
-
-def _is_loopback(uri: str) -> bool:
-    """Check whether a URI leads to a program that listens on a loopback address."""
-    return re.fullmatch(LOOPBACK, uri) is not None
 
 
 def _has_own_scheme(uri: str) -> bool:

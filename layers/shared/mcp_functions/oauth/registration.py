@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.http import events
 from mcp_functions.oauth import responses
 from mcp_functions.oauth.client_metadata import GRANTS
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CLIENT
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
@@ -36,7 +36,7 @@ def register(http: HttpRequest, services: Services) -> Response:
     try:
         metadata = json_reader.loads(events.read_body(http, MAX_BODY_BYTES))
     except ParseError:  # an error of JSON-RPC; a client of OAuth expects one of RFC 7591
-        raise OAuthError(ErrorCode.INVALID_CLIENT_METADATA, "the body is not JSON") from None
+        raise OAuthError("invalid_client_metadata", "the body is not JSON") from None
     client, secret = services.clients.create(metadata)
     return responses.make_json(201, describe(client, secret, int(services.now())))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from mcp_functions.http import events
 from mcp_functions.oauth.addresses import network_of
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,12 +50,12 @@ def _form(http: HttpRequest) -> str:
     """Return the text of a form."""
     media_type = http.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != FORM:
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the body must be a form: application/x-www-form-urlencoded")
+        raise OAuthError("invalid_request", "the body must be a form: application/x-www-form-urlencoded")
     body = events.read_body(http, MAX_BODY_BYTES)
     try:
         return body if isinstance(body, str) else body.decode()
     except UnicodeDecodeError:
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the form is not UTF-8") from None  # the cause quotes the form
+        raise OAuthError("invalid_request", "the form is not UTF-8") from None  # the cause quotes the form
 
 
 def read_parameters(text: str) -> dict[str, str]:
@@ -66,31 +67,27 @@ def read_parameters(text: str) -> dict[str, str]:
         OAuthError: there are too many parameters, they are too long, or one is there twice.
     """
     if len(text) > MAX_BODY_BYTES:
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the parameters are too long")
+        raise OAuthError("invalid_request", "the parameters are too long")
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
         pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_PARAMETERS)
     except ValueError:  # `from None` hides its text, which quotes the parameters
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
+        raise OAuthError("invalid_request", "the parameters are too many, or not UTF-8") from None
     parameters = dict(pairs)
     if len(parameters) != len(pairs):
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "a parameter is there twice")
+        raise OAuthError("invalid_request", "a parameter is there twice")
     return parameters
 
 
 def _cookies(received: object) -> dict[str, str]:
-    """Read cookies. If a name occurs twice, neither counts: another host of the domain may have set one of them."""
-    lines = received if isinstance(received, list) else []
-    pairs = [_cookie(str(line)) for line in lines]
-    names = [name for name, _value in pairs]
-    return {name: value for name, value in pairs if names.count(name) == 1}
-
-
-def _cookie(line: str) -> tuple[str, str]:
-    """Read a cookie's name and value.
+    """Read cookies. If a name occurs twice, neither counts: another host of the domain may have set one of them.
 
     Only spaces and tabs are removed (RFC 6265, 5.2). Otherwise another host could set a cookie whose name is a Unicode
     space and "__Host-…". To a browser this name has no prefix "__Host-", but after the removal it would have it.
     """
-    name, _separator, value = line.partition("=")
-    return name.strip(WHITESPACE), value.strip(WHITESPACE)
+    pairs = []
+    for cookie in received if isinstance(received, list) else []:
+        name, _separator, value = str(cookie).partition("=")
+        pairs.append((name.strip(WHITESPACE), value.strip(WHITESPACE)))
+    names = [name for name, _value in pairs]
+    return {name: value for name, value in pairs if names.count(name) == 1}

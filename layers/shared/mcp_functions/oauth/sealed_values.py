@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.seal.envelope import Seal
 
 PREFIX = "ks1."  # how every sealed value begins
 MINUTE = 60  # seconds
@@ -56,10 +55,10 @@ class SealedValues:
     def __init__(self, seals: SealFactory, now: Callable[[], float]) -> None:
         """Make the seals of all purposes; no key is fetched yet."""
         self._now = now
-        self._seals: dict[Purpose, Seal] = {}
-        for purpose in PURPOSES:
-            max_age = purpose.lifetime_seconds
-            self._seals[purpose] = seals.seal(purpose.label, max_age=max_age, max_chars=purpose.max_chars)
+        self._seals = {
+            purpose: seals.seal(purpose.label, max_age=purpose.lifetime_seconds, max_chars=purpose.max_chars)
+            for purpose in PURPOSES
+        }
 
     def seal(self, purpose: Purpose, claims: Mapping[str, Any], *bound_to: str) -> str:
         """Return a value that holds the claims.
@@ -80,7 +79,7 @@ class SealedValues:
     def open(self, purpose: Purpose, value: str, caller_id: str, *bound_to: str) -> dict[str, Any] | None:
         """Return the claims of a value.
 
-        The claims are None if the value has expired, or was not sealed by this front for this purpose and these texts.
+        The claims are None if the value has expired, or was not sealed by this server for this purpose and these texts.
 
         Args:
             purpose: the purpose of the value.

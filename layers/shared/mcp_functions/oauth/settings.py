@@ -1,14 +1,11 @@
-"""The settings of the sign-in front, read from the environment once, at the function's first event.
-
-The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment.
-"""
+"""The settings of the authorization server, read from the environment once, at the function's first event."""
 
 from __future__ import annotations
 
 import json
 import re
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mcp_functions.http import metadata
@@ -23,28 +20,54 @@ RESOURCE_PARAMETERS = ("", "resource", "audience")  # no parameter; RFC 8707 and
 CLIENT_ID = r"[A-Za-z0-9._-]{1,64}"  # the id of a pre-registered client
 
 
-class FrontSettings(NamedTuple):
-    """The settings of the front."""
+class OAuthSettings:
+    """The settings of the authorization server.
 
-    common: Settings  # the settings that all functions of the deployment share
-    secret_arn: str = ""  # the ARN of the client secret in Secrets Manager; "" for a public client
-    resource_parameter: str = ""  # one of RESOURCE_PARAMETERS
-    extra_scopes: tuple[str, ...] = ()  # further scopes to ask the provider for, for example `offline_access`
-    registration: bool = True  # True if clients may register (RFC 7591)
-    documents: bool = True  # True if a client id may be the URL of a metadata document
-    clients: Mapping[str, Mapping[str, Any]] = {}  # the metadata of pre-registered clients, by client id
-    blocked_clients: frozenset[str] = frozenset()  # digests from the log (`flow`), ids or hosts of clients
-    blocked_hosts: frozenset[str] = frozenset()  # no redirect URI may lead to these hosts
-    client_generation: str = "1"  # an operator changes it to end all registrations
+    Attributes:
+        common: the settings that all functions of the deployment share.
+        secret_arn: the ARN of the client secret in Secrets Manager; "" for a public client.
+        resource_parameter: one of RESOURCE_PARAMETERS.
+        extra_scopes: further scopes to ask the provider for, for example `offline_access`.
+        registration: whether clients may register (RFC 7591).
+        documents: whether a client id may be the URL of a metadata document.
+        clients: the metadata of pre-registered clients, by client id.
+        blocked_clients: digests from the log (`flow`), ids or hosts of clients.
+        blocked_hosts: no redirect URI may lead to these hosts.
+        client_generation: an operator changes it to end all registrations.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        """Read the settings from the environment.
+
+        Raises:
+            Misconfigured: a variable is missing or invalid.
+        """
+        self.common = Settings(environ)
+        if self.common.auth_mode != "oauth" or not self.common.kms_keys:
+            message = (
+                "the sign-in front needs MCP_AUTH_MODE oauth, and a key in MCP_KMS_KEYS to seal what browsers carry"
+            )
+            raise Misconfigured(message)
+        self.secret_arn = environ.get("MCP_OAUTH_SECRET_ARN", "")
+        self.resource_parameter = environ.get("MCP_OAUTH_RESOURCE_PARAMETER", "")
+        if self.resource_parameter not in RESOURCE_PARAMETERS:
+            raise Misconfigured(reason="MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty")
+        self.extra_scopes = read_words(environ, "MCP_OAUTH_EXTRA_SCOPES")
+        self.registration = read_switch(environ, "MCP_OAUTH_REGISTRATION")
+        self.documents = read_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS")
+        self.clients = _read_clients(environ.get("MCP_OAUTH_CLIENTS") or "[]")
+        self.blocked_clients = frozenset(read_words(environ, "MCP_OAUTH_BLOCKED_CLIENTS"))
+        self.blocked_hosts = frozenset(host.lower() for host in read_words(environ, "MCP_OAUTH_BLOCKED_HOSTS"))
+        self.client_generation = environ.get("MCP_OAUTH_CLIENT_GENERATION") or "1"
 
     @property
     def url(self) -> str:
-        """The front's own issuer, without a slash at its end."""
+        """The issuer that this server is, without a slash at its end."""
         return self.common.oauth_url
 
     @property
     def origin(self) -> str:
-        """The origin of the front's pages."""
+        """The origin of this server's pages."""
         url = urlsplit(self.url)
         return f"{url.scheme}://{url.netloc}"
 
@@ -53,48 +76,22 @@ class FrontSettings(NamedTuple):
         """The URL of the MCP endpoint that tokens are for."""
         return self.common.resource_url
 
-    def for_domain(self, context: Mapping[str, Any]) -> FrontSettings:
-        """Return the settings with the URLs of the front and of the MCP endpoint, from the domain of a request.
+    def for_domain(self, context: Mapping[str, Any]) -> OAuthSettings:
+        """Return the settings with the URLs of this server and of the MCP endpoint, from the domain of a request.
 
         A template cannot give a function the URL of the API that calls it, so a deployment may leave both empty.
         The gateway alone writes the event's `requestContext`, which is the argument.
         """
         if self.common.oauth_url and self.common.resource_url:
             return self
-        common = copy(self.common)
-        common.resource_url = metadata.resource_url(self.common, context)
-        common.oauth_url = metadata.front_url(self.common, context)
-        return self._replace(common=common)
+        settings = copy(self)
+        settings.common = copy(self.common)
+        settings.common.resource_url = metadata.resource_url(self.common, context)
+        settings.common.oauth_url = metadata.front_url(self.common, context)
+        return settings
 
 
-def read(environ: Mapping[str, str]) -> FrontSettings:
-    """Read the settings.
-
-    Raises:
-        Misconfigured: a variable is missing or invalid.
-    """
-    common = Settings(environ)
-    if common.auth_mode != "oauth" or not common.kms_keys:
-        message = "the sign-in front needs MCP_AUTH_MODE oauth, and a key in MCP_KMS_KEYS to seal what browsers carry"
-        raise Misconfigured(message)
-    parameter = environ.get("MCP_OAUTH_RESOURCE_PARAMETER", "")
-    if parameter not in RESOURCE_PARAMETERS:
-        raise Misconfigured(reason="MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty")
-    return FrontSettings(
-        common=common,
-        secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
-        resource_parameter=parameter,
-        extra_scopes=read_words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
-        registration=read_switch(environ, "MCP_OAUTH_REGISTRATION"),
-        documents=read_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
-        clients=_clients(environ.get("MCP_OAUTH_CLIENTS") or "[]"),
-        blocked_clients=frozenset(read_words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
-        blocked_hosts=frozenset(host.lower() for host in read_words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
-        client_generation=environ.get("MCP_OAUTH_CLIENT_GENERATION") or "1",
-    )
-
-
-def _clients(text: str) -> dict[str, dict[str, Any]]:
+def _read_clients(text: str) -> dict[str, dict[str, Any]]:
     """Read the pre-registered clients: a JSON array of metadata (RFC 7591), each with its `client_id`."""
     message = "MCP_OAUTH_CLIENTS must be a JSON array of objects, each with a client_id of its own and redirect_uris"
     try:

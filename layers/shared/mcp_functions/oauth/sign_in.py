@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mcp_functions.oauth import redirects
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.tuples import NamedTuple
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.oauth.client_metadata import Client
-    from mcp_functions.oauth.settings import FrontSettings
+    from mcp_functions.oauth.settings import OAuthSettings
 
 CHALLENGE = r"[A-Za-z0-9_-]{43}"  # a PKCE challenge: SHA-256 in base64url
 
@@ -38,22 +38,22 @@ class SignIn(NamedTuple):
         return cls(**{name: claims[name] for name in cls._fields})
 
 
-def read_sign_in(client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
+def read_sign_in(client: Client, parameters: Mapping[str, str], settings: OAuthSettings) -> SignIn:
     """Check the request of a client that may use its redirect URI.
 
     Raises:
         OAuthError: the request is refused.
     """
     if "request" in parameters or "request_uri" in parameters:
-        raise OAuthError(ErrorCode.REQUEST_NOT_SUPPORTED, "request objects are not supported")
+        raise OAuthError("request_not_supported", "request objects are not supported")
     if parameters.get("response_type") != "code":
-        raise OAuthError(ErrorCode.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code is supported")
+        raise OAuthError("unsupported_response_type", "only response_type=code is supported")
     if parameters.get("response_mode", "query") != "query":
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "only response_mode=query is supported")
+        raise OAuthError("invalid_request", "only response_mode=query is supported")
     challenge = parameters.get("code_challenge", "")
     # RFC 9700, 2.1.1. Without PKCE a stolen code is enough, and with the method "plain" the challenge is the verifier.
     if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
+        raise OAuthError("invalid_request", "PKCE is required: code_challenge, and code_challenge_method=S256")
     check_resource(parameters, settings)
     scope = read_scope(parameters, settings)
     redirect = parameters["redirect_uri"]
@@ -68,7 +68,7 @@ def read_sign_in(client: Client, parameters: Mapping[str, str], settings: FrontS
     )
 
 
-def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> None:
+def check_resource(parameters: Mapping[str, str], settings: OAuthSettings) -> None:
     """Check that a token is requested for this server (RFC 8707). A request without a resource means this server.
 
     Raises:
@@ -80,7 +80,7 @@ def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> No
     if not urlsplit(settings.resource).path:
         accepted.add(f"{settings.resource}/")
     if resource not in accepted:
-        raise OAuthError(ErrorCode.INVALID_TARGET, "the resource is not this server's")
+        raise OAuthError("invalid_target", "the resource is not this server's")
 
 
 MAX_SCOPE_CHARS = 512
@@ -88,7 +88,7 @@ MAX_SCOPE_CHARS = 512
 IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
 
 
-def read_scope(parameters: Mapping[str, str], settings: FrontSettings) -> str:
+def read_scope(parameters: Mapping[str, str], settings: OAuthSettings) -> str:
     """Return the scope that a client asks for, each name once; all scopes of this server if it names none.
 
     Raises:
@@ -96,11 +96,11 @@ def read_scope(parameters: Mapping[str, str], settings: FrontSettings) -> str:
     """
     text = parameters.get("scope", "")
     if len(text) > MAX_SCOPE_CHARS:
-        raise OAuthError(ErrorCode.INVALID_SCOPE, "scope is too long")
+        raise OAuthError("invalid_scope", "scope is too long")
     supported = settings.common.scopes_supported
     names = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
     if not set(names).issubset(supported):
-        raise OAuthError(ErrorCode.INVALID_SCOPE, "a scope is not one of this server's")
+        raise OAuthError("invalid_scope", "a scope is not one of this server's")
     return " ".join(names or supported)
 
 
@@ -110,7 +110,7 @@ PROMPTS = {"login", "select_account", "consent"}  # this server passes them on t
 def _read_prompt(text: str) -> str:
     names = text.split()
     if "none" in names:  # without a session, this server cannot know whether the user has signed in
-        raise OAuthError(ErrorCode.INTERACTION_REQUIRED, "this server always shows a page")
+        raise OAuthError("interaction_required", "this server always shows a page")
     return " ".join(name for name in names if name in PROMPTS)
 
 
@@ -124,7 +124,7 @@ def name_consent(client: Client, redirect: str, scope: str) -> str:
     return base64url(hashlib.sha256(consent.encode()).digest()[:16])
 
 
-def response_url(redirect: str, state: str, response: Mapping[str, str], settings: FrontSettings) -> str:
+def response_url(redirect: str, state: str, response: Mapping[str, str], settings: OAuthSettings) -> str:
     """Return a redirect URI with a code or an error, the client's state if it sent one, and `iss` (RFC 9207)."""
     state_parameter = {"state": state} if state else {}
     return redirects.with_parameters(redirect, {**response, **state_parameter, "iss": settings.url})

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.oauth import responses
 from mcp_functions.oauth.client_authentication import authenticate
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.provider import challenge
 from mcp_functions.oauth.sealed_values import CODE, PREFIX, REFRESH
 from mcp_functions.oauth.sign_in import check_resource
@@ -47,7 +47,7 @@ def issue(request: OAuthRequest, services: Services) -> Response:
         return _redeem(request, client, services)
     if grant == "refresh_token":
         return _refresh(request, client, services)
-    raise OAuthError(ErrorCode.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token are supported")
+    raise OAuthError("unsupported_grant_type", "only authorization_code and refresh_token are supported")
 
 
 def revoke(request: OAuthRequest, services: Services) -> Response:
@@ -60,9 +60,9 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
     client = authenticate(request, "/revoke", services)
     token = request.parameters.get("token")
     if token is None:
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "token is missing")
+        raise OAuthError("invalid_request", "token is missing")
     if not token.startswith(PREFIX):
-        raise OAuthError(ErrorCode.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
+        raise OAuthError("unsupported_token_type", "only refresh tokens can be revoked: an access token ends by itself")
     claims = _open_refresh_token(token, request, client, services)
     if claims is None:
         return responses.make_json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
@@ -72,12 +72,12 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
 
 
 def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
-    """Redeem our code. `callback` sealed it for the client, its redirect URI and the resource."""
+    """Redeem our code. `authorization.finish` sealed it for the client, its redirect URI and the resource."""
     form = request.parameters
     bound_to = (client.id_digest, form.get("redirect_uri", ""), services.settings.resource)
     claims = services.values.open(CODE, form.get("code", ""), request.caller_id, *bound_to)
     if claims is None:
-        raise OAuthError(ErrorCode.INVALID_GRANT, UNUSABLE_GRANT)
+        raise OAuthError("invalid_grant", UNUSABLE_GRANT)
     _check_verifier(form.get("code_verifier", ""), claims["challenge"])
     with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.redeem(claims["code"], claims["seed"])
@@ -90,9 +90,9 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
 def _check_verifier(verifier: str, expected_challenge: str) -> None:
     """Check the PKCE verifier of a client. Its challenge came with the request to `/authorize`."""
     if not re.fullmatch(VERIFIER, verifier):
-        raise OAuthError(ErrorCode.INVALID_GRANT, "code_verifier is missing or malformed")
+        raise OAuthError("invalid_grant", "code_verifier is missing or malformed")
     if not hmac.compare_digest(challenge(verifier), expected_challenge):
-        raise OAuthError(ErrorCode.INVALID_GRANT, "code_verifier does not match code_challenge")
+        raise OAuthError("invalid_grant", "code_verifier does not match code_challenge")
 
 
 def _refresh(request: OAuthRequest, client: Client, services: Services) -> Response:
@@ -100,12 +100,12 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
     form = request.parameters
     claims = _open_refresh_token(form.get("refresh_token", ""), request, client, services)
     if claims is None:
-        raise OAuthError(ErrorCode.INVALID_GRANT, UNUSABLE_GRANT)
+        raise OAuthError("invalid_grant", UNUSABLE_GRANT)
     granted = claims["scope"]
     scope = _read_scope(form.get("scope", ""), granted)
-    # RFC 6749, 6: without a scope, the provider grants all that the user granted. So the front sends a scope only for a
-    # part of it. A provider that was asked for "https://example.com/read" may have granted it as "read", and refuse the
-    # first name now.
+    # RFC 6749, 6: without a scope, the provider grants all that the user granted. So this server sends a scope only for
+    # a part of it. A provider that was asked for "https://example.com/read" may have granted it as "read", and refuse
+    # the first name now.
     is_part = set(scope.split()) != set(granted.split())
     # One caller with false tokens could make the provider throttle this server, and so every user.
     with services.refusal_budget.charged_if_refused(request.caller_id):
@@ -122,7 +122,7 @@ def _read_scope(requested: str, granted: str) -> str:
     scope = " ".join(requested.split()) or granted
     # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
     if not set(scope.split()).issubset(granted.split()):
-        raise OAuthError(ErrorCode.INVALID_SCOPE, "the scope is more than was granted")
+        raise OAuthError("invalid_scope", "the scope is more than was granted")
     return scope
 
 

@@ -163,9 +163,9 @@ class Tasks:
         # capabilities"
         missing = missing_capabilities(questions.values(), request.capabilities)
         if missing:
-            from mcp_functions.apps import unasked  # noqa: PLC0415 - only for clients without elicitation
+            from mcp_functions.apps import unfinished  # noqa: PLC0415 - only for clients without elicitation
 
-            raise unasked.missing_capability_error(missing, questions)
+            raise unfinished.missing_capability_error(missing, questions)
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}

@@ -14,19 +14,19 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import secrets
 import time
-from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_plus
 
-from mcp_functions.local.issuer.grants import Grant, Grants
+from mcp_functions.local.issuer.grants import CODE_SECONDS, Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
 from mcp_functions.oauth import client_metadata, redirects, registration
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.request import read_parameters
+from mcp_functions.oauth.sign_in import CHALLENGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,30 +39,17 @@ NO_STORE = ("cache-control", "no-store")  # a header of every response that may 
 METADATA_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
-@dataclass(frozen=True)
-class Behaviour:
-    """How the issuer behaves, as real providers differ.
-
-    Attributes:
-        redirect_uris: the redirect URIs of clients that are known without a registration, by client id.
-        secrets: the secrets of the clients that have one, by client id.
-        rotates_refresh_tokens: whether a refresh token is valid only once.
-        asks_for_user: whether a page asks who signs in.
-        claims: claims that access tokens have too; None removes a claim.
-    """
-
-    redirect_uris: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    secrets: Mapping[str, str] = field(default_factory=dict)
-    rotates_refresh_tokens: bool = True
-    asks_for_user: bool = False
-    claims: Mapping[str, object] = field(default_factory=dict)
-
-
 class Issuer:
     """An authorization server for the clients of one MCP endpoint."""
 
     def __init__(
-        self, url: str, resource: str, *, now: Callable[[], float] = time.time, behaviour: Behaviour = Behaviour()
+        self,
+        url: str,
+        resource: str,
+        *,
+        now: Callable[[], float] = time.time,
+        redirect_uris: Mapping[str, tuple[str, ...]] | None = None,
+        asks_for_user: bool = False,
     ) -> None:
         """Start with a new signing key.
 
@@ -70,14 +57,15 @@ class Issuer:
             url: this server's URL, without a path; also the `iss` of its tokens.
             resource: the URL of the MCP endpoint, the default audience of tokens.
             now: the clock, unix seconds.
-            behaviour: how the issuer behaves.
+            redirect_uris: the redirect URIs of clients that are known without a registration, by client id.
+            asks_for_user: whether a page asks who signs in.
         """
         self.url = url
         self._resource = resource
         self._now = now
-        self._behaviour = behaviour
+        self._asks_for_user = asks_for_user
         self._signer = Signer()
-        self._grants = Grants(behaviour.redirect_uris, rotates_refresh_tokens=behaviour.rotates_refresh_tokens)
+        self._grants = Grants(redirect_uris or {})
 
     @property
     def jwks(self) -> dict[str, Any]:
@@ -108,25 +96,26 @@ class Issuer:
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request."""
-        handlers: dict[str, Callable[[HttpRequest], HttpResponse]] = {
-            **{f"GET {path}": self._metadata for path in METADATA_PATHS},
-            "GET /jwks": self._jwks,
+        path = request.target.partition("?")[0]
+        documents = {"/jwks": self.jwks, **dict.fromkeys(METADATA_PATHS, self._metadata())}
+        if request.method == "GET" and path in documents:
+            return json_response(200, documents[path])
+        endpoints = {
             "POST /register": self._register,
             "GET /authorize": self._authorize,
-            "POST /token": self._token,
+            "POST /token": self._issue_tokens,
             "POST /revoke": self._revoke,
         }
-        path = request.target.partition("?")[0]
-        handler = handlers.get(f"{request.method} {path}")
-        if handler is None:
+        endpoint = endpoints.get(f"{request.method} {path}")
+        if endpoint is None:
             return json_response(404, {"message": "Not Found"})
         try:
-            return handler(request)
+            return endpoint(request)
         except OAuthError as error:
             return json_response(400, error.parameters(), NO_STORE)
 
-    def _metadata(self, _request: HttpRequest) -> HttpResponse:
-        metadata = {
+    def _metadata(self) -> dict[str, Any]:
+        return {
             "issuer": self.url,
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
@@ -141,15 +130,14 @@ class Issuer:
             "id_token_signing_alg_values_supported": ["RS256"],
             "authorization_response_iss_parameter_supported": True,
         }
-        return json_response(200, metadata)
-
-    def _jwks(self, _request: HttpRequest) -> HttpResponse:
-        return json_response(200, self.jwks)
 
     def _register(self, request: HttpRequest) -> HttpResponse:
-        metadata = client_metadata.read(_read_json(request))
+        try:
+            metadata = client_metadata.read(json.loads(request.body or b""))
+        except (ValueError, RecursionError):
+            raise OAuthError("invalid_request", "the body cannot be read") from None
         client_id = self._grants.register(metadata.redirect_uris)
-        client = metadata._replace(id=client_id, method=client_metadata.AuthMethod.NONE)
+        client = metadata._replace(id=client_id, method="none")
         return json_response(201, registration.describe(client, "", int(self._now())), NO_STORE)
 
     def _authorize(self, request: HttpRequest) -> HttpResponse:
@@ -157,9 +145,8 @@ class Issuer:
         client = parameters.get("client_id", "")
         redirect_uri = parameters.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # the error is shown here, and not sent to an unknown URI
-            description = "client_id and redirect_uri are not those of a registered client"
-            raise OAuthError(ErrorCode.INVALID_REQUEST, description)
-        if self._behaviour.asks_for_user and "login_hint" not in parameters:
+            raise OAuthError("invalid_request", "client_id and redirect_uri are not those of a registered client")
+        if self._asks_for_user and "login_hint" not in parameters:
             return _login_page(parameters)
         try:
             answer = {"code": self._issue_code(parameters)}
@@ -172,89 +159,61 @@ class Issuer:
 
     def _issue_code(self, parameters: Mapping[str, str]) -> str:
         if parameters.get("response_type") != "code":
-            raise OAuthError(ErrorCode.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
-        is_sha256 = parameters.get("code_challenge_method") == "S256"
+            raise OAuthError("unsupported_response_type", "only response_type=code")
+        challenge = parameters.get("code_challenge", "")
+        if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
+            raise OAuthError("invalid_request", "PKCE is needed: code_challenge and code_challenge_method=S256")
         grant = Grant(
             client=parameters["client_id"],
             subject=parameters.get("login_hint") or USER,
             scope=parameters.get("scope", ""),
             resource=parameters.get("resource") or self._resource,
             redirect_uri=parameters["redirect_uri"],
-            challenge=parameters.get("code_challenge", "") if is_sha256 else "",
+            challenge=challenge,
             nonce=parameters.get("nonce", ""),
+            code_expires=self._now() + CODE_SECONDS,
         )
-        return self._grants.code(grant, self._now())
+        return self._grants.code(grant)
 
-    def _token(self, request: HttpRequest) -> HttpResponse:
-        parameters = self._read_form(request)
-        client = parameters.get("client_id", "")
-        match parameters.get("grant_type"):
+    def _issue_tokens(self, request: HttpRequest) -> HttpResponse:
+        form = _read_form(request)
+        match form.get("grant_type"):
             case "authorization_code":
-                grant = self._grants.redeem(
-                    parameters.get("code", ""),
-                    client=client,
-                    redirect_uri=parameters.get("redirect_uri", ""),
-                    verifier=parameters.get("code_verifier", ""),
-                    now=self._now(),
-                )
+                grant = self._grants.redeem(form, self._now())
             case "refresh_token":
-                refresh_token = parameters.get("refresh_token", "")
-                grant = self._grants.refresh(refresh_token, client=client, scope=parameters.get("scope"))
+                grant = self._grants.refresh(form)
             case _:
-                raise OAuthError(ErrorCode.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
-        if parameters.get("resource", grant.resource) != grant.resource:
-            raise OAuthError(ErrorCode.INVALID_TARGET, "the code was for another resource")
-        return json_response(200, self._token_response(grant), NO_STORE)
-
-    def _revoke(self, request: HttpRequest) -> HttpResponse:
-        self._grants.revoke(self._read_form(request).get("token", ""))
-        return json_response(200, {}, NO_STORE)
-
-    def _read_form(self, request: HttpRequest) -> dict[str, str]:
-        """Read the parameters in a body, with those in the header Authorization, and check the client's secret.
-
-        Raises:
-            OAuthError: the body or the header cannot be read, or the secret is wrong.
-        """
-        try:
-            form = read_parameters((request.body or b"").decode()) | _basic_credentials(request)
-        except ValueError:
-            raise OAuthError(ErrorCode.INVALID_REQUEST, "the body cannot be read") from None
-        expected = self._behaviour.secrets.get(form.get("client_id", ""))
-        if expected is not None and form.get("client_secret") != expected:
-            raise OAuthError(ErrorCode.INVALID_CLIENT, "the client's secret is wrong")
-        return form
-
-    def _token_response(self, grant: Grant) -> dict[str, Any]:
-        claims = {"aud": grant.resource, "client_id": grant.client, **self._behaviour.claims}
-        response: dict[str, Any] = {
-            "access_token": self.token(subject=grant.subject, scope=grant.scope, **claims),
+                raise OAuthError("unsupported_grant_type", "only authorization_code and refresh_token")
+        if form.get("resource", grant.resource) != grant.resource:
+            raise OAuthError("invalid_target", "the code was for another resource")
+        tokens: dict[str, Any] = {
+            "access_token": self.token(
+                subject=grant.subject, scope=grant.scope, aud=grant.resource, client_id=grant.client
+            ),
             "token_type": "Bearer",
             "expires_in": TOKEN_SECONDS,
             "scope": grant.scope,
             "refresh_token": self._grants.refresh_token(grant),
         }
         if "openid" in grant.scope.split():
-            response["id_token"] = self.token(
-                subject=grant.subject, aud=grant.client, client_id=None, nonce=grant.nonce
-            )
-        return response
+            tokens["id_token"] = self.token(subject=grant.subject, aud=grant.client, client_id=None, nonce=grant.nonce)
+        return json_response(200, tokens, NO_STORE)
+
+    def _revoke(self, request: HttpRequest) -> HttpResponse:
+        self._grants.revoke(_read_form(request).get("token", ""))
+        return json_response(200, {}, NO_STORE)
 
 
-def _read_json(request: HttpRequest) -> object:
-    try:
-        return json.loads(request.body or b"")
-    except (ValueError, RecursionError):
-        raise OAuthError(ErrorCode.INVALID_REQUEST, "the body cannot be read") from None
-
-
-def _basic_credentials(request: HttpRequest) -> dict[str, str]:
-    """Return the client's id and secret from the header Authorization; {} if they are not there."""
+def _read_form(request: HttpRequest) -> dict[str, str]:
+    """Read the parameters in a body. A client's id may stand in the header Authorization; any secret is accepted."""
     scheme, _, encoded = request.header("authorization").partition(" ")
-    if scheme.lower() != "basic":
-        return {}
-    client, _, secret = base64.b64decode(encoded).decode().partition(":")
-    return {"client_id": unquote_plus(client), "client_secret": unquote_plus(secret)}
+    try:
+        form = read_parameters((request.body or b"").decode())
+        if scheme.lower() == "basic":
+            form["client_id"] = base64.b64decode(encoded).decode().partition(":")[0]
+    except ValueError:
+        raise OAuthError("invalid_request", "the body cannot be read") from None
+    return form
 
 
 def _login_page(parameters: Mapping[str, str]) -> HttpResponse:

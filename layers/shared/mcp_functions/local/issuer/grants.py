@@ -4,20 +4,19 @@ register         a client               -> its client id
 code             a user's permission    -> a code, valid for a minute
 redeem           a code                 -> the permission; a code is valid once
 refresh_token    a permission           -> a refresh token
-refresh          a refresh token        -> the permission
+refresh          a refresh token        -> the permission; a refresh token is valid once
 """
 
 from __future__ import annotations
 
 import hmac
-import re
 import secrets
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_functions.oauth import redirects
-from mcp_functions.oauth.errors import ErrorCode, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.provider import challenge
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ T = TypeVar("T")
 
 CODE_SECONDS = 60.0  # how long a code is valid
 MAX_ENTRIES = 1000  # how many clients, codes and refresh tokens each are kept, so that no client fills the memory
-CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # a SHA-256 in base64url
 
 
 @dataclass(frozen=True)
@@ -38,25 +36,19 @@ class Grant:
     subject: str  # the user
     scope: str  # the scopes, separated by spaces
     resource: str  # URL of the MCP endpoint, the audience of the tokens
-    redirect_uri: str = ""
-    challenge: str = ""  # the PKCE challenge; "" if the client sent none
-    nonce: str = ""  # a text that OpenID Connect repeats in the ID token
-    expires: float = 0.0  # unix seconds, when the code of this grant expires
+    redirect_uri: str
+    challenge: str  # the PKCE challenge
+    nonce: str  # a text that OpenID Connect repeats in the ID token; "" if the client sent none
+    code_expires: float  # unix seconds
 
 
 class Grants:
     """Issues client ids, codes and refresh tokens, and redeems them."""
 
-    def __init__(self, redirect_uris: Mapping[str, tuple[str, ...]], *, rotates_refresh_tokens: bool) -> None:
-        """Start with some clients.
-
-        Args:
-            redirect_uris: the redirect URIs of each known client, by client id.
-            rotates_refresh_tokens: whether a refresh token is valid only once.
-        """
+    def __init__(self, redirect_uris: Mapping[str, tuple[str, ...]]) -> None:
+        """Start with some clients: their redirect URIs, by client id."""
         self._lock = Lock()
-        self._rotates_refresh_tokens = rotates_refresh_tokens
-        self._redirect_uris: dict[str, tuple[str, ...]] = dict(redirect_uris)
+        self._redirect_uris = dict(redirect_uris)
         self._grants_by_code: dict[str, Grant] = {}
         self._grants_by_refresh_token: dict[str, Grant] = {}
 
@@ -70,78 +62,65 @@ class Grants:
             description = (
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
-            raise OAuthError(ErrorCode.INVALID_REDIRECT_URI, description)
-        return _add(self._lock, self._redirect_uris, redirect_uris)
+            raise OAuthError("invalid_redirect_uri", description)
+        return self._add(self._redirect_uris, redirect_uris)
 
     def knows(self, client: str, redirect_uri: str) -> bool:
         """Whether a client registered a redirect URI."""
         return redirects.matches(redirect_uri, self._redirect_uris.get(client, ()))
 
-    def code(self, grant: Grant, now: float) -> str:
-        """Issue a code for a grant.
+    def code(self, grant: Grant) -> str:
+        """Issue a code for a grant."""
+        return self._add(self._grants_by_code, grant)
 
-        Raises:
-            OAuthError: the request has no PKCE challenge.
-        """
-        if not CHALLENGE.fullmatch(grant.challenge):
-            raise OAuthError(ErrorCode.INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
-        return _add(self._lock, self._grants_by_code, replace(grant, expires=now + CODE_SECONDS))
-
-    def redeem(self, code: str, *, client: str, redirect_uri: str, verifier: str, now: float) -> Grant:
-        """Redeem a code, which is valid once.
+    def redeem(self, form: Mapping[str, str], now: float) -> Grant:
+        """Redeem the code in a form of the token endpoint.
 
         Raises:
             OAuthError: the code is not valid (any more), or another client's, or the verifier is wrong.
         """
         with self._lock:
-            grant = self._grants_by_code.pop(code, None)
-        if grant is None or now > grant.expires:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "this code is unknown, used or too old")
-        if grant.client != client or grant.redirect_uri != redirect_uri:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "this code is for another client or another redirect_uri")
-        if not hmac.compare_digest(challenge(verifier), grant.challenge):
-            raise OAuthError(ErrorCode.INVALID_GRANT, "code_verifier does not match code_challenge")
+            grant = self._grants_by_code.pop(form.get("code", ""), None)
+        if grant is None or now > grant.code_expires:
+            raise OAuthError("invalid_grant", "this code is unknown, used or too old")
+        if grant.client != form.get("client_id") or grant.redirect_uri != form.get("redirect_uri"):
+            raise OAuthError("invalid_grant", "this code is for another client or another redirect_uri")
+        if not hmac.compare_digest(challenge(form.get("code_verifier", "")), grant.challenge):
+            raise OAuthError("invalid_grant", "code_verifier does not match code_challenge")
         return grant
 
     def refresh_token(self, grant: Grant) -> str:
         """Issue a refresh token for a grant."""
-        return _add(self._lock, self._grants_by_refresh_token, grant)
+        return self._add(self._grants_by_refresh_token, grant)
 
-    def refresh(self, token: str, *, client: str, scope: str | None) -> Grant:
-        """Redeem a refresh token.
+    def refresh(self, form: Mapping[str, str]) -> Grant:
+        """Redeem the refresh token in a form of the token endpoint, for all granted scopes or for those of the form.
 
         MCP says: "For public clients, authorization servers MUST rotate refresh tokens".
-
-        Args:
-            token: the refresh token.
-            client: the id of the client that sent it.
-            scope: the scopes that the client wants, at most the granted ones; None for all of them.
 
         Raises:
             OAuthError: the token is not valid (any more), or another client's, or a scope was not granted.
         """
         with self._lock:
-            grant = self._grants_by_refresh_token.pop(token, None)
-            if grant and not self._rotates_refresh_tokens:
-                self._grants_by_refresh_token[token] = grant
-        if grant is None or grant.client != client:
-            raise OAuthError(ErrorCode.INVALID_GRANT, "this refresh token is unknown, used, or another client's")
-        if scope is not None and not set(scope.split()) <= set(grant.scope.split()):
-            raise OAuthError(ErrorCode.INVALID_SCOPE, "a refreshed token has no scope that was not granted")
-        return grant if scope is None else replace(grant, scope=scope)
+            grant = self._grants_by_refresh_token.pop(form.get("refresh_token", ""), None)
+        if grant is None or grant.client != form.get("client_id"):
+            raise OAuthError("invalid_grant", "this refresh token is unknown, used, or another client's")
+        scope = form.get("scope", grant.scope)
+        if not set(scope.split()) <= set(grant.scope.split()):
+            raise OAuthError("invalid_scope", "a refreshed token has no scope that was not granted")
+        return replace(grant, scope=scope)
 
     def revoke(self, token: str) -> None:
         """Make a refresh token invalid. An unknown token is no error (RFC 7009, section 2.2)."""
         with self._lock:
             self._grants_by_refresh_token.pop(token, None)
 
-
-def _add(lock: Lock, entries: dict[str, T], value: T) -> str:
-    """Add a value under a new random name, and return the name. Beyond MAX_ENTRIES the oldest entry is removed."""
-    name = secrets.token_urlsafe(24)
-    with lock:
-        entries[name] = value
-        while len(entries) > MAX_ENTRIES:
-            oldest = next(iter(entries))
-            del entries[oldest]
-    return name
+    def _add(self, entries: dict[str, T], entry: T) -> str:
+        """Add an entry under a new random name, and return the name. Beyond MAX_ENTRIES the oldest one is removed."""
+        name = secrets.token_urlsafe(24)
+        with self._lock:
+            entries[name] = entry
+            if len(entries) > MAX_ENTRIES:
+                oldest = next(iter(entries))
+                del entries[oldest]
+        return name

@@ -1,4 +1,7 @@
-"""What a server reads from the context of a request, and not from its params: the transport and the caller."""
+"""What this package reads and sets inside the libraries `mcp` and `fastmcp`: their low-level server, and the context.
+
+The context of a request is what a server reads beside its params: the transport and the caller.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,31 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcp_functions.rounds.round import RoundRequest
+
+# The private attributes in which MCPServer and FastMCP keep their low-level server. They have no public one.
+LOW_LEVEL_ATTRIBUTES = ("_lowlevel_server", "_mcp_server")
+
+
+def find_low_level(server: object) -> Server[Any]:
+    """Find the low-level server inside another one: it has the handlers.
+
+    Raises:
+        TypeError: `server` is neither an MCPServer nor a low-level Server nor a FastMCP.
+    """
+    found = server
+    for attribute in LOW_LEVEL_ATTRIBUTES:
+        found = getattr(found, attribute, found)
+    if not isinstance(found, Server):
+        kinds = "mcp.server.mcpserver.MCPServer, mcp.server.Server or fastmcp.FastMCP (4 or newer)"
+        message = f"adopt takes one server: {kinds}, and not {type(server).__module__}.{type(server).__name__}"
+        raise TypeError(message)
+    return found
 
 
 @contextmanager

@@ -1,8 +1,7 @@
-"""The capabilities of a client choose the channel of a question: elicitation, a form of the host, or text."""
+"""The capabilities of a client decide how a question is asked: by elicitation, in a form of the host, or in text."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -10,20 +9,26 @@ import pytest
 from functions.plan_trip.app import plan_trip
 from functions.update_work_item.app import update_work_item
 from mcp_functions import Elicit, prompt, serve, tool
-from mcp_functions.protocol.constants import APP_FORM_URI, EXTENSION_APPS, META_CLIENT_INFO
-from tests.apps.tools import APPS, FORMS, MESSAGE, book, connect, convert, describe, host, pack, rate, request
+from mcp_functions.protocol.constants import EXTENSION_APPS, META_CLIENT_INFO
+from tests.apps.tools import (
+    APPS,
+    FORMS,
+    MESSAGE,
+    NOTHING,
+    book,
+    connect,
+    describe,
+    host,
+    pack,
+    rate,
+    request,
+    state_in,
+    way_of,
+)
 from tests.support import wire
 
 PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
-NOTHING: dict[str, Any] = {}
 NOT_HTML: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": ["text/html"]}}}
-CLAUDE_AI = {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}
-
-
-def channel_of(result: dict[str, Any]) -> str:
-    if result["resultType"] == "input_required":
-        return "client"
-    return "app" if "mcp-functions/form" in result["_meta"] else "words"
 
 
 @pytest.mark.parametrize(
@@ -43,19 +48,21 @@ def channel_of(result: dict[str, Any]) -> str:
         ({"extensions": {EXTENSION_APPS: {"mimeTypes": "text/html;profile=mcp-app"}}}, "words"),
     ],
 )
-def test_a_question_uses_the_channel_that_the_client_declares(declared: dict[str, Any], chosen: str) -> None:
-    assert channel_of(host(rate, capabilities=declared).call().result) == chosen
+def test_a_question_is_asked_in_the_way_that_the_client_declares(declared: dict[str, Any], chosen: str) -> None:
+    assert way_of(host(rate, capabilities=declared).call().result) == chosen
 
 
 @pytest.mark.parametrize(
     "name", ["claude-ai", "Anthropic/ClaudeAI", "ChatGPT", "openai-agents", "Visual Studio Code", "", "codex"]
 )
 @pytest.mark.parametrize(("declared", "chosen"), [(FORMS, "client"), (APPS, "app"), (NOTHING, "words")])
-def test_the_name_of_a_client_does_not_change_the_channel(name: str, declared: dict[str, Any], chosen: str) -> None:
+def test_the_name_of_a_client_does_not_change_the_way_of_asking(
+    name: str, declared: dict[str, Any], chosen: str
+) -> None:
     meta = {META_CLIENT_INFO: {"name": name, "version": "0.1.0"}}
     params = {"name": "rate", "arguments": {}}
     answer = request(serve(rate, codec=wire.PlainCodec()), "tools/call", params, capabilities=declared, meta=meta)
-    assert channel_of(answer["result"]) == chosen
+    assert way_of(answer["result"]) == chosen
 
 
 def test_the_form_carries_the_question_and_the_text_tells_the_model_to_wait() -> None:
@@ -148,7 +155,7 @@ def test_a_tool_whose_result_the_model_needs_at_once_skips_the_form() -> None:
     talk = host(measure).call()
     assert talk.form == {}
     answered = {"size": {"action": "accept", "content": {"size": "L"}}}
-    assert talk.submit("measure-answer", state=talk.text.split('"')[3], answers=answered).text == "L"
+    assert talk.submit("measure-answer", state=state_in(talk.text), answers=answered).text == "L"
 
 
 def test_a_prompt_names_the_missing_capability_because_it_has_no_result_for_it() -> None:
@@ -162,7 +169,7 @@ def test_a_prompt_names_the_missing_capability_because_it_has_no_result_for_it()
 
 
 @pytest.mark.parametrize(("declared", "can"), [(FORMS, True), (APPS, True), (NOTHING, False), (NOT_HTML, False)])
-def test_possible_is_true_if_the_client_has_any_channel_for_questions(declared: dict[str, Any], *, can: bool) -> None:
+def test_possible_is_true_if_the_client_has_any_way_of_asking(declared: dict[str, Any], *, can: bool) -> None:
     @tool
     def ask(*, elicit: Elicit) -> str:
         return str(elicit.possible)
@@ -185,139 +192,7 @@ def test_an_invalid_option_for_apps_is_refused_at_decoration(options: Any, probl
         tool(name="odd", **options)(lambda: None)
 
 
-# ---- Rounds without a question
-
-
-def call_convert(info: dict[str, str], declared: dict[str, Any]) -> dict[str, Any]:
-    function = serve(convert, codec=wire.PlainCodec())
-    params = {"name": "convert", "arguments": {}}
-    answer = request(function, "tools/call", params, capabilities=declared, meta={META_CLIENT_INFO: info})
-    result: dict[str, Any] = answer["result"]
-    return result
-
-
-def test_a_host_that_does_not_continue_a_round_without_a_question_continues_it_in_the_form() -> None:
-    result = call_convert(CLAUDE_AI, APPS)
-    assert channel_of(result) == "app"
-    assert result["_meta"]["mcp-functions/form"]["questions"] == {}
-    assert result["content"][0]["text"].startswith("The work is not finished, and nothing is lost.")
-
-
-def test_work_of_several_rounds_continues_in_the_form_until_its_result() -> None:
-    function = serve(convert, codec=wire.PlainCodec())
-    meta = {META_CLIENT_INFO: CLAUDE_AI}
-    result = request(function, "tools/call", {"name": "convert", "arguments": {}}, meta=meta)["result"]
-    for _ in range(2):
-        form = result["_meta"]["mcp-functions/form"]
-        sent = {"name": form["tool"], "arguments": {"state": form["state"], "answers": {}}}
-        result = request(function, "tools/call", sent, meta=meta)["result"]
-    assert result["content"][0]["text"] == "Converted 2 pages."
-
-
-def test_a_host_without_apps_that_does_not_continue_gets_a_companion_call_that_does() -> None:
-    function = serve(convert, codec=wire.PlainCodec())
-    options = {"capabilities": NOTHING, "meta": {META_CLIENT_INFO: CLAUDE_AI}}
-    listed = [entry["name"] for entry in request(function, "tools/list", **options)["result"]["tools"]]
-    assert listed == ["convert", "convert-answer"]
-    result = request(function, "tools/call", {"name": "convert", "arguments": {}}, **options)["result"]
-    for _ in range(2):
-        assert 'call convert-answer with "state": ' in result["content"][0]["text"]
-        state = result["content"][0]["text"].split('"')[3]
-        sent = {"name": "convert-answer", "arguments": {"state": state}}
-        result = request(function, "tools/call", sent, **options)["result"]
-    assert result["content"][0]["text"] == "Converted 2 pages."
-
-
-@pytest.mark.parametrize(
-    ("info", "declared"),
-    [
-        ({"name": "Anthropic/ClaudeAI", "version": "1.0.1"}, APPS),
-        (CLAUDE_AI, {**APPS, **FORMS}),
-        ({"name": "another", "version": "0.1.0"}, APPS),
-    ],
-    ids=["a newer version", "one that declares elicitation", "another client"],
-)
-def test_every_other_client_gets_input_required_for_a_round_without_a_question(
-    info: dict[str, str], declared: dict[str, Any]
-) -> None:
-    assert call_convert(info, declared)["resultType"] == "input_required"
-
-
-# ---- Lists
-
-
-def listed_names(declared: dict[str, Any], method: str = "tools/list") -> list[str]:
-    function = serve(book, rate)
-    result = request(function, method, capabilities=declared)["result"]
-    return [entry["name"] for entry in result[method.removesuffix("/list")]]
-
-
-@pytest.mark.parametrize(
-    ("declared", "listed"),
-    [
-        (FORMS, ["book", "rate"]),
-        ({**FORMS, **APPS}, ["book", "rate"]),
-        (APPS, ["book", "book-form", "rate", "rate-form"]),
-        (NOTHING, ["book", "book-answer", "rate"]),
-    ],
-)
-def test_a_list_has_the_companions_that_its_client_can_use(declared: dict[str, Any], listed: list[str]) -> None:
-    assert listed_names(declared) == listed
-
-
-def test_a_host_with_apps_finds_the_form_linked_and_its_companion_hidden_from_the_model() -> None:
-    result = request(serve(rate), "tools/list")["result"]
-    asking, companion = result["tools"]
-    assert asking["_meta"] == {"ui": {"resourceUri": APP_FORM_URI}}
-    assert "outputSchema" not in asking
-    assert companion["_meta"] == {"ui": {"visibility": ["app"]}}
-    assert result["cacheScope"] == "private"
-    assert "outputSchema" in request(serve(rate), "tools/list", capabilities=FORMS)["result"]["tools"][0]
-
-
-def test_lists_of_clients_with_elicitation_stay_public() -> None:
-    assert request(serve(rate), "tools/list", capabilities=FORMS)["result"]["cacheScope"] == "public"
-
-
-def test_a_host_with_apps_finds_and_reads_the_form() -> None:
-    function = serve(rate)
-    assert "resources" in request(function, "server/discover")["result"]["capabilities"]
-    (entry,) = request(function, "resources/list")["result"]["resources"]
-    assert (entry["uri"], entry["mimeType"]) == (APP_FORM_URI, "text/html;profile=mcp-app")
-    result = request(function, "resources/read", {"uri": APP_FORM_URI})["result"]
-    (page,) = result["contents"]
-    assert page["mimeType"] == "text/html;profile=mcp-app"
-    assert page["_meta"] == {"ui": {"prefersBorder": True}}
-    assert len(page["text"].encode()) < 30_000
-
-
-def test_a_tool_that_never_asks_has_no_form_and_no_companion_tool() -> None:
-    @tool
-    def add(a: int, b: int) -> int:
-        return a + b
-
-    function = serve(add)
-    (entry,) = request(function, "tools/list")["result"]["tools"]
-    assert "_meta" not in entry
-    assert request(function, "resources/read", {"uri": APP_FORM_URI})["error"]["code"] == -32601
-
-
-def test_a_tool_cannot_have_the_name_of_a_companion() -> None:
-    @tool(name="rate-form")
-    def other() -> str:
-        return ""
-
-    with pytest.raises(ValueError, match="the name of its companion"):
-        serve(rate, other)
-
-
-@pytest.mark.parametrize("elicitation", [True, False])
-@pytest.mark.parametrize("apps", [True, False])
-def test_only_clients_with_apps_may_call_the_companion_of_a_form(*, elicitation: bool, apps: bool) -> None:
-    declared = {**(FORMS if elicitation else {}), **(APPS if apps else {})}
-    talk = host(rate, capabilities=declared)
-    talk.submit("rate-form", state="ks1.AA")
-    assert talk.error["message"] == ("Invalid or expired requestState" if apps else "Unknown tool")
+# ---- Clients that declare something else in a later request
 
 
 def test_a_client_that_declares_elicitation_in_a_later_request_continues_in_its_form() -> None:
@@ -333,9 +208,8 @@ def test_a_client_that_declares_elicitation_in_a_later_request_continues_in_its_
 def test_a_client_that_declares_apps_in_a_later_request_is_not_asked_in_a_form() -> None:
     function = serve(book)
     asked = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}}, capabilities=NOTHING)
-    state = re.search(r"ks1\.[\w-]+", asked["result"]["content"][0]["text"])
-    assert state
-    sent = {"name": "book-answer", "arguments": {"state": state[0], "answers": {"seat": {}}}}
+    state = state_in(asked["result"]["content"][0]["text"])
+    sent = {"name": "book-answer", "arguments": {"state": state, "answers": {"seat": {}}}}
     result = request(function, "tools/call", sent, capabilities=APPS)["result"]
     assert result["content"][0]["text"].startswith("Not finished: this client declares no way to ask its user.")
 

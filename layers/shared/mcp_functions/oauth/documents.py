@@ -1,14 +1,15 @@
-"""Fetches a client's metadata document or its keys. Anybody can be a client, so the URL may be an attacker's.
+"""The JSON objects that clients publish under their URLs: metadata documents and key sets, in memory for some minutes.
 
-`fetch` has one rule for each step:
+Anybody can be a client, so a URL may be an attacker's. Each step of a fetch has one rule:
 
     1. URL          https on port 443, with a host name                    `URL`
     2. addresses    the host is resolved once; every address is public     `_public_addresses`
-    3. connection   to one of these addresses, also if the owner of the    `_open`
+    3. connection   to one of these addresses, also if the owner of the    `_connect`
                     host has changed its addresses by now
     4. response     a small JSON object; a redirect is an error            `https.exchange`
 
-Without these rules an attacker could make this server call private networks (server-side request forgery).
+Without these rules an attacker could make this server call private networks (server-side request forgery). A fetch is
+charged to the caller that causes it, so nobody can make this server fetch without end.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from ssl import SSLContext
 
+    from mcp_functions.oauth.caller_budgets import CallerBudgets
+
 PORT = 443
 MAX_URL_CHARS = 512
 # "(?x)" lets the pattern have spaces and comments.
@@ -40,13 +44,15 @@ URL = rf"""(?x)
 """
 FETCH_SECONDS = 3.0  # the time limit for name, connection, handshake and response together
 MAX_BYTES = 5 * 1024  # the largest document
+FRESH_SECONDS = 300  # how long a document stays in memory
+FAILED_SECONDS = 60  # how long a failure stays in memory
+MAX_ENTRIES = 256  # documents and failures in memory
 
 
 def _resolve_host(host: str) -> list[str]:
     """Return every address of a host, or raise an OSError."""
     answers = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
-    ip_addresses = [str(address[0]) for *_rest, address in answers]
-    return list(dict.fromkeys(ip_addresses))  # without duplicates, in the order of the resolver
+    return [str(address[0]) for *_rest, address in answers]
 
 
 def _connect_to(address: str, seconds: float) -> socket.socket:
@@ -61,6 +67,55 @@ class Network(NamedTuple):
     tls: Callable[[], SSLContext] = tls_context  # the trusted certificates
 
 
+class Entry(NamedTuple):
+    """The outcome of the last fetch of a URL."""
+
+    document: dict[str, Any] | None  # None if the fetch has failed
+    fresh_until: float  # when the URL has to be fetched again, in unix seconds
+
+
+class Documents:
+    """Fetches documents from URLs that strangers chose, and keeps them in memory."""
+
+    def __init__(self, now: Callable[[], float], budgets: CallerBudgets, network: Network | None = None) -> None:
+        """Start empty. The budgets limit how many fetches each caller causes; tests replace the network."""
+        self._now = now
+        self._budgets = budgets
+        self._network = network or Network()
+        self._entries: dict[str, Entry] = {}  # by URL, the oldest first
+        self._lock = Lock()  # held while the entries change: the local server answers requests in several threads
+
+    def get(self, url: str, caller_id: str) -> dict[str, Any] | None:
+        """Return the JSON object at a URL; None if the URL may not be fetched, or has no usable document.
+
+        Raises:
+            Busy: the object has to be fetched, and the caller's budget is empty.
+        """
+        entry = self._entries.get(url)
+        if entry is None or self._now() >= entry.fresh_until:
+            self._budgets.charge(caller_id)
+            try:
+                entry = Entry(fetch(url, self._network), self._now() + FRESH_SECONDS)
+            except NoAnswer:
+                entry = Entry(None, self._now() + FAILED_SECONDS)
+            self._add(url, entry)
+        return entry.document
+
+    def _add(self, url: str, entry: Entry) -> None:
+        """Keep a document or a failure; the oldest entry makes room."""
+        with self._lock:
+            self._entries.pop(url, None)  # so that this entry becomes the newest
+            self._entries[url] = entry
+            if len(self._entries) > MAX_ENTRIES:
+                oldest = next(iter(self._entries))
+                del self._entries[oldest]
+
+
+def may_be_fetched(url: str) -> bool:
+    """Check whether a URL may be fetched; its host is not resolved yet."""
+    return _match_url(url) is not None
+
+
 def fetch(url: str, network: Network) -> dict[str, Any]:
     """Fetch a JSON object.
 
@@ -72,16 +127,11 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
         raise NoAnswer
     deadline = Deadline(FETCH_SECONDS)
     public = _public_addresses(allowed["host"], network, deadline)
-    connection = _open(allowed["host"], public, network, deadline)
+    connection = _connect(allowed["host"], public, network, deadline)
     response = https.exchange(connection, allowed["target"], MAX_BYTES)
     if response.status != HTTPStatus.OK:  # a redirect is refused too, because nothing has checked where it leads
         raise NoAnswer
     return https.read_json(response)
-
-
-def may_be_fetched(url: str) -> bool:
-    """Check whether a URL may be fetched; its host is not resolved yet."""
-    return _match_url(url) is not None
 
 
 def _match_url(url: str) -> re.Match[str] | None:
@@ -90,10 +140,8 @@ def _match_url(url: str) -> re.Match[str] | None:
     A server resolves "." and "..": it reads "/good/../evil" as "/evil". A document would have many URLs, and a user
     could be shown a URL that looks like another document's.
     """
-    if len(url) > MAX_URL_CHARS:
-        return None
     matched = re.fullmatch(URL, url)
-    if matched is None:
+    if matched is None or len(url) > MAX_URL_CHARS:
         return None
     path = matched["target"].partition("?")[0]
     has_dot_segment = any(unquote(segment) in {".", ".."} for segment in path.split("/"))
@@ -114,7 +162,7 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> Sequen
     return resolved
 
 
-def _open(host: str, public: Sequence[str], network: Network, deadline: Deadline) -> Connection:
+def _connect(host: str, public: Sequence[str], network: Network, deadline: Deadline) -> Connection:
     """Connect to one of the checked addresses; the certificate must be that of the host."""
     for address in public:
         try:

@@ -1,17 +1,36 @@
-"""The second tools that take a user's answers, for clients that cannot show the questions of a tool.
+"""The answer tools: second tools that take a user's answers, for clients that cannot show the questions of a tool.
 
     tools/call book {"city": "Rome"}                           ->  a result with a question and a state
     tools/call book-answer {"state": "ks1.…", "answers": {…}}  ->  the result of `book`, or its next question
 
-Such a tool is the companion of the tool that asks. The form in the host calls `book-form`, and the model calls
-`book-answer`. This module writes their entries for `tools/list`. `companion_calls` reads their calls.
+A tool has at most two of them:
+
+    FORM     `book-form`, which a form calls. The host of the client shows the form (MCP Apps).
+    MODEL    `book-answer`, which the model calls after it has asked in the chat. The author must allow that for each
+             question: @tool(ask_in_words=["seat"]).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from mcp_functions.apps.channels import APP, MODEL
+from mcp_functions.tuples import NamedTuple
+
+
+class AnswerTool(NamedTuple):
+    """One of the two answer tools."""
+
+    suffix: str  # of its name: "book-form" takes the answers for "book"
+    answered_by: str  # who gives the answers, for the audit and the log
+    # The state, which is the sealed record of the call, must not open for the other answer tool. So each one has its
+    # own label, which is part of the encryption, and its own method, which is in the state. An author's own encryption
+    # has no labels.
+    label: bytes
+    method: str
+
+
+FORM = AnswerTool(suffix="-form", answered_by="app", label=b"ks1/app", method="apps/answer")
+MODEL = AnswerTool(suffix="-answer", answered_by="model", label=b"ks1/words", method="words/answer")
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -33,18 +52,18 @@ CHECK_SCHEMA = {"type": "boolean", "description": "Only ask whether the state ca
 FORM_SCHEMA = {**MODEL_SCHEMA, "properties": {**MODEL_SCHEMA["properties"], "check": CHECK_SCHEMA}}
 
 
-def form_companion(tool: str) -> dict[str, Any]:
-    """Write the entry of the companion that the form of a tool calls."""
+def describe_form_tool(tool: str) -> dict[str, Any]:
+    """Write the entry of `<tool>-form` in `tools/list`."""
     return {
-        "name": f"{tool}{APP.suffix}",
+        "name": f"{tool}{FORM.suffix}",
         "description": f"Takes the answers that a person gives in the form of {tool}. Only the form calls it.",
         "inputSchema": FORM_SCHEMA,
         "_meta": {"ui": {"visibility": ["app"]}},
     }
 
 
-def model_companion(tool: str) -> dict[str, Any]:
-    """Write the entry of the companion that the model calls."""
+def describe_model_tool(tool: str) -> dict[str, Any]:
+    """Write the entry of `<tool>-answer` in `tools/list`."""
     text = (
         f"Continue a call of {tool} that is not finished. Pass on what the user has answered, and never answer in the "
         f"user's place. Call this only after {tool} has asked and the user has replied."

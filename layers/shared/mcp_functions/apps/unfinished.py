@@ -5,16 +5,34 @@ Not finished: this client declares no way to ask its user. It asks: Which seat? 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions.protocol.errors import MissingRequiredClientCapability
 from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from mcp_functions.apps.asking_handler import AskingHandler
     from mcp_functions.protocol.wire_types import JSONObject
+
+ADVICE = (
+    "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
+    "Otherwise tell the user that a client with elicitation or MCP Apps can finish this call."
+)
+
+
+class AskingHandler(Protocol):
+    """A tool, a prompt or a resource (`handlers.base`), as this room uses it."""
+
+    kind: str  # "tool", "prompt" or "resource"
+    name: str
+    answer_within: int  # how long an answer is accepted, in seconds
+    may_show_form: bool
+    ask_in_words: Sequence[str]  # keys of the questions whose answers the model may pass on
+    requires: Sequence[str]  # capabilities that the client must declare, for example "elicitation.url"
+
+    def describe(self) -> dict[str, Any]:
+        """Write its entry in a list."""
 
 
 def explain(
@@ -43,12 +61,7 @@ def explain(
 
 
 def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:
-    """Tell whether the tool declares that it cannot do without a missing capability.
-
-    Args:
-        handler: the tool; its `requires` has names such as "elicitation" or "elicitation.url".
-        missing: the missing capabilities, as ClientCapabilities.
-    """
+    """Tell whether a handler declares that it cannot do without one of the missing capabilities."""
     return any(value_at(missing, *required.split(".")) is not None for required in handler.requires)
 
 
@@ -57,10 +70,7 @@ def missing_capability_error(
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities and the texts of the questions.
 
-    Args:
-        missing: the missing capabilities, as ClientCapabilities.
-        questions: the questions that the tool would have asked, by key.
-        is_of_2025: whether the client is of 2025. Then the error's data has the questions too, for `legacy`.
+    For a client of 2025, the error's data has the questions too, for `legacy`.
     """
     if not questions:
         return MissingRequiredClientCapability(missing)
@@ -69,12 +79,6 @@ def missing_capability_error(
     if is_of_2025:
         return MissingRequiredClientCapability(missing, text, asks=described)
     return MissingRequiredClientCapability(missing, text)
-
-
-ADVICE = (
-    "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
-    "Otherwise tell the user that a client with elicitation or MCP Apps can finish this call."
-)
 
 
 def unfinished_text(reason: str, questions: Iterable[str], advice: str = ADVICE) -> str:

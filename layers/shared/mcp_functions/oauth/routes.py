@@ -1,0 +1,82 @@
+"""The routes of the authorization server: the path and the method of a request decide which endpoint answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urlsplit
+
+from mcp_functions import observability
+from mcp_functions.oauth import authorization, discovery, registration, responses, token
+from mcp_functions.oauth.request import read as read_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.oauth.request import OAuthRequest
+    from mcp_functions.oauth.services import Services
+
+    Endpoint: TypeAlias = Callable[[OAuthRequest, Services], Response]
+
+REGISTER = "/register"
+# The endpoints that take parameters in a query or a form, by path and HTTP method.
+ENDPOINTS: dict[str, dict[str, Endpoint]] = {
+    "/authorize": {"GET": authorization.begin, "POST": authorization.decide},
+    "/callback": {"GET": authorization.finish},
+    "/token": {"POST": token.issue},
+    "/revoke": {"POST": token.revoke},
+}
+
+
+def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> Response:
+    """Answer one request.
+
+    Args:
+        event: the event of API Gateway, which has the query and the cookies.
+        http: the method, path, headers and body of the event.
+        services: the objects that the endpoints share.
+
+    Raises:
+        OAuthError: the request is refused.
+        McpError: KMS or the provider does not answer.
+    """
+    services = services.for_domain(http.request_context)
+    metadata = discovery.documents(services.settings).get(http.path)
+    path = _path_below_url(http.path, services.settings.url)
+    if metadata is not None:
+        name, methods = "metadata", ["GET"]
+    elif path == REGISTER and services.settings.registration:
+        name, methods = "register", ["POST"]
+    else:
+        name, methods = path.removeprefix("/"), list(ENDPOINTS.get(path, {}))
+
+    notes = observability.current()  # for the log
+    if not methods:
+        notes.reason = "not_found"
+        return responses.make_empty(404)
+    notes.method = name
+    # A preflight (CORS): a browser asks whether a page of another site may call the path. Only our pages are refused.
+    if http.method == "OPTIONS" and not responses.is_page_path(http.path):
+        return responses.make_empty(204, responses.PREFLIGHT_HEADERS)
+    if http.method not in methods:
+        notes.reason = "http_method"
+        return responses.make_empty(405, {"allow": ", ".join(methods)})
+
+    if metadata is not None:
+        return responses.make_metadata(metadata)
+    if path == REGISTER:  # its body is JSON, and no form
+        return registration.register(http, services)
+    endpoint = ENDPOINTS[path][http.method]
+    return endpoint(read_request(event, http), services)
+
+
+def _path_below_url(path: str, url: str) -> str:
+    """Return the path of a request below the URL of this server.
+
+    The URL may have a path of its own, for example https://example.com/sign-in. A proxy may have removed it from the
+    path of the request, so both "/sign-in/token" and "/token" are the endpoint "/token".
+    """
+    base = urlsplit(url).path
+    if path.startswith(f"{base}/"):
+        return path.removeprefix(base)
+    return path
