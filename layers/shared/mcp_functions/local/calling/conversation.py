@@ -15,7 +15,7 @@ from mcp_functions.local.calling import values
 from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.task_client import Refused
-from mcp_functions.local.verification.candidates import Call
+from mcp_functions.local.verification.calls import Call
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

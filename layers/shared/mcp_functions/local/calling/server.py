@@ -13,7 +13,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog, verification
@@ -32,14 +32,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.attack.client import Response
     from mcp_functions.local.calling.terminal import Terminal
-
-
-class Access(TypedDict):
-    """The credentials for a URL; None where the user gave none."""
-
-    token: str | None  # an access token
-    region: str | None  # the AWS Region
-    profile: str | None  # the profile with AWS credentials
+    from mcp_functions.local.verification.server import Access
 
 
 class Server(TaskClient):
@@ -138,6 +131,5 @@ def of_url(url: str, access: Access, terminal: Terminal) -> Server:
     Raises:
         Problem: it is no MCP server of 2026-07-28, or the credentials are missing.
     """
-    session = verification.server.session(access["region"], access["profile"])
-    endpoint, _mode = verification.server.connect(url.rstrip("/"), access["token"], session)
-    return Server(endpoint, None, terminal)
+    session = verification.server.session(access)
+    return Server(verification.server.connect(url.rstrip("/"), access["token"], session), None, terminal)

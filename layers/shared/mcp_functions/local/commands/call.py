@@ -15,6 +15,7 @@ from mcp_functions.local.calling.answering import Answers
 from mcp_functions.local.calling.terminal import Terminal
 from mcp_functions.local.calling.texts import result_text
 from mcp_functions.local.commands import options
+from mcp_functions.local.verification.server import Access
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +45,7 @@ def _read_pairs(_context: click.Context, _parameter: click.Parameter, words: Seq
     return pairs
 
 
-class CallOptions(server.Access):
+class CallOptions(Access):
     """The options about the server and the answers."""
 
     answers: Mapping[str, str]  # the values of --answer, by KEY or KEY.FIELD

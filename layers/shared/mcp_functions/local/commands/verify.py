@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 @click.option("--profile", metavar="P", help="Default: as the AWS CLI decides.")
 @click.option("--seconds", type=click.FloatRange(min=0), default=60, help="For a task, or a line of the log.")
 def command(
-    target: str,
-    tools: Sequence[str],
-    arguments: Sequence[str],
-    answers: str,
-    seconds: float,
-    **choices: Unpack[Choices],
+    target: str, tools: Sequence[str], arguments: Sequence[str], answers: str, **choices: Unpack[Choices]
 ) -> int:
     """Check a server that was just deployed, one line a check.
 
@@ -44,7 +39,6 @@ def command(
     settings: verification.Options = {
         "named_tools": named_calls(tools, arguments),
         "answers": json_object("--answers", answers),
-        "patience": verification.Patience(seconds),
         **choices,
     }
     outcomes: set[str] = set()
