@@ -16,6 +16,7 @@ from mcp_functions.local import checks, command, template
 from mcp_functions.local.auth import set_auth
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import blocks, files, samples
+from mcp_functions.local.scaffold.template_editor import TemplateEditor
 from mcp_functions.settings import AUTH_MODES
 
 if TYPE_CHECKING:
@@ -184,5 +185,6 @@ def test_auth_iam_after_auth_oauth_restores_the_template(new_project: Path) -> N
 def test_a_change_of_the_mode_keeps_a_function_that_was_added_after_the_last_change(project: checks.Project) -> None:
     text = set_auth(TEMPLATE, "oauth")
     oauth_project = replace(project, template=template.parse(text))
-    text_with_function = blocks.with_block_added(text, samples.copied("tool", "later"), oauth_project)
-    assert "\n  Later:" in set_auth(text_with_function, "iam")
+    editor = TemplateEditor(text)
+    blocks.append(editor, samples.copied("tool", "later"), oauth_project)
+    assert "\n  Later:" in set_auth(editor.text, "iam")

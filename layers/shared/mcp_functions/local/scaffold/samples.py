@@ -34,11 +34,15 @@ class Draft:
     """A function as the commands write it into a project."""
 
     name: str  # the name of the function and of its folder
-    logical_id: str  # the name of its resource in template.yaml
     comment: str  # the comment on that resource
     policies: tuple[str, ...]  # SEAL, KEEP or neither
     has_worker: bool = False  # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
     files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text of a new file
+
+    @property
+    def logical_id(self) -> str:
+        """The name of its resource in template.yaml."""
+        return pascal(self.name)
 
 
 def copied(kind: str, name: str) -> Draft:
@@ -55,7 +59,7 @@ def copied(kind: str, name: str) -> Draft:
         f"tests/functions/test_{name}.py": template(f"samples/{kind}/test.py", values),
     }
     files = texts | _events(kind, name, values)
-    return Draft(name, pascal(name), comment, policies, has_worker=kind == "task", files=files)
+    return Draft(name, comment, policies, has_worker=kind == "task", files=files)
 
 
 def _events(kind: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
