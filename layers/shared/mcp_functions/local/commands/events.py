@@ -24,7 +24,6 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--upd
 
 @click.command("events")
 @click.argument("names", nargs=-1, metavar="[FUNCTION]...", shell_complete=options.complete_functions)
-@options.debug
 def write_events(names: Sequence[str]) -> int:
     """Write events/ from the conversations in tests/functions, and remove what no test records any more.
 
@@ -51,7 +50,6 @@ def write_events(names: Sequence[str]) -> int:
 @click.command("next")
 @click.argument("response", metavar="RESPONSE")
 @click.argument("event", metavar="EVENT")
-@options.debug
 def fill_next(response: str, event: str) -> None:
     """Fill a response's requestState into the next event.
 

@@ -46,7 +46,6 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, text: s
     metavar="A",
     help=f"Of this machine, where its containers reach it, e.g. 172.17.0.1. Default: {HOST}.",
 )
-@options.debug
 def command(port: int, address: str) -> None:
     """Serve KMS and DynamoDB until Ctrl-C, for functions in containers."""
     names = [banner.HOST_OF_CONTAINERS]

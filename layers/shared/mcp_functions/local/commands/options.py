@@ -7,7 +7,7 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +20,6 @@ USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
 LOOK_SECONDS = 0.2  # the pause between two questions of a block in `until_stopped` whether it is stopped
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-Command = TypeVar("Command", bound="Callable[..., object]")
 
 
 @dataclass
@@ -30,30 +29,26 @@ class Reporting:
     debug: bool = False  # whether whole tracebacks are shown
 
 
-def functions(command: Command) -> Command:
-    """Add --functions."""
-    folder = click.Path(path_type=Path)
-    option = click.option(
-        "--functions", type=folder, default=Path("functions"), metavar="DIR", help="Default: functions."
-    )
-    return debug(option(command))
+def _set_debug(context: click.Context, _parameter: click.Parameter, value: object) -> None:
+    context.ensure_object(Reporting).debug |= bool(value)
 
 
-def runtime(command: Command) -> Command:
-    """Add --runtime."""
-    text = "Run functions as processes of the real Lambda runtime."
-    return click.option("--runtime", is_flag=True, help=text)(command)
-
-
-def debug(command: Command) -> Command:
-    """Add --debug."""
-    return click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_debug,
-        help="Tracebacks have the frames of the toolkit too.",
-    )(command)
+DEBUG = click.Option(  # of every command
+    ["--debug"],
+    is_flag=True,
+    expose_value=False,
+    callback=_set_debug,
+    help="Tracebacks have the frames of the toolkit too.",
+)
+# options that several commands have
+functions = click.option(
+    "--functions",
+    type=click.Path(path_type=Path),
+    default=Path("functions"),
+    metavar="DIR",
+    help="Default: functions.",
+)
+runtime = click.option("--runtime", is_flag=True, help="Run functions as processes of the real Lambda runtime.")
 
 
 def is_debug() -> bool:
@@ -79,10 +74,6 @@ def read(name: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         unreadable = f"{name} cannot be read: {first_line(error)}"
         raise click.ClickException(unreadable) from error
-
-
-def _set_debug(context: click.Context, _parameter: click.Parameter, value: object) -> None:
-    context.ensure_object(Reporting).debug |= bool(value)
 
 
 class _Stopped(BaseException):
