@@ -56,6 +56,17 @@ def test_every_command_has_a_help_that_the_help_lists(capsys: pytest.CaptureFixt
         assert f"mcp-functions {name}" in capsys.readouterr().out
 
 
+def test_the_help_needs_no_package_of_an_extra() -> None:
+    script = """
+import sys
+for package in ("mcp", "moto", "rich"):
+    sys.modules[package] = None  # as if it were not installed
+from mcp_functions.local.command import run
+sys.exit(run(["--help"]))
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603 - this interpreter
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [("mcp-functions ser", "serve"), ("mcp-functions new as", "asking"), ("mcp-functions block gr", "greet")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import signal
 import sys
 from dataclasses import dataclass
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.local.problems import first_line
+from mcp_functions.local.problems import first_line, not_installed, stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
@@ -56,6 +58,22 @@ def is_debug() -> bool:
     return click.get_current_context().ensure_object(Reporting).debug
 
 
+def import_module(name: str, extra: str) -> ModuleType:
+    """Import a module of this package that needs packages of an extra.
+
+    Args:
+        name: the module's name without `mcp_functions.local`.
+        extra: the extra of this project that installs the packages.
+
+    Raises:
+        Problem: they are not installed.
+    """
+    try:
+        return importlib.import_module(f"mcp_functions.local.{name}")
+    except ModuleNotFoundError as error:
+        raise not_installed(error, extra) from error
+
+
 def complete_functions(context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
     """List the functions of the folder for the shell."""
     folder = Path(context.params.get("functions") or "functions")
@@ -67,13 +85,12 @@ def read(name: str) -> str:
     """Read a file; "-" is stdin.
 
     Raises:
-        ClickException: the file cannot be read.
+        Problem: the file cannot be read.
     """
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        unreadable = f"{name} cannot be read: {first_line(error)}"
-        raise click.ClickException(unreadable) from error
+        stop(f"{name} cannot be read: {first_line(error)}", after=error)
 
 
 class _Stopped(BaseException):
