@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.calling import questions, values
-from mcp_functions.local.calling.terminal import CANCEL, DECLINE, InputEnded, QuestionRefused
+from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused
 from mcp_functions.local.problems import stop
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.local.calling.terminal import Terminal
 
@@ -29,14 +29,12 @@ class Answers:
     Attributes:
         terminal: asks the user the questions that no option answers.
         options: the values of --answer, by KEY or KEY.FIELD.
-        keys_to_decline: the keys of --decline.
-        keys_to_cancel: the keys of --cancel.
+        refusals: the actions of --decline and --cancel, by KEY.
     """
 
     terminal: Terminal
     options: Mapping[str, str]
-    keys_to_decline: Collection[str]
-    keys_to_cancel: Collection[str]
+    refusals: Mapping[str, str]
     _used_keys: set[str] = field(default_factory=set, init=False)  # questions that an option has answered
 
     def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,10 +56,12 @@ class Answers:
         if key in self._used_keys:
             stop(f"the server refused the answer to {key}, and asks: {params.get('message', '')}")
         try:
-            if key in self._option_keys():
-                self._used_keys.add(key)
-                return self._answer_by_option(key, method, params)
-            return questions.ask(self.terminal, method, params)
+            if key not in self._option_keys():
+                return questions.ask(self.terminal, method, params)
+            self._used_keys.add(key)
+            if key in self.refusals:
+                return questions.refusal(method, self.refusals[key])
+            return self._answer_by_option(key, method, params)
         except QuestionRefused as refused:
             return questions.refusal(method, refused.action)
         except InputEnded:
@@ -72,14 +72,9 @@ class Answers:
         return sorted(self._option_keys() - self._used_keys)
 
     def _option_keys(self) -> set[str]:
-        answered = {name.partition(".")[0] for name in self.options}
-        return answered.union(self.keys_to_decline, self.keys_to_cancel)
+        return {name.partition(".")[0] for name in self.options} | self.refusals.keys()
 
     def _answer_by_option(self, key: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        if key in self.keys_to_cancel:
-            raise QuestionRefused(CANCEL)
-        if key in self.keys_to_decline:
-            raise QuestionRefused(DECLINE)
         if method == "sampling/createMessage":
             text = self.options.get(key)  # if it is empty, the user says what the model says
             return questions.completion(text) if text else questions.ask(self.terminal, method, params)

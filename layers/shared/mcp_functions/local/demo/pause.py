@@ -26,7 +26,7 @@ from mcp_functions.local.demo.clients import Client
 from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.inspection.public_part import describe
+from mcp_functions.local.inspection.explain import describe
 
 if TYPE_CHECKING:
     from pathlib import Path

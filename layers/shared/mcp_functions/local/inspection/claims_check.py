@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from mcp_functions.local.inspection.lines import line, when
-from mcp_functions.local.inspection.reasons import MAX_ROUNDS
+from mcp_functions.local.inspection.texts import MAX_ROUNDS, line, when
 from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState
