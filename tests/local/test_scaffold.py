@@ -364,10 +364,10 @@ def test_a_subscriber_is_notified_of_failed_workers(project_dir: Path) -> None:
         new(project_dir, "task", name)
     project = checks.read(project_dir)
     resources = project.template["Resources"]
-    for worker_id, worker in project.workers.values():
-        topic = worker["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"]["Ref"]
-        assert (topic, resources[topic]["Type"]) == ("TaskFailures", "AWS::SNS::Topic"), worker_id
-        assert worker["Policies"] == project.functions[Path(worker["CodeUri"]).name][1]["Policies"]
+    for folder, worker in project.workers.items():
+        topic = worker.properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"]["Ref"]
+        assert (topic, resources[topic]["Type"]) == ("TaskFailures", "AWS::SNS::Topic"), worker.logical_id
+        assert worker.policies == project.functions[folder].policies
 
 
 def test_new_functions_of_every_kind_pass_their_tests_and_write_their_events(project_dir: Path) -> None:
@@ -629,13 +629,13 @@ def test_an_invalid_template_is_reported_in_one_line(
 def test_new_writes_the_blocks_of_the_template_of_this_repository() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     project = checks.read(ROOT)
-    for folder, (logical_id, _) in project.functions.items():
+    for folder, deployed in project.functions.items():
         if folder not in {
             "mcp",
             "pay_invoice",
             *project.tasks,
         }:  # pay_invoice reads a secret, and a worker names its topic
-            comment = text.partition(f"\n  {logical_id}: # ")[2].partition("\n")[0]
+            comment = text.partition(f"\n  {deployed.logical_id}: # ")[2].partition("\n")[0]
             asks = ("MaySeal",) if folder in project.asking else ()
             policies = ("MaySeal", "MayKeep") if folder in project.keeping else asks
             draft = samples.Draft(folder, comment, policies)

@@ -46,7 +46,11 @@ def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str
             elif elsewhere(name, project.root):
                 yield f"{statement}, which Lambda does not get: move {elsewhere(name, project.root)} to {COMMON}/"
             elif not _has_foreign_layer(project, block):
-                yield from _complaints_about_package(project, folder, name, statement)
+                packages = distributions_of(name)
+                available = available_packages(project.root, folder)
+                if available is not None and available.isdisjoint(packages):
+                    requirements = f"{FOLDER}/{folder}/requirements.txt"
+                    yield f"{statement}, which Lambda does not get: add {min(packages)} to {requirements}"
 
 
 def missing_on_lambda(directory: Path) -> list[str]:
@@ -131,10 +135,11 @@ def _additions_for_common(project: Project, folder: str) -> Iterator[str]:
     """Say what to add to the template so that each block of a function has the layer of shared code."""
     layer = common_layer(project)
     command = f"mcp-functions block --write {folder}"
-    for block in project.blocks_of(folder):
-        if not layer:
-            yield f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {command}"
-        elif not has_layer(project, block, layer):
+    if not layer:
+        yield f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {command}"
+        return
+    for block in project.blocks:
+        if block.folder == folder and not has_layer(project, block, layer):
             yield f"add !Ref {layer} to Layers of {block.logical_id}: {command}"
 
 
@@ -160,12 +165,3 @@ def _has_foreign_layer(project: Project, block: Block) -> bool:
     """Whether a function has a layer that this template does not make: it may contain any package."""
     layers_of_template = [{"Ref": name} for name in project.of_type(LAYER)]
     return any(layer not in layers_of_template for layer in _layers(project, block))
-
-
-def _complaints_about_package(project: Project, folder: str, name: str, statement: str) -> Iterator[str]:
-    """Complain about a module if no requirements.txt lists its package, as far as these files can be read."""
-    distributions = distributions_of(name)
-    available = available_packages(project.root, folder)
-    if available is not None and available.isdisjoint(distributions):
-        file = f"functions/{folder}/requirements.txt"
-        yield f"{statement}, which Lambda does not get: add {min(distributions)} to {file}"

@@ -55,7 +55,7 @@ def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Pro
             yield f"{block.logical_id} must have no Role: SAM then ignores its Tags and Policies; write Policies"
         for statement in project.statements(block):
             yield from _complaints_about(block, statement)
-        for policy in iam.policies(block.properties):
+        for policy in block.policies:
             if policy == iam.MAY_INVOKE and block == project.front_door:
                 continue
             for name, value in _named_policies(policy):

@@ -75,8 +75,8 @@ def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> 
     if not layer:
         layer = COMMON_LAYER
         editor.insert_after(DEPENDENCIES_LAYER, files.template("common_layer.yaml", {}))
-    for part in edited.blocks_of(draft.name):
-        if not imports.has_layer(edited, part, layer):
+    for part in edited.blocks:
+        if part.folder == draft.name and not imports.has_layer(edited, part, layer):
             editor.add_layer(part.logical_id, layer)
 
 
