@@ -7,18 +7,15 @@ oauth    by an access token that a client gets at functions/oauth, the sign-in f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
 
 from mcp_functions.local import catalog, environment, issuer
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
+from mcp_functions.local.environment import Variables
 from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import Loopback
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from mcp_functions.local.environment import Variables
 
 LocalAuthMode: TypeAlias = Literal["none", "jwt", "oauth"]
 CLIENT_OF_FRONT = "local-front"  # the client id of the sign-in front at the issuer

@@ -9,12 +9,10 @@ before the question of the next turn.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
 
 from mcp_functions.local.adoption.known_calls import CHANGING_METHODS, MODULE_STATE, QUESTIONS, STEPS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

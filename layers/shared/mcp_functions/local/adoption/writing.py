@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mcp_functions.local.checks import FOLDER
 from mcp_functions.local.checks.iam import SEAL
@@ -14,9 +15,6 @@ from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import editing, spelling
 from mcp_functions.local.scaffold.files import template
 from mcp_functions.local.scaffold.samples import Draft
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 COMMENT = "an adopted server, with all its tools"
 TOOLKIT = "mcp_functions"  # every project has this package

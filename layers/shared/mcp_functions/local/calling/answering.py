@@ -9,17 +9,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.local.calling import questions, values
-from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused
+from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused, Terminal
 from mcp_functions.local.problems import stop
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.local.calling.terminal import Terminal
 
 
 @dataclass(kw_only=True)

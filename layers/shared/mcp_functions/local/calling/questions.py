@@ -8,15 +8,12 @@ roots/list                names folders
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mcp_functions.local.calling.terminal import Terminal
 from mcp_functions.local.calling.texts import block_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.local.calling.terminal import Terminal
 
 HELP = "(/decline or /cancel instead of an answer)"
 ACCEPT = "accept"  # the `action` of an answered elicitation

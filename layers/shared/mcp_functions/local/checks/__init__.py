@@ -6,13 +6,10 @@ have other resources and routes too: no check looks at them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from mcp_functions.local.checks import imports, invocations, own_policies, permissions, routes
 from mcp_functions.local.checks.project import FOLDER, Project, pascal, read
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 __all__ = ["CHECKS", "FOLDER", "Project", "complaints", "pascal", "read"]
 

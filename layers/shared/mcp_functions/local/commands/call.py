@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Unpack
 
 import click
 
@@ -15,11 +17,7 @@ from mcp_functions.local.calling.answering import Answers
 from mcp_functions.local.calling.terminal import CANCEL, DECLINE, Terminal
 from mcp_functions.local.calling.texts import result_text
 from mcp_functions.local.commands import options
-from mcp_functions.local.verification.server import Access
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from mcp_functions.local.verification.options import Access
 
 
 def _complete(context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:

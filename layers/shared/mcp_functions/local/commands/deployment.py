@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from mcp_functions.local import auth, machine, parameter_changes, template
-from mcp_functions.settings import AUTH_MODES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mcp_functions.settings import AuthMode
+from mcp_functions.settings import AUTH_MODES, AuthMode
 
 
 @click.command("auth")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from mcp_functions.local import next_event
 from mcp_functions.local.commands import options
 from mcp_functions.local.problems import stop
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 EVENTS = Path("events")
 TESTS = Path("tests/functions")

@@ -6,7 +6,6 @@ import contextlib
 import time
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +15,8 @@ from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.dynamodb import PROTOCOL
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.harness import STATE_DIR
-from mcp_functions.local.loopback import HOST, Loopback
+from mcp_functions.local.loopback import HOST, HttpRequest, HttpResponse, Loopback
 from mcp_functions.local.services import author_tables, stored_tables
-
-if TYPE_CHECKING:
-    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 PORT = 8001
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
@@ -18,6 +19,7 @@ from mcp_functions.local.commands import options
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.inspection import explain, key_source
 from mcp_functions.local.inspection.claims_check import RefusedRequest
+from mcp_functions.local.inspection.key_source import KeySource
 from mcp_functions.local.lambdas import functions
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol import json_reader
@@ -25,12 +27,6 @@ from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.keys import Scope
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from mcp_functions.local.inspection.key_source import KeySource
 
 AWS_STAGE = "prod"  # the default stage with --key
 STDIN = "-"

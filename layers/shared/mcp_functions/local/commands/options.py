@@ -6,17 +6,14 @@ import contextlib
 import importlib
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 import click
 
 from mcp_functions.local.problems import first_line, not_installed, stop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended

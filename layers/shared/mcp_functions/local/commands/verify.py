@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Sequence
+from typing import Unpack
 
 import click
 
 from mcp_functions.attack.cli import json_object, named_calls
-from mcp_functions.local import verification
 from mcp_functions.local.commands import options
+from mcp_functions.local.verification import verify
+from mcp_functions.local.verification.options import Choices, Options
 from mcp_functions.settings import AUTH_MODES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mcp_functions.local.verification import Choices
 
 
 @click.command("verify")
@@ -36,13 +33,13 @@ def command(
 
     Unless --tool names tools, only resources, prompts and tools with readOnlyHint are called.
     """
-    settings: verification.Options = {
+    settings: Options = {
         "named_tools": named_calls(tools, arguments),
         "answers": json_object("--answers", answers),
         **choices,
     }
     outcomes: set[str] = set()
-    for line in verification.verify(target, settings):
+    for line in verify(target, settings):
         outcomes.add(line.outcome)
         click.echo(str(line))
     return 1 if "FAILED" in outcomes else 0

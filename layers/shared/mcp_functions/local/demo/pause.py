@@ -16,7 +16,8 @@ import shutil
 import time
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TextIO
+from pathlib import Path
+from typing import Any, TextIO
 from urllib.parse import urlsplit
 
 from mcp_functions.aws import CallLimits, by_boto3
@@ -27,9 +28,6 @@ from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, Transcript, exp
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.inspection.explain import describe
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 AHEAD = 3 * 24 * 3600  # how many seconds the clock of the upgraded function is ahead
 NEWS = "(release 2)"  # what the upgraded function adds to its result

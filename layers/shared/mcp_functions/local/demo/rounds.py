@@ -9,23 +9,20 @@ import contextlib
 import io
 import json
 import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 
 from mcp_functions.local import banner, catalog
+from mcp_functions.local.harness import Harness
+from mcp_functions.local.lambdas import Invocation
 from mcp_functions.local.problems import DemoError, Problem, first_line
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mcp_functions.local.harness import Harness
-    from mcp_functions.local.lambdas import Invocation
-
-    # Sends the next round of the call in a file, with answers by the key of their question; returns the result.
-    Send = Callable[[Path, dict[str, Any]], dict[str, Any]]
+# Sends the next round of the call in a file, with answers by the key of their question; returns the result.
+Send = Callable[[Path, dict[str, Any]], dict[str, Any]]
 
 TOOL = "update_work_item"
 ARGUMENTS: dict[str, Any] = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}

@@ -6,8 +6,10 @@ scope: the function, the stage and the generation for which it was made.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import keyfile
@@ -17,14 +19,8 @@ from mcp_functions.local.problems import stop
 from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keys import Scope
-from mcp_functions.seal.kms import KmsKey
+from mcp_functions.seal.kms import KmsKey, Wrapping
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from mcp_functions.seal.kms import Wrapping
 
 ARN_PARTS = 6  # arn:partition:kms:region:account:key/id
 # the stage and the generation of the harness

@@ -17,21 +17,16 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mcp_functions.local import catalog, checks, template
-from mcp_functions.local.checks import imports
+from mcp_functions.local.checks import Project, imports
 from mcp_functions.local.checks.iam import KEEP, SEAL
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import blocks, files, samples, spelling
 from mcp_functions.local.scaffold.samples import Draft
 from mcp_functions.local.scaffold.template_editor import TemplateEditor
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mcp_functions.local.checks import Project
 
 NEW_FILES = """\
 {files}

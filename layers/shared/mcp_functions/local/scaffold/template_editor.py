@@ -15,13 +15,10 @@ at its key, and its other lines are indented deeper. A template with another ind
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from mcp_functions.local import template
 from mcp_functions.local.checks.iam import KEEP, SEAL, TAG
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FUNCTION = "AWS::Serverless::Function"
 INDENT = "  "  # of one level of the template

@@ -11,42 +11,21 @@ or "oauth") says how the API knows who calls.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+
+import boto3
 
 from mcp_functions.local import catalog
 from mcp_functions.local.verification import lists, routes, server
 from mcp_functions.local.verification.calls import Calls
+from mcp_functions.local.verification.options import Options
 from mcp_functions.local.verification.report import Failed, Line, run
 from mcp_functions.local.verification.stack import Stack
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    import boto3
-
-__all__ = ["Choices", "Options", "verify"]
 
 SCHEMES = ("http://", "https://")
 CHECKS_WITH_CREDENTIALS = ("lists", "functions", "conversation", "task")
 CHECKS_ON_AWS = ("stack", "logs", "alarms")
 NEEDS_STACK = "needs AWS: name the stack instead of its URL"
-
-
-class Choices(server.Access):
-    """The options that the command line gives as they are."""
-
-    functions: Path  # the folder with the project's functions and catalog
-    auth: str | None  # the mode that the user expects; None: any
-    origins: Sequence[str]  # the origins of web pages that may call
-    seconds: float  # how long to wait for one task, and for a line in the log
-
-
-class Options(Choices):
-    """The options of the user."""
-
-    named_tools: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
-    answers: Mapping[str, Any]  # by a question's key: the content of its form, "decline" or "cancel"
 
 
 def verify(target: str, options: Options) -> Iterator[Line]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
@@ -18,27 +19,16 @@ from mcp_functions.attack.client import Client, Request, Response
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.problems import first_line, stop
+from mcp_functions.local.verification.options import Access
 from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from mcp_functions.settings import AuthMode
+from mcp_functions.settings import AuthMode
 
 SECONDS = 30  # longest wait for a response; API Gateway has given up then
 # the HTTP status that a caller without credentials gets in each mode
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")  # the Region in a URL of API Gateway
 CAPABILITIES: dict[str, Any] = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
-
-
-class Access(TypedDict):
-    """The options about the user's credentials; None where the user gave none."""
-
-    token: str | None  # an access token, in the modes jwt and oauth
-    region: str | None  # the AWS Region; None: as the AWS CLI decides
-    profile: str | None  # the profile of the AWS configuration; None: as the AWS CLI decides
 
 
 @dataclass
