@@ -118,13 +118,10 @@ def _complaints_about(block: Block, statement: dict[str, Any]) -> Iterator[str]:
 
 def _allows(statement: dict[str, Any], action: str) -> bool:
     """Whether a statement allows an action, such as "iam:TagRole"."""
-    if "NotAction" in statement:
-        return not _matches(action, iam.as_list(statement["NotAction"]))
-    return _matches(action, iam.actions(statement))
-
-
-def _matches(action: str, patterns: list[str]) -> bool:
-    return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+    has_exceptions = "NotAction" in statement
+    patterns = iam.as_list(statement["NotAction"]) if has_exceptions else iam.actions(statement)
+    is_listed = any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+    return is_listed != has_exceptions
 
 
 def _is_for_an_audience(statement: dict[str, Any]) -> bool:

@@ -90,16 +90,12 @@ def read(name: str) -> str:
         stop(f"{name} cannot be read: {first_line(error)}", after=error)
 
 
-class _Stopped(BaseException):
-    """A signal asks to stop. It is no `Exception`, because a function of the author may catch all of those."""
-
-
 @contextlib.contextmanager
 def until_stopped() -> Iterator[Callable[[], bool]]:
     """Run the block until SIGINT or SIGTERM; a second signal does nothing.
 
-    The signal raises an exception inside the block. Python drops an exception that is raised while a finalizer runs, so
-    the block must also ask the yielded function whether it is stopped.
+    The signal raises KeyboardInterrupt inside the block. Python drops an exception that is raised while a finalizer
+    runs, so the block must also ask the yielded function whether it is stopped.
     """
     is_stopped = False
 
@@ -108,12 +104,12 @@ def until_stopped() -> Iterator[Callable[[], bool]]:
         for number in STOPPING:
             signal.signal(number, signal.SIG_IGN)
         is_stopped = True
-        raise _Stopped
+        raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in STOPPING}
     try:
         yield lambda: is_stopped
-    except _Stopped:
+    except KeyboardInterrupt:
         pass  # the signal ends the block, and is no error
     finally:
         for number, handler in before.items():

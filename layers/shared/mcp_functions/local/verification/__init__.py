@@ -13,8 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-import boto3
-
 from mcp_functions.local import catalog
 from mcp_functions.local.verification import lists, routes, server
 from mcp_functions.local.verification.calls import Calls
@@ -41,10 +39,6 @@ def verify(target: str, options: Options) -> Iterator[Line]:
     session = server.session(options)
     stack = None if target.startswith(SCHEMES) else Stack(target, session)
     url = stack.endpoint if stack else target.rstrip("/")
-    return _lines(url, stack, session, options)
-
-
-def _lines(url: str, stack: Stack | None, session: boto3.Session, options: Options) -> Iterator[Line]:
     began = time.time()
     try:
         endpoint = server.connect(url, options["token"], session)

@@ -90,7 +90,11 @@ def check_open(server: Server, resource: str, origins: Sequence[str]) -> str:
             _check_front(server, issuer)
             checked += [AUTHORIZATION_SERVER, OPENID]
     for origin in origins:
-        _check_preflight(server, origin)
+        headers = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
+        preflight = server.send(server.url, Request(b"", headers, method="OPTIONS"))
+        if preflight.headers.get("access-control-allow-origin") != origin:
+            answer = f"is answered by HTTP {preflight.status}, without its permission"
+            raise Failed(message=f"a preflight of {origin} {answer}")
         checked.append(f"preflights of {origin}")
     return ", ".join(checked)
 
@@ -128,10 +132,3 @@ def _read(server: Server, url: str) -> dict[str, Any]:
     if response.status != HTTPStatus.OK:
         raise Failed(message=f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials")
     return json_object(response.body)
-
-
-def _check_preflight(server: Server, origin: str) -> None:
-    headers = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
-    response = server.send(server.url, Request(b"", headers, method="OPTIONS"))
-    if response.headers.get("access-control-allow-origin") != origin:
-        raise Failed(message=f"a preflight of {origin} is answered by HTTP {response.status}, without its permission")
