@@ -118,13 +118,11 @@ def _parts_that_run(node: ast.AST) -> list[Any]:
     """List the parts of a node whose imports must succeed."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return list(node.orelse)
-    if isinstance(node, ast.Try) and any(_handles_import_error(handler) for handler in node.handlers):
-        return [*node.orelse, *node.finalbody]  # the body may fail, and the handlers are the alternative
+    if isinstance(node, ast.Try):
+        caught = [ast.unparse(handler.type) for handler in node.handlers if handler.type]
+        if any("Import" in name for name in caught):
+            return [*node.orelse, *node.finalbody]  # the body may fail, and the handlers are the alternative
     return list(ast.iter_child_nodes(node))
-
-
-def _handles_import_error(handler: ast.ExceptHandler) -> bool:
-    return handler.type is not None and "Import" in ast.unparse(handler.type)
 
 
 def _additions_for_common(project: Project, folder: str) -> Iterator[str]:

@@ -96,19 +96,15 @@ def _make_request(chosen: OpenOptions) -> RefusedRequest:
     if chosen["target"] is not None:
         request["target"] = chosen["target"]
     if chosen["arguments"] is not None:
-        request["arguments"] = _read_arguments(chosen["arguments"])
+        try:  # the server's reader, because the digest of the arguments is compared
+            request["arguments"] = json_reader.loads(chosen["arguments"])
+        except ParseError:
+            stop("--arguments is not JSON: give params.arguments as the client sent them, in quotes")
     if chosen["nobody"]:
         request["principal"] = None
     if chosen["principal"]:
         request["principal"] = Principal(*chosen["principal"])
     return request
-
-
-def _read_arguments(text: str) -> object:
-    try:
-        return json_reader.loads(text)  # the server's reader, because the digest of the arguments is compared
-    except ParseError:
-        stop("--arguments is not JSON: give params.arguments as the client sent them, in quotes")
 
 
 def _keys(chosen: OpenOptions) -> AbstractContextManager[KeySource]:

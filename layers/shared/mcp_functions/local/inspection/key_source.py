@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from mcp_functions.aws import CallLimits, by_boto3
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
@@ -74,13 +76,6 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
     for arn in arns:
         if len(arn.split(":")) != ARN_PARTS or ":key/" not in arn:
             stop(f"--key {arn}: give the ARN of a key, as MCP_KMS_KEYS has it (arn:aws:kms:...:key/...)")
-    return KeySource([KmsKey(arn, _client_of(arn)) for arn in arns], [scope], scope)
-
-
-def _client_of(arn: str) -> Callable[[], object]:
-    def make() -> object:
-        from mcp_functions.aws import CallLimits, by_boto3  # noqa: PLC0415 - only who asks AWS needs it
-
-        return by_boto3.client("kms", CallLimits(2, 5, 2), arn.split(":")[3])
-
-    return make
+    limits = CallLimits(2, 5, 2)
+    keys = [KmsKey(arn, partial(by_boto3.client, "kms", limits, arn.split(":")[3])) for arn in arns]
+    return KeySource(keys, [scope], scope)

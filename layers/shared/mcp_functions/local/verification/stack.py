@@ -94,7 +94,8 @@ class Stack:
             Failed: a group or the line is missing.
         """
         logs: Any = self._session.client("logs")
-        groups = sorted({_log_group(name, function) for name, function in self._functions.items()})
+        configured = {name: function.get("LoggingConfig", {}) for name, function in self._functions.items()}
+        groups = sorted({logging.get("LogGroup") or f"/aws/lambda/{name}" for name, logging in configured.items()})
         needed = sorted({*groups, *self._names[LOG_GROUP]})
         prefixed = [logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] for group in needed]
         _check_present("log group", needed, {group["logGroupName"] for found in prefixed for group in found})
@@ -139,11 +140,6 @@ class Stack:
         pages = [page for group in self._names[LOG_GROUP] for page in paginator.paginate(logGroupName=group)]
         filters = [metric_filter for page in pages for metric_filter in page["metricFilters"]]
         return {metric["metricName"] for found in filters for metric in found["metricTransformations"]}
-
-
-def _log_group(name: str, function: Mapping[str, Any]) -> str:
-    """Return the log group of a function, given its name and its configuration at Lambda."""
-    return str(function.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{name}")
 
 
 def _has_line(logs: Any, group: str, request_id: str, since: int) -> bool:  # noqa: ANN401 - a client of boto3
