@@ -52,7 +52,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         if reporting.debug and error.__cause__:
             traceback.print_exception(error.__cause__)
-        return _report(error.message)
+        return _report(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     return code if isinstance(code, int) else 0

@@ -1,11 +1,10 @@
-"""Shared by several commands: options, reading a file or stdin, and the end of `serve` and `kms` by a signal."""
+"""Shared by several commands: options, packages of an extra, and the end of `serve` and `kms` by a signal."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from types import ModuleType
 
 import click
 
-from mcp_functions.local.problems import first_line, not_installed, stop
+from mcp_functions.local.problems import not_installed
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
@@ -76,18 +75,6 @@ def complete_functions(context: click.Context, _parameter: click.Parameter, pref
     folder = Path(context.params.get("functions") or "functions")
     names = sorted(app.parent.name for app in folder.glob("*/app.py"))
     return [name for name in names if name.startswith(prefix)]
-
-
-def read(name: str) -> str:
-    """Read a file; "-" is stdin.
-
-    Raises:
-        Problem: the file cannot be read.
-    """
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        stop(f"{name} cannot be read: {first_line(error)}", after=error)
 
 
 @contextlib.contextmanager
