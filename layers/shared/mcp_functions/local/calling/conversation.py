@@ -14,7 +14,7 @@ from typing import Any
 from mcp_functions.attack import messages
 from mcp_functions.local.calling import values
 from mcp_functions.local.calling.answering import Answers
-from mcp_functions.local.calling.server import Server
+from mcp_functions.local.calling.server import CalledServer
 from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused, Terminal
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.task_client import Refused
@@ -23,7 +23,7 @@ from mcp_functions.local.verification.calls import Call
 METHODS = {"tools": "tools/call", "prompts": "prompts/get"}  # by the key of an entry's list in the catalog
 
 
-def read_call(server: Server, target: str, words: Sequence[str], terminal: Terminal) -> Call:
+def read_call(server: CalledServer, target: str, words: Sequence[str], terminal: Terminal) -> Call:
     """Find a tool, a prompt or a resource, and read its arguments. The user is asked for missing required ones.
 
     Args:
@@ -55,7 +55,7 @@ def read_call(server: Server, target: str, words: Sequence[str], terminal: Termi
     return Call(METHODS[list_name], params, messages.header_parameters(schema))
 
 
-def run_call(server: Server, call: Call, answers: Answers, terminal: Terminal) -> dict[str, Any]:
+def run_call(server: CalledServer, call: Call, answers: Answers, terminal: Terminal) -> dict[str, Any]:
     """Send the call, answer its questions, wait for its task if it becomes one, and return the result.
 
     Raises:
@@ -75,7 +75,7 @@ def run_call(server: Server, call: Call, answers: Answers, terminal: Terminal) -
     return result
 
 
-def _find_entry(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
+def _find_entry(server: CalledServer, name: str) -> tuple[str, Mapping[str, Any]]:
     """Find the entry of a tool or a prompt; return "tools" or "prompts", and the entry."""
     known_names: list[str] = []
     for list_name in METHODS:

@@ -14,10 +14,11 @@ import time
 from collections.abc import Iterator
 
 from mcp_functions.local import catalog
-from mcp_functions.local.verification import lists, routes, server
+from mcp_functions.local.verification import lists, routes
 from mcp_functions.local.verification.calls import Calls
 from mcp_functions.local.verification.options import Options
 from mcp_functions.local.verification.report import Failed, Line, run
+from mcp_functions.local.verification.server import Server, make_session
 from mcp_functions.local.verification.stack import Stack
 
 SCHEMES = ("http://", "https://")
@@ -36,12 +37,13 @@ def verify(target: str, options: Options) -> Iterator[Line]:
     Raises:
         Problem: the stack cannot be read.
     """
-    session = server.session(options)
+    session = make_session(options)
     stack = None if target.startswith(SCHEMES) else Stack(target, session)
     url = stack.endpoint if stack else target.rstrip("/")
     began = time.time()
+    endpoint = Server(url, token=options["token"], session=session)
     try:
-        endpoint = server.connect(url, options["token"], session)
+        endpoint.find_mode()
     except Failed as failed:
         yield Line("FAILED", "endpoint", str(failed))
         return
@@ -68,7 +70,7 @@ def verify(target: str, options: Options) -> Iterator[Line]:
         yield from (Line("skipped", name, NEEDS_STACK) for name in CHECKS_ON_AWS)
 
 
-def _check_open(endpoint: server.Server, stack: Stack | None, options: Options) -> str:
+def _check_open(endpoint: Server, stack: Stack | None, options: Options) -> str:
     """Check the open routes, with the origins and the URL of the stack where the user names none."""
     origins = options["origins"]
     resource = endpoint.url

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from mcp_functions.attack import messages, schema_values
 from mcp_functions.attack.client import Response
-from mcp_functions.local.task_client import ENDED
+from mcp_functions.local.task_client import ENDED, Refused
 from mcp_functions.local.verification import lists
 from mcp_functions.local.verification.lists import Catalog
 from mcp_functions.local.verification.options import Options
@@ -90,7 +90,7 @@ class Calls:
             Failed: the task failed, or did not end in time.
             Skipped: the server has no tasks, or no call became one.
         """
-        discovered = self._server.call("server/discover", {}).result or {}
+        discovered = self._server.exchange("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
             raise Skipped(message="the server has none")
         if not self._task_calls:
@@ -145,7 +145,7 @@ class Calls:
         while response.questions is not None and rounds < MAX_ROUNDS:
             if response.state is None:
                 raise Failed(message="a round asked, and gave no requestState")
-            answers = self._answers(response.questions)
+            answers = {key: self._answer(key, request) for key, request in response.questions.items()}
             response = self._send(call, {"requestState": response.state, "inputResponses": answers})
             if response.result is None:
                 raise Failed(message=f"{call}: the state of round {rounds} was not accepted: {response}")
@@ -153,7 +153,7 @@ class Calls:
         return self._judge(call, response, rounds)
 
     def _send(self, call: Call, inputs: Mapping[str, Any]) -> Response:
-        return self._server.call(call.method, {**call.params, **inputs}, header_parameters=call.header_parameters)
+        return self._server.exchange(call.method, {**call.params, **inputs}, header_parameters=call.header_parameters)
 
     def _judge(self, call: Call, last_response: Response, rounds: int) -> str:
         """Judge the end of a conversation; the results are those of `_run_conversation`."""
@@ -171,44 +171,36 @@ class Calls:
             raise Failed(message=f"{call}, round {rounds}: {last_response}")
         return ""  # the server refuses arguments that were invented here, which proves nothing
 
-    def _answers(self, requests: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer each question as the user says, or else with an invented answer."""
-        answers: dict[str, Any] = {}
-        for key, request in requests.items():
-            answer = self._options["answers"].get(key)
-            if answer is None:
-                answers[key] = schema_values.answer(request)
-            elif answer in REFUSALS:
-                answers[key] = {"action": answer}
-            else:
-                answers[key] = {"action": "accept", "content": answer}
-        return answers
+    def _answer(self, key: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer a question as the user says, or else with an invented answer."""
+        answer = self._options["answers"].get(key)
+        if answer is None:
+            return schema_values.answer(request)
+        if answer in REFUSALS:
+            return {"action": answer}
+        return {"action": "accept", "content": answer}
 
     def _follow(self, call: Call, task: Mapping[str, Any]) -> str:
         """Poll a task to its end, and answer its questions."""
-        polls = 0
         seconds = self._options["seconds"]
         deadline = time.monotonic() + seconds
-        while task["status"] not in ENDED:
-            if time.monotonic() >= deadline:
-                self._server.call("tasks/cancel", {"taskId": task["taskId"]})
-                raise Failed(message=f"{call} did not end within {seconds:g} s (--seconds), and was cancelled")
-            if task.get("inputRequests"):
-                self._ask_about_task("tasks/update", call, task, inputResponses=self._answers(task["inputRequests"]))
-            else:
-                time.sleep(task.get("pollIntervalMs", 1000) / 1000)
-            task = self._ask_about_task("tasks/get", call, task)
-            polls += 1
-        if task["status"] != "completed" or task.get("result", {}).get("isError"):
-            outcome = "reported a tool error" if "result" in task else task["status"]
-            raise Failed(message=f"the task of {call} {outcome}")
-        return f"{call} was complete after {polls} polls"
+        polls = 0
 
-    def _ask_about_task(self, method: str, call: Call, task: Mapping[str, Any], **params: object) -> dict[str, Any]:
-        response = self._server.call(method, {"taskId": task["taskId"], **params})
-        if response.result is None:
-            raise Failed(message=f"{method} of {call}: {response}")
-        return response.result
+        def check_deadline(task: Mapping[str, Any]) -> None:
+            nonlocal polls
+            polls += 1
+            if task["status"] not in ENDED and time.monotonic() >= deadline:
+                self._server.cancel(task["taskId"])
+                raise Failed(message=f"{call} did not end within {seconds:g} s (--seconds), and was cancelled")
+
+        self._server.told = check_deadline
+        try:
+            result = self._server.follow(task, self._answer)
+        except (Refused, ValueError) as error:  # a ValueError for a response that is not JSON-RPC
+            raise Failed(message=f"the task of {call} did not complete: {error}") from error
+        if result.get("isError"):
+            raise Failed(message=f"the task of {call} reported a tool error")
+        return f"{call} was complete after {polls} polls"
 
 
 def _tool_call(name: str, arguments: object, schema: Mapping[str, Any], *, is_named: bool = False) -> Call:

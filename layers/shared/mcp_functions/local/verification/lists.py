@@ -85,7 +85,7 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
     entries: list[Any] = []
     params: dict[str, Any] = {}
     for _ in range(MAX_PAGES):
-        response = server.call(METHODS[list_name], params, folder)
+        response = server.exchange(METHODS[list_name], params, folder)
         if response.code == MethodNotFound.code:
             break  # the server has no such list
         if response.result is None:

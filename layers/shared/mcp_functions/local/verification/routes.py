@@ -36,7 +36,7 @@ ENDPOINTS = ("authorization_endpoint", "token_endpoint", "revocation_endpoint")
 
 def check_endpoint(server: Server) -> str:
     """Check that the endpoint answers the user's credentials."""
-    response = server.call("server/discover", {})
+    response = server.exchange("server/discover", {})
     if response.status in REFUSALS:
         raise Failed(message=f"your credentials are refused: {response}")
     if response.result is None:
@@ -120,7 +120,7 @@ def _check_front(server: Server, front: str) -> None:
             if name not in document:
                 raise Failed(message=f"{path} has no {name}")
             url = str(document[name])
-            response = server.get(url)
+            response = server.get_document(url)
             if response.status in {NO_RESPONSE, HTTPStatus.NOT_FOUND, *REFUSALS}:
                 endpoint = urlsplit(url).path
                 raise Failed(message=f"{endpoint} of the sign-in answers {response} to a caller without credentials")
@@ -128,7 +128,7 @@ def _check_front(server: Server, front: str) -> None:
 
 def _read(server: Server, url: str) -> dict[str, Any]:
     """Get a document without credentials."""
-    response = server.get(url)
+    response = server.get_document(url)
     if response.status != HTTPStatus.OK:
         raise Failed(message=f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials")
     return json_object(response.body)

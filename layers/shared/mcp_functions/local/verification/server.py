@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,45 +18,61 @@ from mcp_functions.attack.client import Client, Request, Response
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.problems import first_line, stop
+from mcp_functions.local.task_client import TaskClient
 from mcp_functions.local.verification.options import Access
 from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 from mcp_functions.settings import AuthMode
 
-SECONDS = 30  # longest wait for a response; API Gateway has given up then
 # the HTTP status that a caller without credentials gets in each mode
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")  # the Region in a URL of API Gateway
 CAPABILITIES: dict[str, Any] = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 
 
-@dataclass
-class Server:
+@dataclass(eq=False)
+class Server(TaskClient):
     """The endpoint, and the functions beneath it.
 
     Attributes:
-        url: the URL of the endpoint, "https://…/mcp".
-        mode: how the API knows who calls.
+        mode: how the API knows who calls; `find_mode` finds it out.
         token: the access token for the modes jwt and oauth; None if the user gave none.
         session: signs requests in the mode iam; it may have no credentials.
         request_id: API Gateway's id of the last request; "" if it gave none.
     """
 
-    url: str
-    mode: AuthMode = "none"
-    token: str | None = None
-    session: boto3.Session | None = None
-    request_id: str = ""
-    _ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of JSON-RPC requests
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: CAPABILITIES, kw_only=True)
+    mode: AuthMode = field(default="none", kw_only=True)
+    token: str | None = field(default=None, kw_only=True, repr=False)
+    session: boto3.Session | None = field(default=None, kw_only=True)
+    request_id: str = field(default="", init=False)
 
-    def call(
+    def find_mode(self) -> None:
+        """Find out the mode, which the endpoint shows to a caller without credentials.
+
+        Raises:
+            Failed: the endpoint does not answer as an MCP server of this toolkit.
+        """
+        response = self.discover_anonymously()
+        if response.status == STATUSES["iam"]:
+            self.mode = "iam"
+        elif response.status == STATUSES["jwt"]:
+            # In the mode oauth the resource document names the server itself as the issuer of tokens.
+            document = json_object(self.get_document(self.metadata_urls[0]).body)
+            resource = urlsplit(str(document.get("resource")))
+            is_issuer = document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
+            self.mode = "oauth" if is_issuer else "jwt"
+        elif response.status != STATUSES["none"] or response.result is None:
+            raise Failed(message=f"{self.url} is no MCP endpoint of 2026-07-28: {response}")
+
+    def exchange(
         self,
         method: str,
         params: Mapping[str, Any],
         folder: str = "",
-        header_parameters: Iterable[tuple[str, str]] = (),
+        header_parameters: Sequence[tuple[str, str]] = (),
     ) -> Response:
-        """Call a method with the user's credentials.
+        """Send a request with the user's credentials, and return the response, which may be an error.
 
         Args:
             method: the method of the protocol, e.g. "tools/call".
@@ -68,28 +83,30 @@ class Server:
         Raises:
             Skipped: the mode needs credentials, and there are none.
         """
-        message = messages.message(method, params, next(self._ids), CAPABILITIES)
-        return self.send_message(message, folder, header_parameters)
+        message = messages.message(method, params, next(self._ids), self.capabilities)
+        return self._send_to(folder, message, header_parameters)
 
-    def send_message(
-        self, message: Mapping[str, Any], folder: str, header_parameters: Iterable[tuple[str, str]]
+    def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
+        return self._send_to("", message, header_parameters)
+
+    def _send_to(
+        self, folder: str, message: Mapping[str, Any], header_parameters: Sequence[tuple[str, str]]
     ) -> Response:
-        """Send a JSON-RPC request with the user's credentials; the parameters are those of `call`."""
         url = self.url_of(folder)
         return self.send(url, self._with_credentials(url, messages.write(message, header_parameters)))
 
     def discover_anonymously(self, folder: str = "") -> Response:
         """Call `server/discover` without credentials."""
-        message = messages.message("server/discover", {}, next(self._ids), CAPABILITIES)
+        message = messages.message("server/discover", {}, next(self._ids), self.capabilities)
         return self.send(self.url_of(folder), messages.write(message))
 
-    def get(self, url: str) -> Response:
+    def get_document(self, url: str) -> Response:
         """Get a document without credentials."""
         return self.send(url, Request(b"", method="GET"))
 
     def send(self, url: str, request: Request) -> Response:
         """Send an HTTP request as it is."""
-        response = Client(url, {}, requests=1, seconds=SECONDS).send(request).response
+        response = Client(url, {}, requests=1, seconds=self.timeout).send(request).response
         self.request_id = response.headers.get("apigw-requestid", self.request_id)
         return response
 
@@ -123,7 +140,7 @@ class Server:
         return replace(request, headers=tuple(signed.headers.items()))
 
 
-def session(access: Access) -> boto3.Session:
+def make_session(access: Access) -> boto3.Session:
     """Return a session of boto3.
 
     Raises:
@@ -133,27 +150,3 @@ def session(access: Access) -> boto3.Session:
         return boto3.Session(profile_name=access["profile"], region_name=access["region"])
     except BotoCoreError as error:
         stop(first_line(error), after=error)
-
-
-def connect(url: str, token: str | None, session: boto3.Session) -> Server:
-    """Find out the mode of the server at a URL; return the server, with the user's credentials.
-
-    Raises:
-        Failed: the endpoint does not answer as an MCP server of this toolkit.
-    """
-    server = Server(url, token=token, session=session)
-    response = server.discover_anonymously()
-    if response.status == STATUSES["iam"]:
-        server.mode = "iam"
-    elif response.status == STATUSES["jwt"]:
-        server.mode = "oauth" if _names_front(server) else "jwt"
-    elif response.status != STATUSES["none"] or response.result is None:
-        raise Failed(message=f"{url} is no MCP endpoint of 2026-07-28: {response}")
-    return server
-
-
-def _names_front(server: Server) -> bool:
-    """Whether the resource document names the server itself as the issuer: so the mode is oauth."""
-    document = json_object(server.get(server.metadata_urls[0]).body)
-    resource = urlsplit(str(document.get("resource")))
-    return document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
