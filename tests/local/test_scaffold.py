@@ -398,7 +398,7 @@ def test_new_keeps_changes_of_the_author_to_the_template(project_dir: Path) -> N
     before = path.read_text(encoding="utf-8").splitlines()
     new(project_dir, "tool", "track_parcel")
     after = path.read_text(encoding="utf-8").splitlines()
-    block = blocks.block(samples.copied("tool", "track_parcel")).splitlines()
+    block = blocks.text(samples.copied("tool", "track_parcel")).splitlines()
     start = after.index(block[0])
     assert after[start : start + len(block)] == block
     assert after[: start - 1] + after[start + len(block) :] == before
@@ -639,12 +639,12 @@ def test_new_writes_the_blocks_of_the_template_of_this_repository() -> None:
             asks = ("MaySeal",) if folder in project.asking else ()
             policies = ("MaySeal", "MayKeep") if folder in project.keeping else asks
             draft = samples.Draft(folder, comment, policies)
-            assert blocks.block(draft) in text, f"functions/{folder}"
+            assert blocks.text(draft) in text, f"functions/{folder}"
 
 
 def test_a_function_is_one_resource_of_at_most_fifteen_lines() -> None:
     for policies in ((), ("MaySeal",), ("MaySeal", "MayKeep")):
-        block = blocks.block(samples.Draft("name", "a tool", policies))
+        block = blocks.text(samples.Draft("name", "a tool", policies))
         assert len(block.splitlines()) <= 15
         assert list(template.parse(f"Resources:\n{block}")["Resources"]) == ["Name"]
 

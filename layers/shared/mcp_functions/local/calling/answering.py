@@ -94,20 +94,16 @@ class Answers:
 
 def _read_fields(key: str, field_name: str, text: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Read the fields that one option names; `field_name` is "" in `KEY=VALUE` and `KEY={JSON}`."""
-    if not field_name:
-        if len(properties) != 1 or text.startswith("{"):
-            return _read_json(key, text, properties)
-        field_name = next(iter(properties))
-    if field_name not in properties:
-        stop(f"the form has no {field_name}; it has: {', '.join(properties)}")
+    is_only_field = len(properties) == 1 and not text.startswith("{")
+    if not field_name and not is_only_field:
+        try:
+            return dict(json.loads(text))
+        except (ValueError, TypeError):  # not JSON, or no object
+            stop(f"the answer to {key} does not fit: give {key}.FIELD=VALUE for: {', '.join(properties)}")
+    name = field_name or next(iter(properties))
+    if name not in properties:
+        stop(f"the form has no {name}; it has: {', '.join(properties)}")
     try:
-        return {field_name: values.read(text, properties[field_name])}
+        return {name: values.read(text, properties[name])}
     except (ValueError, TypeError) as error:  # a TypeError for a schema that is not one of MCP
         stop(f"the answer to {key} does not fit: {error}")
-
-
-def _read_json(key: str, text: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return dict(json.loads(text))
-    except (ValueError, TypeError):  # not JSON, or no object
-        stop(f"the answer to {key} does not fit: give {key}.FIELD=VALUE for: {', '.join(properties)}")

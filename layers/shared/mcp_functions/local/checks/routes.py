@@ -17,19 +17,15 @@ from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 API = {"Ref": "HttpApi"}  # the API of the project, by its logical id
 ROUTE = "HttpApi"  # the type of an event that is a route (AWS SAM, "EventSource")
 NO_AUTHORIZER = {"Authorizer": "NONE"}
-PREFLIGHT = frozenset({"OPTIONS /mcp"})
-DOCUMENTS = frozenset(f"ANY {path}" for path in METADATA_PATHS)
-# MCP_AUTH_MODE -> the routes without authorization; their answers are public. With "none", every route is open.
-OPEN = {
-    "iam": PREFLIGHT,
-    "jwt": PREFLIGHT | DOCUMENTS,
-    "oauth": PREFLIGHT | DOCUMENTS,
-    "none": frozenset[str](),
-}
-SIGN_IN_ROUTES = frozenset(f"ANY {path}" for path in SIGN_IN_PATHS)
-
-# folder -> the routes that it must have, and the routes that may be without authorization; other folders have one route
-ROUTES = {FRONT_DOOR: (frozenset({"ANY /mcp"}), OPEN["jwt"]), SIGN_IN: (SIGN_IN_ROUTES, SIGN_IN_ROUTES)}
+PREFLIGHT = {"OPTIONS /mcp"}
+DOCUMENTS = {f"ANY {path}" for path in METADATA_PATHS}
+SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
+# the routes that a function must have; every other function has one route
+NEEDED = {FRONT_DOOR: {"ANY /mcp"}, SIGN_IN: SIGN_IN_ROUTES}
+# the routes that may be without authorization, because their answers are public, by the function's folder
+MAY_BE_OPEN = {FRONT_DOOR: PREFLIGHT | DOCUMENTS, SIGN_IN: SIGN_IN_ROUTES}
+# MCP_AUTH_MODE -> those that the front door must have; with "none", every route is open
+OPEN = {"iam": PREFLIGHT, "jwt": PREFLIGHT | DOCUMENTS, "oauth": PREFLIGHT | DOCUMENTS}
 
 
 def every_folder_is_deployed(project: Project) -> Iterator[str]:
@@ -71,13 +67,12 @@ def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iter
     """Check that every function answers at its own path, and that no other path of it is open."""
     for folder, block in project.functions.items():
         routes = _routes(block)
-        needed, may_be_open = ROUTES.get(folder, (frozenset({f"ANY /mcp/{folder}"}), frozenset[str]()))
-        for key in sorted(needed - routes.keys()):
+        for key in sorted(NEEDED.get(folder, {f"ANY /mcp/{folder}"}) - routes.keys()):
             yield f"{block.logical_id} has no route: add an event of type HttpApi with {key}"
         for key, route in routes.items():
             if route.get("ApiId") != API:
                 yield f"the route {key} of {block.logical_id} must have ApiId: !Ref HttpApi"
-            if "Auth" in route and key not in may_be_open:
+            if "Auth" in route and key not in MAY_BE_OPEN.get(folder, ()):
                 route_name = f"the route {key} of {block.logical_id}"
                 yield f"{route_name} must have no Auth of its own: the API's decides who may call"
 
@@ -97,7 +92,7 @@ def the_api_enforces_what_functions_believe(project: Project) -> Iterator[str]:
     for name, block in project.functions.items():
         if block.variable("MCP_AUTH_MODE") is not None:
             yield f"functions/{name} must not set MCP_AUTH_MODE: the API decides for all"
-    needed = {FRONT_DOOR: OPEN.get(mode, frozenset[str]()), SIGN_IN: SIGN_IN_ROUTES}
+    needed = {FRONT_DOOR: OPEN.get(mode, set()), SIGN_IN: SIGN_IN_ROUTES}
     for folder in needed.keys() & project.functions.keys():
         block = project.functions[folder]
         open_routes = {key for key, route in _routes(block).items() if route.get("Auth") == NO_AUTHORIZER}

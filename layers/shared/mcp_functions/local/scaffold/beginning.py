@@ -48,7 +48,7 @@ def init(directory: Path) -> str:
     except PackageNotFoundError as error:
         stop(f"{PACKAGE} is not installed, so its version is unknown: pip install its wheel first", after=error)
     function = samples.copied(SAMPLE, name=SAMPLE)
-    values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.block(function)}
+    values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.text(function)}
     texts = {**files.tree("project", values), **function.files}
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))

@@ -1,4 +1,4 @@
-"""The blocks of template.yaml: a block is the resources that deploy one function.
+"""The blocks of a function in template.yaml: its own resource, and that of its worker if it has one.
 
 Before a file is written, the project's own checks read the new template. If they complain about more than before,
 nothing is written.
@@ -25,8 +25,8 @@ CHECKS_OF_OTHER_FILES = (checks.routes.every_folder_is_listed, imports.a_functio
 BY_HAND = "template.yaml is not as init wrote it, so nothing was written; by hand: {}"
 
 
-def block(draft: Draft) -> str:
-    """Return the resources that deploy a function: the function with its route, and its worker if it has one."""
+def text(draft: Draft) -> str:
+    """Return the blocks of a function."""
     values = {"name": draft.name, "id": draft.logical_id, "comment": draft.comment}
     editor = TemplateEditor(RESOURCES + files.template("block.yaml", values))
     update(editor, draft, worker_id=None)
@@ -34,7 +34,7 @@ def block(draft: Draft) -> str:
 
 
 def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
-    """Insert the block of a function after the last one.
+    """Insert the blocks of a function after the last one.
 
     Raises:
         Problem: the template has one of its names already.
@@ -43,14 +43,14 @@ def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
     for logical_id in (draft.logical_id, f"{draft.logical_id}Worker"):
         if logical_id in names:
             stop(f"template.yaml has a {logical_id} already: choose another name than {draft.name}")
-    editor.append_function(block(draft))
+    editor.append_function(text(draft))
 
 
 def update(editor: TemplateEditor, draft: Draft, worker_id: str | None) -> None:
-    """Give a block the tag, the policies and the worker that its function needs, and take away what it does not need.
+    """Give a function the tag, the policies and the worker that it needs, and take away what it does not need.
 
     Args:
-        editor: has the block.
+        editor: has the function's block.
         draft: what the function needs.
         worker_id: the logical id of the worker that the function has now; None if it has none.
     """
@@ -65,24 +65,24 @@ def update(editor: TemplateEditor, draft: Draft, worker_id: str | None) -> None:
 
 
 def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> None:
-    """Add the layer of the code that functions share, and give it to the block of a function."""
+    """Add the layer of the code that functions share, and give it to the blocks of a function."""
     edited = replace(project, template=_parse(editor.text))
     layer = imports.common_layer(edited)
     if not layer:
         layer = COMMON_LAYER
         editor.insert_after(DEPENDENCIES_LAYER, files.template("common_layer.yaml", {}))
-    for part in edited.blocks:
-        if part.folder == draft.name and not imports.has_layer(edited, part, layer):
-            editor.add_layer(part.logical_id, layer)
+    for block in edited.blocks:
+        if block.folder == draft.name and not imports.has_layer(edited, block, layer):
+            editor.add_layer(block.logical_id, layer)
 
 
-def check(draft: Draft, project: Project, text: str) -> None:
+def check(draft: Draft, project: Project, new_text: str) -> None:
     """Refuse a new template where the checks complain about the function, or about more than before.
 
     Args:
         draft: the function, which may be written later.
         project: the project as it is.
-        text: the text of the new template.
+        new_text: the text of the new template.
 
     Raises:
         Problem: the template is not written as `init` writes it, so a change by hand is needed.
@@ -90,7 +90,7 @@ def check(draft: Draft, project: Project, text: str) -> None:
     name = frozenset({draft.name})
     after = replace(
         project,
-        template=_parse(text),
+        template=_parse(new_text),
         folders=project.folders | name,
         asking=project.asking | name if SEAL in draft.policies else project.asking,
         keeping=project.keeping | name if KEEP in draft.policies else project.keeping,

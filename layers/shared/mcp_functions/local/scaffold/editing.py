@@ -1,7 +1,7 @@
-"""The commands `new` and `block`: `new` adds a function to a project, `block` prints or writes a function's block.
+"""The commands `new` and `block`: `new` adds a function to a project, `block` prints or writes a function's blocks.
 
-    block     the resources of template.yaml that deploy one function
-    draft     what a block says about its function: the name, the policies, whether it has a worker
+    block     a resource of template.yaml: a function, or its worker
+    draft     what the blocks say about their function: the name, the policies, whether it has a worker
     worker    a second Lambda with the code of a function, which continues the function's MCP tasks
 
 Both commands check everything before they write anything, and change template.yaml as text, so that its comments stay.
@@ -75,12 +75,12 @@ def add(root: Path, draft: Draft) -> str:
 
 
 def block_text(root: Path, name: str) -> str:
-    """Return the block of a function.
+    """Return the blocks of a function.
 
     Raises:
         Problem: there is no such function, or a function does not load.
     """
-    return blocks.block(_describe(_read(root), name))
+    return blocks.text(_describe(_read(root), name))
 
 
 def write_block(root: Path, name: str) -> str:

@@ -83,11 +83,10 @@ def check_open(server: Server, resource: str, origins: Sequence[str]) -> str:
         raise Failed(message=f"{options} answers HTTP {response.status}, so no page can send a preflight")
     checked = [options]
     if server.mode in {"jwt", "oauth"}:
-        for url in server.metadata_urls:
-            issuer = _check_resource_document(server, url, resource)
-            checked.append(urlsplit(url).path)
+        issuers = [_check_resource_document(server, url, resource) for url in server.metadata_urls]
+        checked += [urlsplit(url).path for url in server.metadata_urls]
         if server.mode == "oauth":
-            _check_front(server, issuer)
+            _check_front(server, front=issuers[0])
             checked += [AUTHORIZATION_SERVER, OPENID]
     for origin in origins:
         headers = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
