@@ -15,9 +15,8 @@ import os
 import shutil
 import time
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 from urllib.parse import urlsplit
 
 from mcp_functions.aws import CallLimits, by_boto3
@@ -79,7 +78,7 @@ class _Pause:
             upgraded = self._upgraded()
             port = urlsplit(harness.url).port or 0
             write(f"A client calls {TOOL} at {harness.url}\n")
-            self._ask(1, clients.PYTHON, harness)
+            self._ask(clients.PYTHON, harness)
         write(f"The client has left {', '.join(self._rounds.read_file())}")
         write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
         (self._folder / "second").mkdir()
@@ -87,9 +86,9 @@ class _Pause:
         with self._server(upgraded, "second", port=port) as harness:
             self._show_changes()
             second = self._second_client()
-            for number in range(2, COUNT):
-                self._ask(number, second, harness)
-            self._rounds.show_end(self._round(COUNT, second, harness), NEWS)
+            for _ in range(COUNT - 2):
+                self._ask(second, harness)
+            self._rounds.show_end(self._rounds.run_round(second.send, harness, second.name), NEWS)
         expect(len(set(self._data_keys)) == len(self._data_keys), "two servers sealed with one data key")
         write(f"{COUNT} rounds over three days, {COUNT} client processes, 2 servers, 2 versions, 2 data keys;")
         write(f"and between them nothing but {file.name}, which is the client's, and the key in KMS.")
@@ -130,11 +129,8 @@ class _Pause:
         self._transcript.write(f"{reason} A new Python process does.\n")
         return clients.PYTHON
 
-    def _round(self, number: int, client: Client, harness: Harness) -> dict[str, Any]:
-        return self._rounds.run_round(f"Round {number}: {client.name}", partial(clients.send, client), harness)
-
-    def _ask(self, number: int, client: Client, harness: Harness) -> None:
-        result = self._round(number, client, harness)
+    def _ask(self, client: Client, harness: Harness) -> None:
+        result = self._rounds.run_round(client.send, harness, client.name)
         self._rounds.show_questions(result)
         data_key = describe(result["requestState"])["key"]
         self._data_keys.append(data_key)

@@ -40,11 +40,11 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         rounds = Rounds(folder / "conversation.json", transcript)
         rounds.begin(functions, harness)
         transcript.write(f"The official Python client calls {TOOL} at {harness.url}\n")
-        for number in range(1, COUNT):
-            result = rounds.run_round(f"Round {number}", one_round.advance, harness)
+        for _ in range(COUNT - 1):
+            result = rounds.run_round(one_round.advance, harness)
             rounds.show_questions(result)
             transcript.state(result["requestState"])
-        rounds.show_end(rounds.run_round(f"Round {COUNT}", one_round.advance, harness))
+        rounds.show_end(rounds.run_round(one_round.advance, harness))
         _send_changed_state(rounds.read_file(), transcript)
         what = "invocations"
         if runtime:

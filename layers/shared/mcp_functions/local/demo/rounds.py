@@ -110,10 +110,17 @@ class Rounds:
         conversation: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
         return conversation
 
-    def run_round(self, heading: str, send: Send, harness: Harness) -> dict[str, Any]:
-        """Send one round with the answers to the questions of the round before; show it, and return its result."""
+    def run_round(self, send: Send, harness: Harness, client: str = "") -> dict[str, Any]:
+        """Send the next round with the answers to the questions of the round before; show it, and return its result.
+
+        Args:
+            send: sends the round.
+            harness: gets it.
+            client: the name of the client, for the heading.
+        """
         answers = {key: ANSWERS[key] for key in self.read_file().get("inputRequests", ())}
-        self.transcript.heading(heading)
+        heading = f"Round {len(self.invocations) + 1}"
+        self.transcript.heading(f"{heading}: {client}" if client else heading)
         self.transcript.line("client", f"tools/call {TOOL} {json.dumps(ARGUMENTS)}")
         for key, answer in answers.items():
             self.transcript.line("", f"  answers {key}: {json.dumps(answer)}")
