@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mcp_functions.local.calling.terminal import Terminal
-from mcp_functions.local.calling.texts import block_text
+from mcp_functions.local.calling.terminal import Terminal, block_text
 
 HELP = "(/decline or /cancel instead of an answer)"
 ACCEPT = "accept"  # the `action` of an answered elicitation

@@ -20,8 +20,7 @@ from typing import Any
 from mcp_functions.attack.client import Response
 from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog
-from mcp_functions.local.calling.terminal import Terminal
-from mcp_functions.local.calling.texts import notification_text
+from mcp_functions.local.calling.terminal import Terminal, notification_text
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import stop
 from mcp_functions.local.task_client import ENDED

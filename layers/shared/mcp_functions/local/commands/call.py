@@ -14,8 +14,7 @@ import click
 from mcp_functions.local import catalog
 from mcp_functions.local.calling import conversation, server
 from mcp_functions.local.calling.answering import Answers
-from mcp_functions.local.calling.terminal import CANCEL, DECLINE, Terminal
-from mcp_functions.local.calling.texts import result_text
+from mcp_functions.local.calling.terminal import CANCEL, DECLINE, Terminal, result_text
 from mcp_functions.local.commands import options
 from mcp_functions.local.verification.options import Access
 
