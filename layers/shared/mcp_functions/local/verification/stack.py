@@ -95,7 +95,7 @@ class Stack:
         """
         logs: Any = self._session.client("logs")
         configured = {name: function.get("LoggingConfig", {}) for name, function in self._functions.items()}
-        groups = sorted({logging.get("LogGroup") or f"/aws/lambda/{name}" for name, logging in configured.items()})
+        groups = sorted({config.get("LogGroup") or f"/aws/lambda/{name}" for name, config in configured.items()})
         needed = sorted({*groups, *self._names[LOG_GROUP]})
         prefixed = [logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] for group in needed]
         _check_present("log group", needed, {group["logGroupName"] for found in prefixed for group in found})
