@@ -17,8 +17,7 @@ import pytest
 from mcp_functions.local import Harness, checks, template
 from mcp_functions.local.command import run as main
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import toolkit
-from mcp_functions.local.scaffold.beginning import init
+from mcp_functions.local.scaffold import beginning
 from tests.docs.pages import FENCED, Page
 from tests.support import modes, wire
 
@@ -37,8 +36,8 @@ CALLS = {
 def write_project(directory: Path) -> None:
     """Write a project, with the files of the page and with its blocks in the template."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toolkit, "origin", lambda _toolkit: None)  # as if it came from an index
-        init(directory)
+        patch.setattr(beginning, "origin", lambda _package: None)  # as if it came from an index
+        beginning.init(directory)
     for name, text in BLOCKS:
         if name:
             (directory / name).parent.mkdir(parents=True, exist_ok=True)

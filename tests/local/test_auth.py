@@ -16,6 +16,7 @@ from mcp_functions.local import checks, command, template
 from mcp_functions.local.auth import set_auth
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import blocks, files, samples
+from mcp_functions.local.scaffold.template_editor import TemplateEditor
 from mcp_functions.settings import AUTH_MODES
 
 if TYPE_CHECKING:
@@ -206,5 +207,6 @@ def test_the_checks_name_a_required_scope_that_the_sign_in_front_does_not_grant(
 
 def test_a_change_of_the_mode_keeps_a_function_that_was_added_after_the_last_change(project: checks.Project) -> None:
     text = set_auth(REPOSITORY_TEMPLATE, "oauth")
-    text = blocks.with_block_added(text, samples.copied("tool", "later"), with_mode(project, "oauth"))
-    assert "\n  Later:" in set_auth(text, "iam")
+    editor = TemplateEditor(text)
+    blocks.append(editor, samples.copied("tool", "later"), with_mode(project, "oauth"))
+    assert "\n  Later:" in set_auth(editor.text, "iam")

@@ -11,8 +11,7 @@ import pytest
 from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.checks import imports
 from mcp_functions.local.command import run
-from mcp_functions.local.scaffold import samples, toolkit
-from mcp_functions.local.scaffold.beginning import init
+from mcp_functions.local.scaffold import beginning, samples
 from mcp_functions.local.scaffold.editing import new
 from mcp_functions.local.scaffold.template_editor import TemplateEditor
 
@@ -38,8 +37,8 @@ def new_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a project with a tool that never asks, and comments of its author's."""
     directory = tmp_path_factory.mktemp("written") / "my-server"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toolkit, "origin", lambda _toolkit: None)
-        init(directory)
+        patch.setattr(beginning, "origin", lambda _package: None)
+        beginning.init(directory)
     new(directory, "tool", NAME)
     path = directory / "template.yaml"
     text = path.read_text(encoding="utf-8")
@@ -274,16 +273,13 @@ def test_an_edit_after_an_edit_that_broke_the_yaml_raises_no_exception() -> None
     assert editor.text.startswith(broken)
 
 
-def test_block_prints_the_block_of_a_function_or_of_a_kind_of_function(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_block_prints_the_block_of_a_function(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["block", NAME]) == 0
     assert "MaySeal" not in capsys.readouterr().out
     change_kind(project, "single_use")
     assert run(["block", NAME]) == 0
     assert "Policies: [!Ref MaySeal, !Ref MayKeep]" in capsys.readouterr().out
-    assert run(["block", "--kind", "task", "find_parcel"]) == 0
-    assert list(template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]) == [
-        "FindParcel",
-        "FindParcelWorker",
-    ]
+    change_kind(project, "task")
+    assert run(["block", NAME]) == 0
+    resources = template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]
+    assert list(resources) == ["TrackParcel", "TrackParcelWorker"]

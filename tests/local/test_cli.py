@@ -264,9 +264,8 @@ def test_next_event_puts_the_state_of_a_response_file_into_an_event(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere.json", "event.json"], "nowhere.json cannot be read: FileNotFoundError"),
-        (["final.json", "nowhere.json"], "nowhere.json cannot be read: FileNotFoundError"),
-        (["-", "-"], "only one of RESPONSE and EVENT can be -"),
+        (["nowhere.json", "event.json"], "'RESPONSE': 'nowhere.json': No such file or directory"),
+        (["final.json", "nowhere.json"], "'EVENT': 'nowhere.json': No such file or directory"),
         (["final.json", "event.json"], "RESPONSE has no requestState: it is the final result"),
     ],
 )

@@ -33,7 +33,6 @@ def one_line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ([], "mcp-functions: Missing command. See mcp-functions --help"),
         (["brew"], "mcp-functions: No such command 'brew'. See mcp-functions --help"),
         (["servr"], "No such command 'servr'. Did you mean 'serve'? See mcp-functions --help"),
-        (["block", "x", "--kind", "tool", "--write"], "leave --kind out. See mcp-functions block --help"),
         (["--port"], "mcp-functions: No such option '--port'. See mcp-functions --help"),
         (["serve", "--port", "many"], "'many' is not a valid integer. See mcp-functions serve --help"),
         (["open"], "Missing argument 'TOKEN'. See mcp-functions open --help"),
@@ -55,6 +54,17 @@ def test_every_command_has_a_help_that_the_help_lists(capsys: pytest.CaptureFixt
     for name in listed:
         assert command.run([name, "--help"]) == 0
         assert f"mcp-functions {name}" in capsys.readouterr().out
+
+
+def test_the_help_needs_no_package_of_an_extra() -> None:
+    script = """
+import sys
+for package in ("mcp", "moto", "rich"):
+    sys.modules[package] = None  # as if it were not installed
+from mcp_functions.local.command import run
+sys.exit(run(["--help"]))
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603 - this interpreter
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,10 @@ from mcp_functions.local.command import run as main
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.inspection import explain as opening
-from mcp_functions.local.inspection import key_source, reasons
+from mcp_functions.local.inspection import key_source
 from mcp_functions.local.inspection.claims_check import RefusedRequest
 from mcp_functions.local.inspection.explain import explain
+from mcp_functions.local.inspection.texts import WHY
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
@@ -183,7 +184,7 @@ def test_open_names_the_reason_that_the_server_logs(
     token = sealing.seal()
     explained = explain(token, holder, refused_request(params, principal), now=at)
     assert sealing.refuses(token, at, params, principal) == explained.reasons[0] == reason
-    assert f"refused: {reason}: {reasons.WHY[reason]}" in str(explained)
+    assert f"refused: {reason}: {WHY[reason]}" in str(explained)
 
 
 def test_open_names_every_reason_and_not_only_the_first(holder: KeySource) -> None:
@@ -270,7 +271,7 @@ def test_open_reports_a_payload_without_claims(holder: KeySource) -> None:
 
 
 def test_every_reason_of_the_server_is_explained() -> None:
-    unexplained = (TOKEN_REASONS | CLAIM_REASONS) - reasons.WHY.keys()
+    unexplained = (TOKEN_REASONS | CLAIM_REASONS) - WHY.keys()
     assert unexplained == {"kek_retired", "codec"}  # neither can be met here: one key, our own codec
 
 
@@ -352,7 +353,7 @@ def test_a_token_of_another_function_names_that_function(run: Callable[..., Ran]
 
 
 def test_open_recognises_a_text_that_is_no_token_without_a_key(run: Callable[..., Ran]) -> None:
-    assert run("hello") == Ran(1, f"refused: prefix: {reasons.WHY['prefix']}\n", "")
+    assert run("hello") == Ran(1, f"refused: prefix: {WHY['prefix']}\n", "")
 
 
 def test_without_a_key_open_shows_only_public_fields(
@@ -434,5 +435,5 @@ def test_open_reports_an_invalid_key_arn_in_one_line(run: Callable[..., Ran], to
 
 
 def test_a_client_gets_the_same_message_for_every_reason_that_open_explains() -> None:
-    wire = {errors.InvalidRequestState(reason).message for reason in reasons.WHY}
+    wire = {errors.InvalidRequestState(reason).message for reason in WHY}
     assert wire == {"Invalid or expired requestState"}

@@ -123,7 +123,7 @@ def test_a_partly_copied_block_does_not_hide_the_complete_one(new_project: Path)
     copy = {"Type": "AWS::Serverless::Function", "Properties": {"CodeUri": "functions/book_flight/"}}
     project.template["Resources"]["Copy"] = copy
     assert project.functions["book_flight"].logical_id == "BookFlight"
-    assert project.partial["book_flight"].logical_id == "Copy"
+    assert [block.logical_id for block in project.partial] == ["Copy"]
 
 
 def test_invalid_yaml_is_reported_with_its_line(new_project: Path) -> None:

@@ -20,7 +20,7 @@ from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.command import run as main
 from mcp_functions.local.lambdas.functions import NAME
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import blocks, files, samples, spelling, toolkit
+from mcp_functions.local.scaffold import beginning, blocks, files, samples, spelling
 from mcp_functions.local.scaffold.beginning import init
 from mcp_functions.local.scaffold.editing import new
 
@@ -57,13 +57,13 @@ tests/functions/test_book_flight.py
 tests/test_project.py
 """
 
-ORIGIN = toolkit.origin
+ORIGIN = beginning.origin
 
 
 @pytest.fixture(autouse=True)
 def _from_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
     """Say that the toolkit comes from a package index, wherever it comes from here."""
-    monkeypatch.setattr(toolkit, "origin", lambda _toolkit: None)
+    monkeypatch.setattr(beginning, "origin", lambda _package: None)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def new_project_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a project once; who changes it copies it."""
     directory = tmp_path_factory.mktemp("written") / "my-server"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toolkit, "origin", lambda _toolkit: None)
+        patch.setattr(beginning, "origin", lambda _package: None)
         init(directory)
     return directory
 
@@ -225,8 +225,8 @@ class Installed:
 @pytest.fixture
 def set_origin(monkeypatch: pytest.MonkeyPatch) -> SetOrigin:
     def from_(told: str | None) -> None:
-        monkeypatch.setattr(toolkit, "installed", lambda: Installed(told))
-        monkeypatch.setattr(toolkit, "origin", ORIGIN)
+        monkeypatch.setattr(beginning, "distribution", lambda _name: Installed(told))
+        monkeypatch.setattr(beginning, "origin", ORIGIN)
 
     return from_
 
@@ -270,7 +270,7 @@ def test_a_project_of_a_toolkit_from_an_index_needs_no_wheel(
 def test_init_reports_a_toolkit_that_is_not_installed_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(toolkit, "NAME", "no-such-package")
+    monkeypatch.setattr(beginning, "PACKAGE", "no-such-package")
     message = "no-such-package is not installed, so its version is unknown: pip install its wheel first"
     assert error_line(capsys, "init", str(tmp_path / "own")) == message
     assert not (tmp_path / "own").exists()
@@ -364,10 +364,10 @@ def test_a_subscriber_is_notified_of_failed_workers(project_dir: Path) -> None:
         new(project_dir, "task", name)
     project = checks.read(project_dir)
     resources = project.template["Resources"]
-    for worker_id, worker in project.workers.values():
-        topic = worker["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"]["Ref"]
-        assert (topic, resources[topic]["Type"]) == ("TaskFailures", "AWS::SNS::Topic"), worker_id
-        assert worker["Policies"] == project.functions[Path(worker["CodeUri"]).name][1]["Policies"]
+    for folder, worker in project.workers.items():
+        topic = worker.properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"]["Ref"]
+        assert (topic, resources[topic]["Type"]) == ("TaskFailures", "AWS::SNS::Topic"), worker.logical_id
+        assert worker.policies == project.functions[folder].policies
 
 
 def test_new_functions_of_every_kind_pass_their_tests_and_write_their_events(project_dir: Path) -> None:
@@ -398,7 +398,7 @@ def test_new_keeps_changes_of_the_author_to_the_template(project_dir: Path) -> N
     before = path.read_text(encoding="utf-8").splitlines()
     new(project_dir, "tool", "track_parcel")
     after = path.read_text(encoding="utf-8").splitlines()
-    block = blocks.block(samples.copied("tool", "track_parcel")).splitlines()
+    block = blocks.text(samples.copied("tool", "track_parcel")).splitlines()
     start = after.index(block[0])
     assert after[start : start + len(block)] == block
     assert after[: start - 1] + after[start + len(block) :] == before
@@ -629,22 +629,22 @@ def test_an_invalid_template_is_reported_in_one_line(
 def test_new_writes_the_blocks_of_the_template_of_this_repository() -> None:
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
     project = checks.read(ROOT)
-    for folder, (logical_id, _) in project.functions.items():
+    for folder, deployed in project.functions.items():
         if folder not in {
             "mcp",
             "pay_invoice",
             *project.tasks,
         }:  # pay_invoice reads a secret, and a worker names its topic
-            comment = text.partition(f"\n  {logical_id}: # ")[2].partition("\n")[0]
+            comment = text.partition(f"\n  {deployed.logical_id}: # ")[2].partition("\n")[0]
             asks = ("MaySeal",) if folder in project.asking else ()
             policies = ("MaySeal", "MayKeep") if folder in project.keeping else asks
-            draft = samples.Draft(folder, logical_id, comment, policies)
-            assert blocks.block(draft) in text, f"functions/{folder}"
+            draft = samples.Draft(folder, comment, policies)
+            assert blocks.text(draft) in text, f"functions/{folder}"
 
 
 def test_a_function_is_one_resource_of_at_most_fifteen_lines() -> None:
     for policies in ((), ("MaySeal",), ("MaySeal", "MayKeep")):
-        block = blocks.block(samples.Draft("name", "Name", "a tool", policies))
+        block = blocks.text(samples.Draft("name", "a tool", policies))
         assert len(block.splitlines()) <= 15
         assert list(template.parse(f"Resources:\n{block}")["Resources"]) == ["Name"]
 

@@ -479,7 +479,7 @@ def test_the_worker_alarm_watches_the_topic_that_every_worker_reports_to(project
     alarm = project.of_type("AWS::CloudWatch::Alarm")["WorkerAlarm"]
     (dimension,) = alarm["Dimensions"]
     assert dimension == {"Name": "TopicName", "Value": {"Fn::GetAtt": "TaskFailures.TopicName"}}
-    workers = [one["EventInvokeConfig"] for _, one in project.workers.values()]
+    workers = [one.properties["EventInvokeConfig"] for one in project.workers.values()]
     reports = [worker["DestinationConfig"]["OnFailure"]["Destination"] for worker in workers]
     assert reports == [{"Ref": "TaskFailures"}]
     assert [worker["MaximumRetryAttempts"] for worker in workers] == [0]
@@ -560,7 +560,7 @@ def test_the_first_output_is_the_endpoint(project: Project) -> None:
 
 
 def test_every_variable_that_the_template_sets_is_read_by_the_toolkit_or_by_boto3(project: Project) -> None:
-    blocks = [project.template["Globals"]["Function"], *(block for _, block in project.functions.values())]
+    blocks = [project.template["Globals"]["Function"], *(block.properties for block in project.functions.values())]
     variables = {name: value for block in blocks for name, value in _variables(block).items()}
     endpoints = {name for name in variables if name.startswith("AWS_ENDPOINT_URL_")}
     assert {variables[name] for name in endpoints} == {""}, "deployed, the endpoints are AWS's"

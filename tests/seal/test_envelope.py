@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_functions.local.inspection.public_part import describe
+from mcp_functions.local.inspection.explain import describe
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
 from mcp_functions.seal import chunked_encryption
 from mcp_functions.seal.envelope import Envelope

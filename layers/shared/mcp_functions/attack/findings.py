@@ -4,7 +4,10 @@ A check tests one sentence of the specification, or of another source. It is a f
 
     @check(Severity.HOLE, Basis.MUST, "basic/patterns/mrtr")
     def state_forged(scan: Scan) -> Iterator[Proof]:     the check "state-forged"
-        '''servers MUST protect its integrity …'''       the sentence that it tests, which the report quotes
+        '''Send states that no server has made.
+
+        servers MUST protect its integrity …             the sentence that it tests, which the report quotes
+        '''
 
 A finding is a check that failed, with proofs: exchanges of a request and its response.
 """
@@ -49,8 +52,8 @@ class Proof(NamedTuple):
 class Check:
     """One check: a function that sends requests (`run`), or that examines an exchange of the run (`watch`).
 
-    The function has the name of the check. Its docstring is the sentence that is checked: quoted, unless it is the
-    authors' opinion.
+    The function has the name of the check. Its docstring ends with the sentence that is checked: quoted, unless it is
+    the authors' opinion.
     """
 
     severity: Severity
@@ -67,7 +70,8 @@ class Check:
     @property
     def sentence(self) -> str:
         """The sentence in one line."""
-        return " ".join((self._function.__doc__ or "").split())
+        _summary, _, sentence = (self._function.__doc__ or "").partition("\n\n")
+        return " ".join(sentence.split())
 
     @property
     def _function(self) -> Callable[..., object]:

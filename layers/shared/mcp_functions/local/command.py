@@ -6,7 +6,6 @@ line goes to stderr, and the exit code is 2.
 
 from __future__ import annotations
 
-import difflib
 import sys
 import traceback
 from importlib import import_module
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.local.commands.options import INTERRUPTED, USAGE, Reporting
+from mcp_functions.local.commands.options import DEBUG, INTERRUPTED, USAGE, Reporting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +55,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         if reporting.debug and error.__cause__:
             traceback.print_exception(error.__cause__)
-        return _report(str(error))
+        return _report(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     return code if isinstance(code, int) else 0
@@ -70,30 +69,18 @@ def _report(text: str) -> int:
 class _Commands(click.Group):
     """Imports a command only when it runs, because the packages that other commands need take seconds to import."""
 
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
-        return list(COMMANDS)
-
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command; None if there is no such command."""
+        """Import one command, and add --debug to it; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         module, _dot, function = COMMANDS[cmd_name].rpartition(".")
         command: click.Command = getattr(import_module(f"mcp_functions.{module}"), function)
+        if DEBUG not in command.params:
+            command.params.append(DEBUG)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for an unknown name, suggest the most similar one."""
-        name = args[0]
-        similar = difflib.get_close_matches(name, COMMANDS, n=1)
-        if name not in COMMANDS and similar:
-            message = f"No such command {name!r}. Did you mean {similar[0]!r}?"
-            raise click.UsageError(message, ctx)
-        return super().resolve_command(ctx, args)
 
-
-@click.group(cls=_Commands, no_args_is_help=False)
+# The commands here stand only for their names.
+@click.group(cls=_Commands, commands=[click.Command(name) for name in COMMANDS], no_args_is_help=False)
 def main() -> None:
     """MCP servers as serverless functions."""

@@ -64,9 +64,9 @@ def _find_client(request: OAuthRequest, services: Services) -> Client:
     """Find the client of a request. Check its redirect URI and its `state`, which each response to the client needs."""
     client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
     if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
-        raise OAuthError("invalid_request", "redirect_uri is not registered for this client")
+        raise OAuthError(code="invalid_request", description="redirect_uri is not registered for this client")
     if not re.fullmatch(STATE, request.parameters.get("state", "")):
-        raise OAuthError("invalid_request", "state is too long, or not in ASCII")
+        raise OAuthError(code="invalid_request", description="state is too long, or not in ASCII")
     return client
 
 
@@ -110,15 +110,17 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     headers = request.http.headers
     fetch_site = headers.get("sec-fetch-site", "same-origin")  # older browsers do not send it
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
-        raise OAuthError("invalid_request", "the form comes from another site", status=403)
+        raise OAuthError(code="invalid_request", description="the form comes from another site", status=403)
     form = request.parameters
     browser = services.browsers.require(request)
     claims = services.values.open(CONSENT, form.get("request", ""), request.caller_id, browser.digest)
     if claims is None:
-        raise OAuthError("invalid_request", "the page was not shown to this browser, or was shown too long ago")
+        raise OAuthError(
+            code="invalid_request", description="the page was not shown to this browser, or was shown too long ago"
+        )
     sign_in = SignIn.from_claims(claims)
     if form.get("decision") != "allow":
-        denied = OAuthError("access_denied", "the user did not consent")
+        denied = OAuthError(code="access_denied", description="the user did not consent")
         return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
     cookies = []
     if sign_in.consent and form.get("remember") == "yes":
@@ -151,7 +153,9 @@ def finish(request: OAuthRequest, services: Services) -> Response:
     browser = services.browsers.require(request)
     claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, browser.digest)
     if claims is None:
-        raise OAuthError("invalid_request", "this browser did not start the sign-in, or started it too long ago")
+        raise OAuthError(
+            code="invalid_request", description="this browser did not start the sign-in, or started it too long ago"
+        )
     services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.from_claims(claims)
     code = parameters.get("code", "")

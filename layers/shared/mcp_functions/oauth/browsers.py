@@ -65,7 +65,7 @@ class Browsers:
         """
         browser = self.recognise(request)
         if browser is None:
-            raise OAuthError("invalid_request", "the browser sent no cookie", status=403)
+            raise OAuthError(code="invalid_request", description="the browser sent no cookie", status=403)
         return browser
 
     def cookie(self, browser: Browser) -> str:

@@ -53,11 +53,13 @@ def authenticate(request: OAuthRequest, endpoint: str, services: Services) -> Cl
     client = services.clients.find(credentials.client_id, request.caller_id)
     # Otherwise a thief of the id could choose "none" for a client that registered a key or a secret.
     if credentials.method != client.method:
-        raise OAuthError("invalid_client", "the client authenticates by another method than it registered")
+        raise OAuthError(
+            code="invalid_client", description="the client authenticates by another method than it registered"
+        )
     if client.method in SECRET_METHODS:
         digest = hash_secret(credentials.proof)
         if not hmac.compare_digest(digest, client.secret_digest):
-            raise OAuthError("invalid_client", "the client's secret is wrong")
+            raise OAuthError(code="invalid_client", description="the client's secret is wrong")
     if client.method == "private_key_jwt":
         keys = services.clients.keys(client, request.caller_id)
         audiences = {services.settings.url, f"{services.settings.url}{endpoint}"}
@@ -70,16 +72,18 @@ def _read_credentials(request: OAuthRequest) -> Credentials:
     header = request.http.headers.get("authorization", "")
     given = [bool(header), "client_secret" in form, "client_assertion" in form]
     if given.count(True) > 1:  # "The client MUST NOT use more than one authentication method in each request."
-        raise OAuthError("invalid_request", "the request has more than one way of client authentication")
+        raise OAuthError(
+            code="invalid_request", description="the request has more than one way of client authentication"
+        )
     if header:
         client_id, secret = _read_basic(header)
         if form.get("client_id", client_id) != client_id:
-            raise OAuthError("invalid_request", "the request names two clients")
+            raise OAuthError(code="invalid_request", description="the request names two clients")
         return Credentials("client_secret_basic", client_id, secret)
     client_id = form.get("client_id", "")
     if "client_assertion" in form:
         if form.get("client_assertion_type") != ASSERTION:
-            raise OAuthError("invalid_client", "client_assertion_type is not that of a JWT")
+            raise OAuthError(code="invalid_client", description="client_assertion_type is not that of a JWT")
         assertion = form["client_assertion"]
         return Credentials("private_key_jwt", client_id or _subject(assertion), assertion)
     if "client_secret" in form:
@@ -96,7 +100,7 @@ def _read_basic(header: str) -> tuple[str, str]:
         credentials = ""
     client_id, colon, secret = credentials.partition(":")
     if scheme.lower() != "basic" or not colon:
-        raise OAuthError("invalid_client", "the Authorization header is not Basic authentication")
+        raise OAuthError(code="invalid_client", description="the Authorization header is not Basic authentication")
     return unquote_plus(client_id), unquote_plus(secret)
 
 
@@ -105,7 +109,7 @@ def _subject(assertion: str) -> str:
     try:
         claims = json_web_tokens.unverified_claims(assertion)
     except BadToken:
-        raise OAuthError("invalid_client", "the client assertion is malformed") from None
+        raise OAuthError(code="invalid_client", description="the client assertion is malformed") from None
     return str(claims.get("sub", ""))
 
 
@@ -114,15 +118,17 @@ def _check_assertion(assertion: str, client_id: str, keys: Mapping[str, Any], au
     try:
         claims = json_web_tokens.verify(assertion, keys)
     except BadToken:
-        raise OAuthError("invalid_client", "the client assertion is not signed by a key of the client") from None
+        raise OAuthError(
+            code="invalid_client", description="the client assertion is not signed by a key of the client"
+        ) from None
     if claims.get("iss") != client_id or claims.get("sub") != client_id:
-        raise OAuthError("invalid_client", "the client assertion is about another client")
+        raise OAuthError(code="invalid_client", description="the client assertion is about another client")
     if audiences.isdisjoint(json_web_tokens.audiences(claims)):
-        raise OAuthError("invalid_client", "the client assertion is for another server")
+        raise OAuthError(code="invalid_client", description="the client assertion is for another server")
     expires = claims.get("exp")  # unix seconds
     if not isinstance(expires, int):
-        raise OAuthError("invalid_client", "the client assertion has no expiry")
+        raise OAuthError(code="invalid_client", description="the client assertion has no expiry")
     if expires <= now - SKEW_SECONDS:
-        raise OAuthError("invalid_client", "the client assertion has expired")
+        raise OAuthError(code="invalid_client", description="the client assertion has expired")
     if expires > now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
-        raise OAuthError("invalid_client", "the client assertion is valid for too long")
+        raise OAuthError(code="invalid_client", description="the client assertion is valid for too long")

@@ -53,11 +53,11 @@ class Clients:
         observability.current().flow = client_id
         names = {lines.digest(client_id), client_id, _site(client_id)}
         if not names.isdisjoint(self._settings.blocked_clients):
-            raise OAuthError("invalid_client", "the client is blocked")
+            raise OAuthError(code="invalid_client", description="the client is blocked")
         client = self._look_up(client_id, caller_id)
         # `create` has checked this already, but the operator may have blocked the host after it.
         if self._leads_to_blocked_host(client):
-            raise OAuthError("invalid_client", "the host of a redirect URI is blocked")
+            raise OAuthError(code="invalid_client", description="the host of a redirect URI is blocked")
         return client
 
     def keys(self, client: Client, caller_id: str) -> Mapping[str, Any]:
@@ -70,7 +70,7 @@ class Clients:
             return client.keys
         keys = self._documents.get(client.keys_url, caller_id)
         if keys is None:
-            raise OAuthError("invalid_client", "the keys of the client cannot be fetched")
+            raise OAuthError(code="invalid_client", description="the keys of the client cannot be fetched")
         return keys
 
     def create(self, metadata: object) -> tuple[Client, str]:
@@ -81,7 +81,7 @@ class Clients:
         """
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
-            raise OAuthError("invalid_redirect_uri", "the host of a redirect URI is blocked")
+            raise OAuthError(code="invalid_redirect_uri", description="the host of a redirect URI is blocked")
         secret = ""
         if client.method in SECRET_METHODS:
             secret = secrets.token_urlsafe(32)
@@ -102,14 +102,14 @@ class Clients:
             return self._registered(client_id, caller_id)
         if client_id.startswith("https://") and self._settings.documents:
             return self._published(client_id, caller_id)
-        raise OAuthError("invalid_client", UNKNOWN)
+        raise OAuthError(code="invalid_client", description=UNKNOWN)
 
     def _registered(self, client_id: str, caller_id: str) -> Client:
         """Read the client that is sealed in an id."""
         claims = self._values.open(CLIENT, client_id, caller_id)
         # The id is forged, its registration has expired, or the operator has ended all registrations.
         if claims is None or claims["generation"] != self._settings.client_generation:
-            raise OAuthError("invalid_client", UNKNOWN)
+            raise OAuthError(code="invalid_client", description=UNKNOWN)
         return Client(
             id=client_id,
             name=claims["name"],
@@ -138,14 +138,16 @@ class Clients:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
         document = self._documents.get(url, caller_id)
         if document is None:
-            raise OAuthError("invalid_client", "the client's metadata document cannot be fetched")
+            raise OAuthError(code="invalid_client", description="the client's metadata document cannot be fetched")
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
-            raise OAuthError("invalid_client", "the client's metadata document has another client_id")
+            raise OAuthError(code="invalid_client", description="the client's metadata document has another client_id")
         client = client_metadata.read(document, url, site=_site(url))
         # "The client_secret … MUST NOT be used": everybody can read the document.
         if client.method in SECRET_METHODS or "client_secret" in document:
-            raise OAuthError("invalid_client_metadata", "a metadata document cannot have a shared secret")
+            raise OAuthError(
+                code="invalid_client_metadata", description="a metadata document cannot have a shared secret"
+            )
         return client
 
 

@@ -89,7 +89,7 @@ class Provider:
         if issuer is None and self.api.metadata().get("authorization_response_iss_parameter_supported") is not True:
             return  # this provider does not send it
         if issuer != self.api.issuer:
-            raise OAuthError("invalid_grant", "the response is of another issuer")
+            raise OAuthError(code="invalid_grant", description="the response is of another issuer")
 
     def redeem(self, code: str, seed: str) -> Tokens:
         """Exchange the provider's code for tokens.
@@ -166,16 +166,18 @@ class Provider:
         claims = self._verify_id_token(token)
         audiences = json_web_tokens.audiences(claims)
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
-            raise OAuthError("invalid_grant", "the ID token is of another issuer, or for another client")
+            raise OAuthError(
+                code="invalid_grant", description="the ID token is of another issuer, or for another client"
+            )
         # `azp` names the client that asked for a token with several audiences.
         if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
-            raise OAuthError("invalid_grant", "the ID token is for another client")
+            raise OAuthError(code="invalid_grant", description="the ID token is for another client")
         expires = claims.get("exp")  # unix seconds
         is_current = isinstance(expires, int | float) and expires > self._now() - SKEW_SECONDS
         if not is_current:
-            raise OAuthError("invalid_grant", "the ID token has expired")
+            raise OAuthError(code="invalid_grant", description="the ID token has expired")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-            raise OAuthError("invalid_grant", "the ID token is of another sign-in")
+            raise OAuthError(code="invalid_grant", description="the ID token is of another sign-in")
 
     def _verify_id_token(self, token: object) -> dict[str, Any]:
         """Return the claims of an ID token that the provider has signed."""
@@ -185,7 +187,7 @@ class Provider:
         for max_age in (FRESH_SECONDS, NEW_KEYS_SECONDS):
             with suppress(BadToken):
                 return json_web_tokens.verify(token, self.api.keys(max_age))
-        raise OAuthError("invalid_grant", "the provider has not signed the ID token")
+        raise OAuthError(code="invalid_grant", description="the provider has not signed the ID token")
 
 
 def derive(seed: str, use: str) -> str:

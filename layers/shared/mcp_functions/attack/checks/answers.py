@@ -28,7 +28,9 @@ ENTRIES: tuple[tuple[str, Any], ...] = (("null", None), ("a number", 7), ("a lis
 
 @check(Severity.DEVIATION, Basis.OPINION, MRTR)
 def cold_answers(scan: Scan) -> Iterator[Proof]:
-    """an answer counts only for a question that was asked: a server that issues a requestState should not complete a
+    """Send answers with a first request, before any question.
+
+    an answer counts only for a question that was asked: a server that issues a requestState should not complete a
     call without one.
     """
     victim = scan.require_victim_with_state()
@@ -39,7 +41,9 @@ def cold_answers(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.OPINION, MRTR)
 def answers_ahead(scan: Scan) -> Iterator[Proof]:
-    """an answer counts only for a question that was asked: a server that issues a requestState should not complete a
+    """Send the answer to a later question together with the first one.
+
+    an answer counts only for a question that was asked: a server that issues a requestState should not complete a
     call without one.
     """
     victim = scan.require_victim_with_state()
@@ -54,7 +58,9 @@ def answers_ahead(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.SHOULD, f"{MRTR}, Error Handling")
 def answers_malformed(scan: Scan) -> Iterator[Proof]:
-    """Servers SHOULD validate that the data provided by the client is a valid InputResponses object and that the
+    """Send answers that are not an InputResponses object.
+
+    Servers SHOULD validate that the data provided by the client is a valid InputResponses object and that the
     information inside can be correctly parsed.
     """
     victim = scan.require_victim_with_state()
@@ -70,7 +76,10 @@ def answers_malformed(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.SHOULD, "client/elicitation, Security")
 def answers_that_do_not_fit(scan: Scan) -> Iterator[Proof]:
-    """Servers SHOULD validate received data matches the requested schema."""
+    """Send answers that do not fit the schema of the form.
+
+    Servers SHOULD validate received data matches the requested schema.
+    """
     victim = scan.require_victim_with_state()
     state, answers = scan.begin(victim)
     for key, request in victim.questions.items():
@@ -83,7 +92,10 @@ def answers_that_do_not_fit(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.MUST, MRTR)
 def undeclared_capability(scan: Scan) -> Iterator[Proof]:
-    """Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."""
+    """Look for questions that the client did not declare.
+
+    Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities.
+    """
     for target, exchange in _calls_without_capabilities(scan):
         if exchange.response.questions:
             yield Proof(exchange, f"the client declared nothing, and {target.name} asks it: {exchange.response}")
@@ -91,7 +103,10 @@ def undeclared_capability(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.MUST, "client/elicitation, Capabilities")
 def undeclared_mode(scan: Scan) -> Iterator[Proof]:
-    """Servers MUST NOT send elicitation requests with modes that are not supported by the client."""
+    """Look for elicitations in a mode that the client did not declare.
+
+    Servers MUST NOT send elicitation requests with modes that are not supported by the client.
+    """
     scan.require_victim()
     for target in scan.targets:
         exchange = scan.call(target, capabilities={"elicitation": {"url": {}}})
@@ -101,7 +116,9 @@ def undeclared_mode(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.MUST, "basic, Per-request fields")
 def capability_error(scan: Scan) -> Iterator[Proof]:
-    """the server MUST return a MissingRequiredClientCapabilityError (-32021) whose data.requiredCapabilities lists the
+    """Call without capabilities, and look at the error.
+
+    the server MUST return a MissingRequiredClientCapabilityError (-32021) whose data.requiredCapabilities lists the
     missing capabilities. On HTTP, the response status MUST be 400 Bad Request.
     """
     for _target, exchange in _calls_without_capabilities(scan):

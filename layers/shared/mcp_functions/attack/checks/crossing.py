@@ -23,7 +23,9 @@ MRTR = "basic/patterns/mrtr, Server Requirements"
 
 @check(Severity.INFORMATION, Basis.OPINION, MRTR)
 def state_replayed(scan: Scan) -> Iterator[Proof]:
-    """no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given
+    """Send the last request of a call a second time.
+
+    no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given
     requestState must be consumed at most once … MUST enforce that invariant server-side").
     """
     last = scan.hold_conversation(scan.require_victim_with_state()).rounds[-1]
@@ -33,7 +35,9 @@ def state_replayed(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.INFORMATION, Basis.OPINION, MRTR)
 def state_rewound(scan: Scan) -> Iterator[Proof]:
-    """no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given
+    """Send an earlier state again after the call went on.
+
+    no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given
     requestState must be consumed at most once … MUST enforce that invariant server-side").
     """
     victim = scan.require_victim_with_state()
@@ -51,7 +55,9 @@ def state_rewound(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.SHOULD, MRTR)
 def state_for_other_arguments(scan: Scan) -> Iterator[Proof]:
-    """servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its
+    """Send a state with a call that has other arguments.
+
+    servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its
     salient parameters, rejecting state presented on a request that does not match.
     """
     victim = scan.require_victim_needing_state()
@@ -69,7 +75,9 @@ def state_for_other_arguments(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.SHOULD, MRTR)
 def state_for_another_target(scan: Scan) -> Iterator[Proof]:
-    """servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its
+    """Send a state with a call of another tool, prompt or resource.
+
+    servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its
     salient parameters, rejecting state presented on a request that does not match.
     """
     victim = scan.require_victim_needing_state()
@@ -78,7 +86,9 @@ def state_for_another_target(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.SHOULD, MRTR)
 def state_for_another_method(scan: Scan) -> Iterator[Proof]:
-    """servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its
+    """Send a state with a call of another method.
+
+    servers SHOULD include … an identifier for the originating request, e.g. the method name and a digest of its
     salient parameters, rejecting state presented on a request that does not match.
     """
     victim = scan.require_victim_needing_state()
@@ -87,7 +97,10 @@ def state_for_another_method(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.SHOULD, MRTR)
 def state_of_another_person(scan: Scan) -> Iterator[Proof]:
-    """servers SHOULD include … the authenticated principal, rejecting state presented by a different principal."""
+    """Send a state as another person.
+
+    servers SHOULD include … the authenticated principal, rejecting state presented by a different principal.
+    """
     victim = scan.require_victim_needing_state()
     if not scan.credentials[OTHER]:
         raise SkipCheck(reason="it takes a second person: give their credentials with --other-header")
@@ -100,7 +113,10 @@ def state_of_another_person(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.SHOULD, MRTR)
 def state_expired(scan: Scan) -> Iterator[Proof]:
-    """servers SHOULD include … a short expiry (TTL), rejecting state presented after it lapses."""
+    """Send a state after its time.
+
+    servers SHOULD include … a short expiry (TTL), rejecting state presented after it lapses.
+    """
     victim = scan.require_victim_needing_state()
     if scan.lifetime is None:
         raise SkipCheck(reason="nobody said how long a state lives: --lifetime SECONDS")

@@ -29,7 +29,9 @@ NAME = "Mcp-Name"
 
 @check(Severity.HOLE, Basis.MUST, f"{HTTP}, Server Validation")
 def headers_against_body(scan: Scan) -> Iterator[Proof]:
-    """Servers that process the request body MUST reject requests where the values specified in the headers do not match
+    """Expect that a wrong header gets no result.
+
+    Servers that process the request body MUST reject requests where the values specified in the headers do not match
     the corresponding values in the request body.
     """
     for description, exchange in _wrong_requests(scan):
@@ -43,7 +45,9 @@ def headers_against_body(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.MUST, f"{HTTP}, Server Validation")
 def header_error(scan: Scan) -> Iterator[Proof]:
-    """When rejecting a request due to header validation failure, servers MUST return HTTP status 400 Bad Request and
+    """Expect the right error for a wrong header.
+
+    When rejecting a request due to header validation failure, servers MUST return HTTP status 400 Bad Request and
     MUST include a JSON-RPC error response using … -32020.
     """
     for description, exchange in _wrong_requests(scan):
@@ -56,7 +60,10 @@ def header_error(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.MUST, f"{HTTP}, Value Encoding")
 def header_in_base64(scan: Scan) -> Iterator[Proof]:
-    """servers MUST decode encoded values … before comparing them to body values."""
+    """Send a header whose value is encoded in base64.
+
+    servers MUST decode encoded values … before comparing them to body values.
+    """
     correct = _correct_request(scan)
     name = dict(correct.headers).get(NAME)
     if name is None:

@@ -46,16 +46,20 @@ def _answered(scan: Scan, name: str, *values: str) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.MUST, f"{HTTP}, Security Warning")
 def origin_of_a_stranger(scan: Scan) -> Iterator[Proof]:
-    """Servers MUST validate the Origin header on all incoming connections … If the Origin header is present and
-    invalid, servers MUST respond with HTTP 403 Forbidden.
+    """Call with the Origin of an unknown page.
+
+    Servers MUST validate the Origin header on all incoming connections … If the Origin header is present and invalid,
+    servers MUST respond with HTTP 403 Forbidden.
     """
     return _answered(scan, "Origin", *STRANGERS)
 
 
 @check(Severity.DEVIATION, Basis.MUST, f"{HTTP}, Security Warning")
 def origin_status(scan: Scan) -> Iterator[Proof]:
-    """Servers MUST validate the Origin header on all incoming connections … If the Origin header is present and
-    invalid, servers MUST respond with HTTP 403 Forbidden.
+    """Expect status 403 for the Origin of an unknown page.
+
+    Servers MUST validate the Origin header on all incoming connections … If the Origin header is present and invalid,
+    servers MUST respond with HTTP 403 Forbidden.
     """
     exchange = _send_list(scan, "Origin", STRANGER)
     response = exchange.response
@@ -65,7 +69,10 @@ def origin_status(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.OPINION, HTTP)
 def cors_with_credentials(scan: Scan) -> Iterator[Proof]:
-    """no page of an unknown origin may read answers that a browser's credentials fetched."""
+    """Look for CORS headers that let an unknown page read answers.
+
+    no page of an unknown origin may read answers that a browser's credentials fetched.
+    """
     headers = (
         ("Origin", STRANGER),
         ("Access-Control-Request-Method", "POST"),
@@ -81,19 +88,28 @@ def cors_with_credentials(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.INFORMATION, Basis.OPINION, HTTP)
 def text_plain(scan: Scan) -> Iterator[Proof]:
-    """a page may send text/plain without a CORS preflight: a server that accepts it relies on Origin alone."""
+    """Send a request as text/plain.
+
+    a page may send text/plain without a CORS preflight: a server that accepts it relies on Origin alone.
+    """
     return _answered(scan, "Content-Type", "text/plain")
 
 
 @check(Severity.INFORMATION, Basis.OPINION, HTTP)
 def foreign_host(scan: Scan) -> Iterator[Proof]:
-    """a local server that accepts any Host relies on the Origin check alone against DNS rebinding."""
+    """Send a request with the Host of another server.
+
+    a local server that accepts any Host relies on the Origin check alone against DNS rebinding.
+    """
     return _answered(scan, "Host", "attacker.example")
 
 
 @check(Severity.INFORMATION, Basis.SHOULD, f"{HTTP}, Backward Compatibility")
 def http_methods(scan: Scan) -> Iterator[Proof]:
-    """HTTP GET or DELETE to the MCP endpoint: respond with 405 Method Not Allowed."""
+    """Send GET and DELETE requests.
+
+    HTTP GET or DELETE to the MCP endpoint: respond with 405 Method Not Allowed.
+    """
     headers = (("Accept", "application/json"), ("MCP-Protocol-Version", messages.VERSION))
     for method in ("GET", "DELETE", "PUT", "PATCH"):  # only watching.py examines the responses to the last two
         exchange = scan.send(Request(b"", headers, method))
@@ -104,7 +120,10 @@ def http_methods(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.OPINION, HTTP)
 def half_a_message(scan: Scan) -> Iterator[Proof]:
-    """a message shorter than its Content-Length is incomplete (RFC 9112, 8)."""
+    """Send a body that is shorter than its Content-Length.
+
+    a message shorter than its Content-Length is incomplete (RFC 9112, 8).
+    """
     for name, value in (  # only watching.py examines the responses to these headers
         ("Accept", "text/html"),
         ("Accept", ""),
@@ -125,7 +144,10 @@ def half_a_message(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.MUST, "basic, Notifications")
 def notification_answered(scan: Scan) -> Iterator[Proof]:
-    """Notifications: The receiver MUST NOT send a response."""
+    """Send notifications, and look for a response.
+
+    Notifications: The receiver MUST NOT send a response.
+    """
     notification = messages.message("notifications/cancelled", {"requestId": 1})
     del notification["id"]
     exchange = scan.send(messages.write(notification))
@@ -136,7 +158,10 @@ def notification_answered(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.MUST, HTTP)
 def codes_of_refusals(scan: Scan) -> Iterator[Proof]:
-    """it MUST respond with 404 Not Found and a JSON-RPC error with code -32601; … 400 and -32022; … 400 and -32602."""
+    """Send requests that must be refused, and look at the codes.
+
+    it MUST respond with 404 Not Found and a JSON-RPC error with code -32601; … 400 and -32022; … 400 and -32602.
+    """
     unknown = messages.write(messages.message("tools/unheard-of", {}, next(scan.ids)))
     old = scan.list_message()
     old["params"]["_meta"][PREFIX + "protocolVersion"] = "1999-01-01"

@@ -47,7 +47,10 @@ SIGNED_PARTS = 3  # header, payload and signature, as in a JWT
 
 @check(Severity.INFORMATION, Basis.OPINION, MRTR)
 def state_readable(scan: Scan) -> Iterator[Proof]:
-    """an unencrypted state shows the client all the data that the server keeps in it."""
+    """Search a state for the data of its call.
+
+    an unencrypted state shows the client all the data that the server keeps in it.
+    """
     exchange = scan.call(scan.require_victim_with_state())
     state = exchange.response.state or ""
     parts = re.split(r"[.:]", state)  # those of a JWT, for example
@@ -60,37 +63,55 @@ def state_readable(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.MUST, MRTR)
 def state_forged(scan: Scan) -> Iterator[Proof]:
-    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    """Send states that no server has made.
+
+    servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification.
+    """
     return _completed(scan, _forged)
 
 
 @check(Severity.HOLE, Basis.MUST, MRTR)
 def state_of_another_type(scan: Scan) -> Iterator[Proof]:
-    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    """Send JSON values other than text as the state.
+
+    servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification.
+    """
     return _completed(scan, _wrong_types)
 
 
 @check(Severity.HOLE, Basis.MUST, MRTR)
 def state_edited(scan: Scan) -> Iterator[Proof]:
-    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    """Send states of which one part was changed.
+
+    servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification.
+    """
     return _completed(scan, _edited)
 
 
 @check(Severity.HOLE, Basis.MUST, MRTR)
 def state_oversized(scan: Scan) -> Iterator[Proof]:
-    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    """Send a state that is far too long.
+
+    servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification.
+    """
     return _completed(scan, _oversized)
 
 
 @check(Severity.INFORMATION, Basis.OPINION, MRTR)
 def state_respelled(scan: Scan) -> Iterator[Proof]:
-    """a state needs a single spelling: a second one evades a list of used states."""
+    """Send other spellings of a valid state.
+
+    a state needs a single spelling: a second one evades a list of used states.
+    """
     return _completed(scan, _respelled)
 
 
 @check(Severity.DEVIATION, Basis.MUST, MRTR)
 def state_not_refused(scan: Scan) -> Iterator[Proof]:
-    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    """Look for responses that ignore a bad state.
+
+    servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification.
+    """
     for description, exchange in _send_variants(scan, _invalid, limit=3):
         response = exchange.response
         if response.result is not None and not response.done:
@@ -99,7 +120,10 @@ def state_not_refused(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.DEVIATION, Basis.OPINION, MRTR)
 def state_oracle(scan: Scan) -> Iterator[Proof]:
-    """refusals that differ show a forger which check failed."""
+    """Compare the refusals of bad states.
+
+    refusals that differ show a forger which check failed.
+    """
     first: Response | None = None
     first_description = ""
     for description, exchange in _send_variants(scan, _invalid):
@@ -115,7 +139,10 @@ def state_oracle(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.MUST, MRTR)
 def state_damaged(scan: Scan) -> Iterator[Proof]:
-    """servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."""
+    """Change each kind of character in a state.
+
+    servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification.
+    """
     return _completed(scan, _damaged)
 
 

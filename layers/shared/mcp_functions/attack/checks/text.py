@@ -28,31 +28,46 @@ DEEP = 20_000  # levels of lists and objects in each other
 
 @check(Severity.DEVIATION, Basis.MUST, f"{BASIC}; basic/transports")
 def text_that_is_not_json(scan: Scan) -> Iterator[Proof]:
-    """All messages … MUST follow the JSON-RPC 2.0 specification. JSON-RPC messages MUST be UTF-8 encoded."""
+    """Send bodies that are not JSON in UTF-8.
+
+    All messages … MUST follow the JSON-RPC 2.0 specification. JSON-RPC messages MUST be UTF-8 encoded.
+    """
     return _accepted(scan, _not_json)
 
 
 @check(Severity.INFORMATION, Basis.OPINION, BASIC)
 def keys_twice(scan: Scan) -> Iterator[Proof]:
-    """parsers disagree on a body with the same key twice: "names within an object SHOULD be unique" (RFC 8259, 4)."""
+    """Send objects that have the same key twice.
+
+    parsers disagree on a body with the same key twice: "names within an object SHOULD be unique" (RFC 8259, 4).
+    """
     return _accepted(scan, _two_methods)
 
 
 @check(Severity.DEVIATION, Basis.MUST, BASIC)
 def ids_that_are_none(scan: Scan) -> Iterator[Proof]:
-    """Requests MUST include a string or integer ID. Unlike base JSON-RPC, the ID MUST NOT be null."""
+    """Send ids that the specification forbids.
+
+    Requests MUST include a string or integer ID. Unlike base JSON-RPC, the ID MUST NOT be null.
+    """
     return _accepted(scan, _bad_ids)
 
 
 @check(Severity.DEVIATION, Basis.MUST, "basic/transports/streamable-http")
 def not_one_request(scan: Scan) -> Iterator[Proof]:
-    """The body of the HTTP POST MUST be a single JSON-RPC request or notification."""
+    """Send bodies that are not one request.
+
+    The body of the HTTP POST MUST be a single JSON-RPC request or notification.
+    """
     return _accepted(scan, _not_one_request)
 
 
 @check(Severity.HOLE, Basis.OPINION, BASIC)
 def prototype_pollution(scan: Scan) -> Iterator[Proof]:
-    """one request must not change the answers to the next."""
+    """Send keys with a meaning in JavaScript, then an honest request.
+
+    one request must not change the answers to the next.
+    """
     for _ in _sent(scan, _polluting):
         pass  # only the answer to the next request counts
     exchange = scan.send(scan.list_request())
@@ -62,7 +77,10 @@ def prototype_pollution(scan: Scan) -> Iterator[Proof]:
 
 @check(Severity.HOLE, Basis.OPINION, BASIC)
 def survives_odd_json(scan: Scan) -> Iterator[Proof]:
-    """no body may crash the server."""
+    """Send deep, long and odd JSON, then an honest request.
+
+    no body may crash the server.
+    """
     for _what, exchange in _sent(scan, _odd_bodies):  # only watching.py examines the responses
         if exchange.response.failed == "ConnectionRefusedError":
             yield Proof(exchange, "nobody answers any more")

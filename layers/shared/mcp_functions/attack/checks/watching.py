@@ -40,7 +40,10 @@ TRACES = (
 
 @watch(Severity.HOLE, Basis.OPINION, "basic, Errors")
 def traces_and_paths(exchange: Exchange) -> str | None:
-    """an error describes the mistake in the request, and reveals nothing about the machine."""
+    """Look for stack traces and file paths in errors.
+
+    an error describes the mistake in the request, and reveals nothing about the machine.
+    """
     response = exchange.response
     if response.result is not None and not response.result.get("isError"):
         return None
@@ -53,7 +56,10 @@ def traces_and_paths(exchange: Exchange) -> str | None:
 
 @watch(Severity.DEVIATION, Basis.OPINION, "basic, Errors")
 def reflected_secrets(exchange: Exchange) -> str | None:
-    """an error repeats no answers and no sealed data: errors end up in logs and in a model's context."""
+    """Look for answers and sealed data in errors.
+
+    an error repeats no answers and no sealed data: errors end up in logs and in a model's context.
+    """
     response = exchange.response
     params = parse_message(exchange.request.body).get("params")
     if response.error is None or not isinstance(params, dict):
@@ -66,7 +72,10 @@ def reflected_secrets(exchange: Exchange) -> str | None:
 
 @watch(Severity.DEVIATION, Basis.OPINION, "basic, Errors")
 def server_errors(exchange: Exchange) -> str | None:
-    """an error response blames the client for an invalid request; a 5xx or -32603 means that the server failed."""
+    """Look for errors that blame the server.
+
+    an error response blames the client for an invalid request; a 5xx or -32603 means that the server failed.
+    """
     response = exchange.response
     has_crashed = response.status >= SERVER_ERROR or response.code == INTERNAL
     if has_crashed and not response.undecided:
@@ -76,7 +85,10 @@ def server_errors(exchange: Exchange) -> str | None:
 
 @watch(Severity.DEVIATION, Basis.MUST, "basic, Messages")
 def ids(exchange: Exchange) -> str | None:
-    """Error responses MUST include the same ID as the request they correspond to; so MUST results."""
+    """Compare the id of each response with its request.
+
+    Error responses MUST include the same ID as the request they correspond to; so MUST results.
+    """
     request_id = parse_message(exchange.request.body).get("id")
     response_id = exchange.response.message.get("id")
     if type(request_id) not in (int, str) or response_id is None:
@@ -88,7 +100,10 @@ def ids(exchange: Exchange) -> str | None:
 
 @watch(Severity.DEVIATION, Basis.MUST, HTTP)
 def statuses(exchange: Exchange) -> str | None:
-    """the response status MUST be 400 (-32020, -32021, -32022) or 404 (-32601)."""
+    """Compare the status of each error with its code.
+
+    the response status MUST be 400 (-32020, -32021, -32022) or 404 (-32601).
+    """
     response = exchange.response
     needed_status = STATUS.get(response.code or 0, response.status)
     return str(response) if response.status != needed_status else None
@@ -96,8 +111,9 @@ def statuses(exchange: Exchange) -> str | None:
 
 @watch(Severity.DEVIATION, Basis.MUST, "basic, Error Codes")
 def codes(exchange: Exchange) -> str | None:
-    """Implementations of this protocol version MUST NOT emit -32002, -32042, nor undefined codes of -32020 to
-    -32099.
+    """Look for retired and undefined error codes.
+
+    Implementations of this protocol version MUST NOT emit -32002, -32042, nor undefined codes of -32020 to -32099.
     """
     code = exchange.response.code
     is_undefined = code in RESERVED and code not in DEFINED
@@ -106,7 +122,10 @@ def codes(exchange: Exchange) -> str | None:
 
 @watch(Severity.DEVIATION, Basis.MUST, CACHING)
 def cache_hints(exchange: Exchange) -> str | None:
-    """results of requests that carry inputResponses or requestState MUST NOT be cached: no ttlMs, or 0."""
+    """Look for cache hints in results of conversations.
+
+    results of requests that carry inputResponses or requestState MUST NOT be cached: no ttlMs, or 0.
+    """
     params = parse_message(exchange.request.body).get("params")
     result = exchange.response.result
     if result is None or not isinstance(params, dict):
@@ -121,7 +140,10 @@ def cache_hints(exchange: Exchange) -> str | None:
 
 @watch(Severity.INFORMATION, Basis.OPINION, CACHING)
 def cache_control(exchange: Exchange) -> str | None:
-    """a response with a state or a user's result carries Cache-Control: no-store for all intermediaries."""
+    """Look for responses that an intermediary may store.
+
+    a response with a state or a user's result carries Cache-Control: no-store for all intermediaries.
+    """
     control = exchange.response.headers.get("cache-control", "")
     if exchange.response.state is None or "no-store" in control or "private" in control:
         return None
@@ -130,7 +152,10 @@ def cache_control(exchange: Exchange) -> str | None:
 
 @watch(Severity.DEVIATION, Basis.MUST, "basic, Messages")
 def result_type(exchange: Exchange) -> str | None:
-    """The result MUST include a resultType field to indicate the type of the result."""
+    """Look for results without a type.
+
+    The result MUST include a resultType field to indicate the type of the result.
+    """
     result = exchange.response.result
     if result is None or "resultType" in result or not _is_of_this_revision(exchange):
         return None
@@ -139,7 +164,10 @@ def result_type(exchange: Exchange) -> str | None:
 
 @watch(Severity.DEVIATION, Basis.SHOULD, f"{HTTP}, Backward Compatibility")
 def session_ids(exchange: Exchange) -> str | None:
-    """An Mcp-Session-Id header on a request: ignore it, and do not mint or echo session IDs."""
+    """Look for session ids in responses.
+
+    An Mcp-Session-Id header on a request: ignore it, and do not mint or echo session IDs.
+    """
     session = exchange.response.headers.get("mcp-session-id")
     return "it has an Mcp-Session-Id" if session and _is_of_this_revision(exchange) else None
 

@@ -18,14 +18,12 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.local.adoption import known_calls
-from mcp_functions.local.adoption.events import FUNCTIONS, Event, Reader, Source, dotted
+from mcp_functions.local.adoption.events import FUNCTIONS, Event, Function, Reader, Source, dotted
 from mcp_functions.local.problems import first_line, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from mcp_functions.local.adoption.events import Function
 
 # How servers written with mcp or fastmcp register their handlers:
 DECORATORS = frozenset({"tool", "prompt", "resource"})  # @server.tool
@@ -80,25 +78,19 @@ def check_source(path: Path) -> Report:
 
 
 def _handlers(tree: ast.Module, source: Source) -> Iterator[Function]:
-    """Find the functions that a server calls for its clients."""
-    registered_names = _names_in_calls(tree)
-    for node in ast.walk(tree):
-        if not isinstance(node, FUNCTIONS):
-            continue
-        is_decorated = any(_registers(decorator) for decorator in node.decorator_list)
-        if is_decorated or node.name in registered_names:
-            yield source.functions[node.name]
-
-
-def _names_in_calls(tree: ast.Module) -> set[str]:
-    """Return the names of the functions that are registered by a method or by a keyword argument."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
+    """Find the functions that a server calls for its clients, because a call or a decorator registers them."""
+    nodes = list(ast.walk(tree))
+    registered_names: set[str] = set()
+    for node in nodes:
         if isinstance(node, ast.Call):
             if dotted(node.func).rpartition(".")[2] in METHODS:
-                names |= {dotted(argument) for argument in node.args}
-            names |= {dotted(keyword.value) for keyword in node.keywords if keyword.arg in KEYWORDS}
-    return names
+                registered_names |= {dotted(argument) for argument in node.args}
+            registered_names |= {dotted(keyword.value) for keyword in node.keywords if keyword.arg in KEYWORDS}
+    for node in nodes:
+        if isinstance(node, FUNCTIONS):
+            is_decorated = any(_registers(decorator) for decorator in node.decorator_list)
+            if is_decorated or node.name in registered_names:
+                yield source.functions[node.name]
 
 
 def _registers(decorator: ast.expr) -> bool:

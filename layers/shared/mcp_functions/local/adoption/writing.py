@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_functions.local.checks import FOLDER, pascal
+from mcp_functions.local.checks import FOLDER
 from mcp_functions.local.checks.iam import SEAL
 from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import editing, spelling
@@ -68,7 +68,7 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
     texts[f"{FOLDER}/{folder}/app.py"] = template("adopted/app.py", values)
     texts[f"{FOLDER}/{folder}/requirements.txt"] = "".join(f"{line}\n" for line in _requirements(files))
     texts[f"tests/functions/test_{folder}.py"] = template("adopted/test.py", values)
-    return editing.add(functions.parent, Draft(folder, pascal(folder), COMMENT, (SEAL,), files=texts))
+    return editing.add(functions.parent, Draft(folder, COMMENT, (SEAL,), files=texts))
 
 
 def _default_name(path: Path) -> str:

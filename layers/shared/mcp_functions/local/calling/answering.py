@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.calling import questions, values
-from mcp_functions.local.calling.terminal import CANCEL, DECLINE, InputEnded, QuestionRefused
+from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused, Terminal
 from mcp_functions.local.problems import stop
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from mcp_functions.local.calling.terminal import Terminal
+    from collections.abc import Mapping
 
 
 @dataclass(kw_only=True)
@@ -29,14 +27,12 @@ class Answers:
     Attributes:
         terminal: asks the user the questions that no option answers.
         options: the values of --answer, by KEY or KEY.FIELD.
-        keys_to_decline: the keys of --decline.
-        keys_to_cancel: the keys of --cancel.
+        refusals: the actions of --decline and --cancel, by KEY.
     """
 
     terminal: Terminal
     options: Mapping[str, str]
-    keys_to_decline: Collection[str]
-    keys_to_cancel: Collection[str]
+    refusals: Mapping[str, str]
     _used_keys: set[str] = field(default_factory=set, init=False)  # questions that an option has answered
 
     def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,10 +54,12 @@ class Answers:
         if key in self._used_keys:
             stop(f"the server refused the answer to {key}, and asks: {params.get('message', '')}")
         try:
-            if key in self._option_keys():
-                self._used_keys.add(key)
-                return self._answer_by_option(key, method, params)
-            return questions.ask(self.terminal, method, params)
+            if key not in self._option_keys():
+                return questions.ask(self.terminal, method, params)
+            self._used_keys.add(key)
+            if key in self.refusals:
+                return questions.refusal(method, self.refusals[key])
+            return self._answer_by_option(key, method, params)
         except QuestionRefused as refused:
             return questions.refusal(method, refused.action)
         except InputEnded:
@@ -72,14 +70,9 @@ class Answers:
         return sorted(self._option_keys() - self._used_keys)
 
     def _option_keys(self) -> set[str]:
-        answered = {name.partition(".")[0] for name in self.options}
-        return answered.union(self.keys_to_decline, self.keys_to_cancel)
+        return {name.partition(".")[0] for name in self.options} | self.refusals.keys()
 
     def _answer_by_option(self, key: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        if key in self.keys_to_cancel:
-            raise QuestionRefused(CANCEL)
-        if key in self.keys_to_decline:
-            raise QuestionRefused(DECLINE)
         if method == "sampling/createMessage":
             text = self.options.get(key)  # if it is empty, the user says what the model says
             return questions.completion(text) if text else questions.ask(self.terminal, method, params)
@@ -103,20 +96,16 @@ class Answers:
 
 def _read_fields(key: str, field_name: str, text: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Read the fields that one option names; `field_name` is "" in `KEY=VALUE` and `KEY={JSON}`."""
-    if not field_name:
-        if len(properties) != 1 or text.startswith("{"):
-            return _read_json(key, text, properties)
-        field_name = next(iter(properties))
-    if field_name not in properties:
-        stop(f"the form has no {field_name}; it has: {', '.join(properties)}")
+    is_only_field = len(properties) == 1 and not text.startswith("{")
+    if not field_name and not is_only_field:
+        try:
+            return dict(json.loads(text))
+        except (ValueError, TypeError):  # not JSON, or no object
+            stop(f"the answer to {key} does not fit: give {key}.FIELD=VALUE for: {', '.join(properties)}")
+    name = field_name or next(iter(properties))
+    if name not in properties:
+        stop(f"the form has no {name}; it has: {', '.join(properties)}")
     try:
-        return {field_name: values.read(text, properties[field_name])}
+        return {name: values.read(text, properties[name])}
     except (ValueError, TypeError) as error:  # a TypeError for a schema that is not one of MCP
         stop(f"the answer to {key} does not fit: {error}")
-
-
-def _read_json(key: str, text: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return dict(json.loads(text))
-    except (ValueError, TypeError):  # not JSON, or no object
-        stop(f"the answer to {key} does not fit: give {key}.FIELD=VALUE for: {', '.join(properties)}")

@@ -12,23 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import messages
 from mcp_functions.local.calling import values
-from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused
+from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused, Terminal
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.task_client import Refused
-from mcp_functions.local.verification.candidates import Call
+from mcp_functions.local.verification.calls import Call
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from mcp_functions.local.calling.answering import Answers
-    from mcp_functions.local.calling.server import Server
-    from mcp_functions.local.calling.terminal import Terminal
-    from mcp_functions.protocol.wire_types import JSONValue
+    from mcp_functions.local.calling.server import CalledServer
 
 METHODS = {"tools": "tools/call", "prompts": "prompts/get"}  # by the key of an entry's list in the catalog
 
 
-def read_call(server: Server, target: str, words: Sequence[str], terminal: Terminal) -> Call:
+def read_call(server: CalledServer, target: str, words: Sequence[str], terminal: Terminal) -> Call:
     """Find a tool, a prompt or a resource, and read its arguments. The user is asked for missing required ones.
 
     Args:
@@ -45,9 +43,14 @@ def read_call(server: Server, target: str, words: Sequence[str], terminal: Termi
     list_name, entry = _find_entry(server, target)
     schema = entry["inputSchema"] if list_name == "tools" else _prompt_schema(entry)
     arguments = _read_arguments(target, words, schema)
+    properties = schema.get("properties", {})
     for name in schema.get("required", ()):
-        if name not in arguments:
-            arguments[name] = _ask_argument(target, name, schema, terminal)
+        if name in arguments:
+            continue
+        try:
+            arguments[name] = terminal.ask_value(name, properties.get(name, {}), schema, required=True)
+        except (QuestionRefused, InputEnded):
+            stop(f"{target} needs {name}: add {name}=...")
     problem = values.find_problem(arguments, schema, schema)
     if problem:
         stop(f"the arguments of {target} do not fit: {problem}")
@@ -55,7 +58,7 @@ def read_call(server: Server, target: str, words: Sequence[str], terminal: Termi
     return Call(METHODS[list_name], params, messages.header_parameters(schema))
 
 
-def run_call(server: Server, call: Call, answers: Answers, terminal: Terminal) -> dict[str, Any]:
+def run_call(server: CalledServer, call: Call, answers: Answers, terminal: Terminal) -> dict[str, Any]:
     """Send the call, answer its questions, wait for its task if it becomes one, and return the result.
 
     Raises:
@@ -75,7 +78,7 @@ def run_call(server: Server, call: Call, answers: Answers, terminal: Terminal) -
     return result
 
 
-def _find_entry(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
+def _find_entry(server: CalledServer, name: str) -> tuple[str, Mapping[str, Any]]:
     """Find the entry of a tool or a prompt; return "tools" or "prompts", and the entry."""
     known_names: list[str] = []
     for list_name in METHODS:
@@ -108,8 +111,15 @@ def _read_arguments(target: str, words: Sequence[str], schema: Mapping[str, Any]
     properties: Mapping[str, Any] = schema.get("properties", {})
     arguments: dict[str, Any] = {}
     for word in words:
+        name, equals, text = word.partition("=")
+        is_object = word.lstrip().startswith("{")
         try:
-            arguments |= _read_argument(word, properties)
+            if is_object:
+                arguments |= json.loads(word)
+            elif equals:
+                arguments[name] = values.read(text, properties.get(name, {}))
+            else:
+                stop(f"{word!r} is no argument of {target}: write arguments as key=value or as a JSON object")
         except ValueError as error:
             stop(f"{word!r} is no argument of {target}: {error}")
     unknown_names = sorted(arguments.keys() - properties.keys())
@@ -117,21 +127,3 @@ def _read_arguments(target: str, words: Sequence[str], schema: Mapping[str, Any]
         first = unknown_names[0]
         stop(f"{target} has no argument {first}; {_suggestion(first, properties, 'it has')}")
     return arguments
-
-
-def _read_argument(word: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    if word.lstrip().startswith("{"):
-        return dict(json.loads(word))
-    name, equals, text = word.partition("=")
-    if not equals:
-        wrong = "write arguments as key=value or as a JSON object"
-        raise ValueError(wrong)
-    return {name: values.read(text, properties.get(name, {}))}
-
-
-def _ask_argument(target: str, name: str, schema: Mapping[str, Any], terminal: Terminal) -> JSONValue:
-    field = schema.get("properties", {}).get(name, {})
-    try:
-        return terminal.ask_value(name, field, schema, required=True)
-    except (QuestionRefused, InputEnded):
-        stop(f"{target} needs {name}: add {name}=...")

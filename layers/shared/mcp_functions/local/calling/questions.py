@@ -11,12 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.calling.texts import block_text
+from mcp_functions.local.calling.terminal import Terminal, block_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from mcp_functions.local.calling.terminal import Terminal
 
 HELP = "(/decline or /cancel instead of an answer)"
 ACCEPT = "accept"  # the `action` of an answered elicitation

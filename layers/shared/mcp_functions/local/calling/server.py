@@ -10,20 +10,21 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import lookup
-from mcp_functions.local import catalog, verification
-from mcp_functions.local.calling.texts import notification_text
+from mcp_functions.local import catalog
+from mcp_functions.local.calling.terminal import Terminal, notification_text
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import stop
-from mcp_functions.local.task_client import ENDED, TaskClient
+from mcp_functions.local.task_client import ENDED
 from mcp_functions.local.terminal.log_lines import shown_text
 from mcp_functions.local.verification import lists
-from mcp_functions.local.verification.server import CAPABILITIES
+from mcp_functions.local.verification.server import Server, make_session
 from mcp_functions.protocol.constants import META_LOG_LEVEL
 from mcp_functions.protocol.errors import McpError
 
@@ -31,41 +32,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from mcp_functions.attack.client import Response
-    from mcp_functions.local.calling.terminal import Terminal
+    from mcp_functions.local.verification.options import Access
 
 
-class Access(TypedDict):
-    """The credentials for a URL; None where the user gave none."""
+@dataclass(eq=False)
+class CalledServer(Server):
+    """A client of the called server. The user's terminal shows notifications, and how a task goes on.
 
-    token: str | None  # an access token
-    region: str | None  # the AWS Region
-    profile: str | None  # the profile with AWS credentials
+    Attributes:
+        terminal: the user's terminal.
+        catalog: the catalog of the functions of a folder; None for a URL.
+    """
 
+    terminal: Terminal = field(kw_only=True)
+    catalog: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    _last_line: str = field(default="", init=False)  # the last line about a task
 
-class Server(TaskClient):
-    """A client of the called server. The user's terminal shows notifications, and how a task goes on."""
-
-    def __init__(
-        self, connection: verification.server.Server, function_catalog: Mapping[str, Any] | None, terminal: Terminal
-    ) -> None:
-        """Call one server.
-
-        Args:
-            connection: sends requests with the user's credentials.
-            function_catalog: the catalog of the functions of a folder; None for a URL.
-            terminal: the user's terminal.
-        """
-        super().__init__(connection.url, capabilities=CAPABILITIES, told=self._write_status)
-        self._connection = connection
-        self._catalog = function_catalog
-        self._terminal = terminal
-        self._last_line = ""  # the last line about a task
+    def __post_init__(self) -> None:
+        """Show the task after every poll."""
+        self.told = self._write_status
 
     def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
         """Return the entries of a list, "tools" or "prompts"."""
-        if self._catalog is not None:
-            return list(self._catalog[list_name])
-        return list(lists.read(self._connection, [list_name])[list_name])
+        if self.catalog is not None:
+            return list(self.catalog[list_name])
+        return list(lists.read(self, [list_name])[list_name])
 
     def _write_status(self, task: Mapping[str, Any]) -> None:
         """Write the status of a task that has not ended, if it has changed since the last poll."""
@@ -75,7 +66,7 @@ class Server(TaskClient):
         if task.get("statusMessage"):
             line += f"  {task['statusMessage']}"
         if line != self._last_line:
-            self._terminal.write(line, dim=True)
+            self.terminal.write(line, dim=True)
             self._last_line = line
 
     def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
@@ -83,27 +74,27 @@ class Server(TaskClient):
         params = message["params"]
         params["_meta"] |= {"progressToken": message["id"], META_LOG_LEVEL: "info"}
         folder = self._folder(message["method"], params)
-        response = self._connection.send_message(message, folder, header_parameters)
+        response = self._send_to(folder, message, header_parameters)
         for notification in response.messages:
             line = notification_text(notification)
             if line:
-                self._terminal.write(line, dim=True)
+                self.terminal.write(line, dim=True)
         return response
 
     def _folder(self, method: str, params: Mapping[str, Any]) -> str:
         """Return the folder of the function whose route gets a request; "" for a URL, which gets all of them."""
-        if self._catalog is None:
+        if self.catalog is None:
             return ""
         if "taskId" in params:
-            return lookup.task_function(self._catalog, method, params)
+            return lookup.task_function(self.catalog, method, params)
         try:
-            return lookup.find(self._catalog, method, params).folder
+            return lookup.find(self.catalog, method, params).folder
         except McpError as error:
             stop(f"{error.message}: {params.get('uri') or params.get('name')}", after=error)
 
 
 @contextlib.contextmanager
-def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator[Server]:
+def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator[CalledServer]:
     """Run the functions of a folder until the end of the block. What they print goes to stderr.
 
     Raises:
@@ -121,7 +112,7 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
             Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=_write_log) as harness,
         ):
             function_catalog = catalog.describe(harness.functions.values())
-            yield Server(verification.server.Server(harness.url), function_catalog, terminal)
+            yield CalledServer(harness.url, catalog=function_catalog, terminal=terminal)
     finally:
         logger.setLevel(level_before)
 
@@ -132,12 +123,12 @@ def _write_log(folder: str, line: str) -> None:
         sys.stderr.write(f"{folder}  {text}\n")
 
 
-def of_url(url: str, access: Access, terminal: Terminal) -> Server:
+def of_url(url: str, access: Access, terminal: Terminal) -> CalledServer:
     """Connect to a server at a URL, with the credentials that it asks for.
 
     Raises:
         Problem: it is no MCP server of 2026-07-28, or the credentials are missing.
     """
-    session = verification.server.session(access["region"], access["profile"])
-    endpoint, _mode = verification.server.connect(url.rstrip("/"), access["token"], session)
-    return Server(endpoint, None, terminal)
+    server = CalledServer(url.rstrip("/"), token=access["token"], session=make_session(access), terminal=terminal)
+    server.find_mode()
+    return server

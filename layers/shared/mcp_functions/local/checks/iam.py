@@ -26,20 +26,13 @@ MAY_INVOKE: dict[str, Any] = {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub":
 
 
 @cache
-def _scaffold_resources() -> dict[str, Any]:
-    """Return the resources of the template that `init` writes."""
-    text = PLACEHOLDER.sub("", SCAFFOLD.read_text(encoding="utf-8"))
-    return dict(template.parse(text)["Resources"])
+def _scaffold_template() -> dict[str, Any]:
+    return template.parse(PLACEHOLDER.sub("", SCAFFOLD.read_text(encoding="utf-8")))
 
 
 def scaffold_properties(logical_id: str) -> dict[str, Any]:
     """Return the properties of a resource as `init` writes it."""
-    return dict(_scaffold_resources()[logical_id]["Properties"])
-
-
-def policies(properties: dict[str, Any]) -> list[Any]:
-    """List the policies of a function, given its properties in the template."""
-    return as_list(properties.get("Policies", []))
+    return dict(_scaffold_template()["Resources"][logical_id]["Properties"])
 
 
 def scaffold_statements(policy: str) -> list[dict[str, Any]]:
@@ -47,27 +40,18 @@ def scaffold_statements(policy: str) -> list[dict[str, Any]]:
     return statements(scaffold_properties(policy)["PolicyDocument"])
 
 
-def managed_policies(properties: dict[str, Any]) -> set[str]:
-    """Return the logical ids of the managed policies that a function refers to, as in `!Ref MaySeal`."""
-    return {policy["Ref"] for policy in policies(properties) if isinstance(policy, dict) and "Ref" in policy}
-
-
-def statements(policy: object) -> list[dict[str, Any]]:
-    """List the statements of an inline policy: for `!If`, of both branches; for the name of a policy, none."""
-    match policy:
+def statements(policies: object) -> list[dict[str, Any]]:
+    """List the statements of inline policies: for `!If`, of both branches; for the name of a policy, none."""
+    match policies:
+        case list():
+            return [statement for policy in policies for statement in statements(policy)]
         case {"Fn::If": [_, yes, no]}:
-            return [*statements(yes), *statements(no)]
+            return statements([yes, no])
         case {"Statement": entries}:
-            return [statement for entry in as_list(entries) for statement in statements(entry)]
-        case dict() if "Effect" in policy:
-            return [policy]
+            return statements(entries)
+        case dict() if "Effect" in policies:
+            return [policies]
     return []
-
-
-def own_statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the statements of a function's inline policies that allow something."""
-    all_statements = [statement for policy in policies(properties) for statement in statements(policy)]
-    return [statement for statement in all_statements if statement.get("Effect") != "Deny"]
 
 
 def actions(statement: dict[str, Any]) -> list[str]:

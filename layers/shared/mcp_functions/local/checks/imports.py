@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local import template
 from mcp_functions.local.checks import iam
 from mcp_functions.local.checks.packages import available_packages, distributions_of
-from mcp_functions.local.checks.project import FOLDER, Project
+from mcp_functions.local.checks.project import FOLDER, Block, Project
 from mcp_functions.local.lambdas.functions import SIGN_IN, find
 from mcp_functions.local.lambdas.modules import COMMON, IN_THE_RUNTIME, elsewhere, has_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from mcp_functions.local.checks.project import Block
 
 LAYER = "AWS::Serverless::LayerVersion"
 RELATIVE = "."  # in the result of `imported`: stands for every relative import
@@ -46,7 +44,11 @@ def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str
             elif elsewhere(name, project.root):
                 yield f"{statement}, which Lambda does not get: move {elsewhere(name, project.root)} to {COMMON}/"
             elif not _has_foreign_layer(project, block):
-                yield from _complaints_about_package(project, folder, name, statement)
+                packages = distributions_of(name)
+                available = available_packages(project.root, folder)
+                if available is not None and available.isdisjoint(packages):
+                    requirements = f"{FOLDER}/{folder}/requirements.txt"
+                    yield f"{statement}, which Lambda does not get: add {min(packages)} to {requirements}"
 
 
 def missing_on_lambda(directory: Path) -> list[str]:
@@ -118,23 +120,22 @@ def _parts_that_run(node: ast.AST) -> list[Any]:
     """List the parts of a node whose imports must succeed."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return list(node.orelse)
-    if isinstance(node, ast.Try) and any(_handles_import_error(handler) for handler in node.handlers):
-        return [*node.orelse, *node.finalbody]  # the body may fail, and the handlers are the alternative
+    if isinstance(node, ast.Try):
+        caught = [ast.unparse(handler.type) for handler in node.handlers if handler.type]
+        if any("Import" in name for name in caught):
+            return [*node.orelse, *node.finalbody]  # the body may fail, and the handlers are the alternative
     return list(ast.iter_child_nodes(node))
-
-
-def _handles_import_error(handler: ast.ExceptHandler) -> bool:
-    return handler.type is not None and "Import" in ast.unparse(handler.type)
 
 
 def _additions_for_common(project: Project, folder: str) -> Iterator[str]:
     """Say what to add to the template so that each block of a function has the layer of shared code."""
     layer = common_layer(project)
     command = f"mcp-functions block --write {folder}"
-    for block in project.blocks_of(folder):
-        if not layer:
-            yield f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {command}"
-        elif not has_layer(project, block, layer):
+    if not layer:
+        yield f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {command}"
+        return
+    for block in project.blocks:
+        if block.folder == folder and not has_layer(project, block, layer):
             yield f"add !Ref {layer} to Layers of {block.logical_id}: {command}"
 
 
@@ -160,12 +161,3 @@ def _has_foreign_layer(project: Project, block: Block) -> bool:
     """Whether a function has a layer that this template does not make: it may contain any package."""
     layers_of_template = [{"Ref": name} for name in project.of_type(LAYER)]
     return any(layer not in layers_of_template for layer in _layers(project, block))
-
-
-def _complaints_about_package(project: Project, folder: str, name: str, statement: str) -> Iterator[str]:
-    """Complain about a module if no requirements.txt lists its package, as far as these files can be read."""
-    distributions = distributions_of(name)
-    available = available_packages(project.root, folder)
-    if available is not None and available.isdisjoint(distributions):
-        file = f"functions/{folder}/requirements.txt"
-        yield f"{statement}, which Lambda does not get: add {min(distributions)} to {file}"

@@ -28,10 +28,10 @@ def the_front_door_may_invoke_this_stacks_functions(project: Project) -> Iterato
     """Check that the front door may invoke the functions of its stack, and no others."""
     if project.front_door is None:
         return
-    logical_id, properties = project.front_door
-    has_other_policies = any(iam.has_action_of(statement, "lambda") for statement in iam.own_statements(properties))
-    if iam.MAY_INVOKE not in iam.policies(properties) or has_other_policies:
-        yield f"{logical_id} must have this policy for Lambda, and no other: {json.dumps(iam.MAY_INVOKE)}"
+    block = project.front_door
+    has_other_policies = any(iam.has_action_of(statement, "lambda") for statement in project.statements(block))
+    if iam.MAY_INVOKE not in block.policies or has_other_policies:
+        yield f"{block.logical_id} must have this policy for Lambda, and no other: {json.dumps(iam.MAY_INVOKE)}"
 
 
 def functions_time_out_before_their_callers(project: Project) -> Iterator[str]:
@@ -57,20 +57,20 @@ def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Ite
         if worker is None:
             yield f"functions/{folder} has tasks: add {block.logical_id}Worker, {WRITE_BLOCK} {folder}"
         else:
-            yield from _check_worker(folder, block, worker)
+            yield from _check_worker(block, worker)
     for folder in sorted(project.workers.keys() - project.tasks):
         worker_id = project.workers[folder].logical_id
         yield f"{worker_id} works for functions/{folder}, which has no tasks: remove it, {WRITE_BLOCK} {folder}"
 
 
-def _check_worker(folder: str, block: Block, worker: Block) -> Iterator[str]:
-    worker_id, properties = worker
-    name = f"${{AWS::StackName}}_{folder}{WORKER_SUFFIX}"
+def _check_worker(block: Block, worker: Block) -> Iterator[str]:
+    worker_id, properties = worker.logical_id, worker.properties
+    name = f"${{AWS::StackName}}_{block.folder}{WORKER_SUFFIX}"
     if properties.get("FunctionName") != {"Fn::Sub": name}:
         yield f"{worker_id} must have FunctionName: !Sub {name}"
     if properties.get("Environment") != block.properties.get("Environment"):
         yield f"{worker_id} must have the Environment of {block.logical_id}, whose states it opens"
-    if not {iam.SEAL, iam.KEEP} <= iam.managed_policies(properties):
+    if worker.access != {iam.SEAL, iam.KEEP}:
         yield f"{worker_id} must have Policies: [!Ref {iam.SEAL}, !Ref {iam.KEEP}], as {block.logical_id} has"
     if properties.get("RecursiveLoop") != "Allow":
         seconds = properties.get("Timeout")

@@ -55,7 +55,7 @@ def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Pro
             yield f"{block.logical_id} must have no Role: SAM then ignores its Tags and Policies; write Policies"
         for statement in project.statements(block):
             yield from _complaints_about(block, statement)
-        for policy in iam.policies(block.properties):
+        for policy in block.policies:
             if policy == iam.MAY_INVOKE and block == project.front_door:
                 continue
             for name, value in _named_policies(policy):
@@ -121,13 +121,10 @@ def _complaints_about(block: Block, statement: dict[str, Any]) -> Iterator[str]:
 
 def _allows(statement: dict[str, Any], action: str) -> bool:
     """Whether a statement allows an action, such as "iam:TagRole"."""
-    if "NotAction" in statement:
-        return not _matches(action, iam.as_list(statement["NotAction"]))
-    return _matches(action, iam.actions(statement))
-
-
-def _matches(action: str, patterns: list[str]) -> bool:
-    return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+    has_exceptions = "NotAction" in statement
+    patterns = iam.as_list(statement["NotAction"]) if has_exceptions else iam.actions(statement)
+    is_listed = any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+    return is_listed != has_exceptions
 
 
 def _is_for_an_audience(statement: dict[str, Any]) -> bool:

@@ -33,17 +33,16 @@ def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iter
 
     The endpoint may have both in any case: it needs them to answer clients of the protocol of 2025.
     """
-    for folder, (logical_id, properties) in sorted(project.functions.items()):
-        policies = iam.managed_policies(properties) & {iam.SEAL, iam.KEEP}
+    for folder, block in sorted(project.functions.items()):
         needed = _needed_policies(project, folder)
         write = f"{WRITE_BLOCK} {folder}"
-        for policy in sorted(needed - policies):
-            yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}, {write}"
+        for policy in sorted(needed - block.access):
+            yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {block.logical_id}, {write}"
         if folder == FRONT_DOOR:
             continue
-        for policy in sorted(policies - needed):
+        for policy in sorted(block.access - needed):
             reason = f"never asks{STOPPED_ASKING}" if policy == iam.SEAL else "keeps nothing"
-            yield f"functions/{folder} {reason}: remove !Ref {policy} from Policies of {logical_id}, {write}"
+            yield f"functions/{folder} {reason}: remove !Ref {policy} from Policies of {block.logical_id}, {write}"
 
 
 def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
@@ -51,13 +50,12 @@ def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
 
     With the tag of another function, it could decrypt that function's states.
     """
-    for folder, block in [*sorted(project.functions.items()), *sorted(project.workers.items())]:
+    for block in project.blocks:
         tag = block.properties.get("Tags", {}).get(iam.TAG)
-        needs_tag = bool(iam.managed_policies(block.properties) & {iam.SEAL, iam.KEEP})
-        if tag is None and not needs_tag:
-            continue
-        if tag != folder:
-            yield f"{block.logical_id} must have Tags: {iam.TAG}: {folder}, not {tag}, {WRITE_BLOCK} {folder}"
+        needs_no_tag = tag is None and not block.access
+        if tag != block.folder and not needs_no_tag:
+            expected = f"{iam.TAG}: {block.folder}"
+            yield f"{block.logical_id} must have Tags: {expected}, not {tag}, {WRITE_BLOCK} {block.folder}"
 
 
 def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -> Iterator[str]:

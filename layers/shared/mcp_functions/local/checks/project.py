@@ -19,8 +19,6 @@ from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
 from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mcp_functions.protocol.wire_types import JSONValue
 
 FOLDER = "functions"
@@ -30,6 +28,7 @@ FUNCTION = "AWS::Serverless::Function"
 class Block(NamedTuple):
     """One function's resource in template.yaml."""
 
+    folder: str  # the folder of the code
     logical_id: str
     properties: dict[str, Any]
 
@@ -37,6 +36,21 @@ class Block(NamedTuple):
     def is_worker(self) -> bool:
         """Whether the block is a worker, which continues the tasks of a function."""
         return iam.resource_text(self.properties.get("FunctionName")).endswith(WORKER_SUFFIX)
+
+    @property
+    def policies(self) -> list[Any]:
+        """All policies of the function."""
+        return iam.as_list(self.properties.get("Policies", []))
+
+    @property
+    def managed_policies(self) -> set[str]:
+        """The logical ids of the managed policies that it refers to, as in `!Ref MaySeal`."""
+        return {policy["Ref"] for policy in self.policies if isinstance(policy, dict) and "Ref" in policy}
+
+    @property
+    def access(self) -> set[str]:
+        """MaySeal and MayKeep, as far as the function has them."""
+        return self.managed_policies & {iam.SEAL, iam.KEEP}
 
     def variable(self, name: str) -> JSONValue:
         """Return an environment variable's value; None if the block does not set it."""
@@ -55,10 +69,13 @@ class Project:
     asking: frozenset[str] = frozenset()  # folders with a handler that can ask the user
     keeping: frozenset[str] = frozenset()  # folders with a handler that writes to the table
 
-    def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
+    def of_type(self, resource_type: str) -> dict[str, dict[str, Any]]:
         """Return the properties of all resources of one type, by logical id."""
-        resources = self.template["Resources"].items()
-        return {name: resource.get("Properties") or {} for name, resource in resources if resource.get("Type") == kind}
+        return {
+            logical_id: resource.get("Properties") or {}
+            for logical_id, resource in self.template["Resources"].items()
+            if resource.get("Type") == resource_type
+        }
 
     @property
     def globals(self) -> dict[str, Any]:
@@ -69,38 +86,26 @@ class Project:
         """Return the value of an environment variable of every function; None if Globals does not set it."""
         return self.globals.get("Environment", {}).get("Variables", {}).get(name)
 
-    def blocks_of(self, folder: str) -> list[Block]:
-        """Return the block of a function, and that of its worker."""
-        return [blocks[folder] for blocks in (self.functions, self.workers) if folder in blocks]
-
-    @property
-    def functions(self) -> dict[str, Block]:
-        """The blocks of functions, by folder; without workers and partial blocks."""
-        return {folder: block for folder, block in self._without_workers() if not self._is_partial(folder, block)}
-
-    @property
-    def partial(self) -> dict[str, Block]:
-        """The blocks that were copied only in part. Each gets one complaint, so the other checks leave it out."""
-        return {folder: block for folder, block in self._without_workers() if self._is_partial(folder, block)}
-
-    def missing_properties(self, folder: str, block: Block) -> list[str]:
-        """List the properties that a block lacks and needs, because its folder has handlers."""
-        if folder not in self.offering:
-            return []
-        needed = ["FunctionName", "Events"]
-        if folder in self.asking | self.keeping:
-            needed = ["FunctionName", "Tags", "Policies", "Events"]
-        return [name for name in needed if not block.properties.get(name)]
-
-    @property
-    def workers(self) -> dict[str, Block]:
-        """The workers, by the folder of the function whose tasks they continue."""
-        return {folder: block for folder, block in self._deployed() if block.is_worker}
-
     @property
     def tasks(self) -> frozenset[str]:
         """The folders with a handler whose calls may become tasks."""
         return frozenset(self.catalog.get("tasks", ()))
+
+    @property
+    def functions(self) -> dict[str, Block]:
+        """The blocks of functions, by folder; without workers and partial blocks."""
+        complete = [block for block in self._deployed if not block.is_worker and not self._is_partial(block)]
+        return {block.folder: block for block in complete}
+
+    @property
+    def partial(self) -> list[Block]:
+        """The blocks that were copied only in part. Each gets one complaint, so the other checks leave it out."""
+        return [block for block in self._deployed if not block.is_worker and self._is_partial(block)]
+
+    @property
+    def workers(self) -> dict[str, Block]:
+        """The workers, by the folder of the function whose tasks they continue."""
+        return {block.folder: block for block in self._deployed if block.is_worker}
 
     @property
     def blocks(self) -> list[Block]:
@@ -110,37 +115,42 @@ class Project:
     @property
     def front_door(self) -> Block | None:
         """The block of functions/mcp; None if it is missing, or has handlers and so forwards to no function."""
-        if FRONT_DOOR in self.offering:
-            return None
-        return self.functions.get(FRONT_DOOR)
+        return None if FRONT_DOOR in self.offering else self.functions.get(FRONT_DOOR)
 
-    def _is_partial(self, folder: str, block: Block) -> bool:
-        """Whether a block lacks its route (in Events) and more: then it was probably copied only in part."""
-        missing = self.missing_properties(folder, block)
-        return "Events" in missing and len(missing) > 1
+    def missing_properties(self, block: Block) -> list[str]:
+        """List the properties that a block lacks and needs, because its folder has handlers."""
+        if block.folder not in self.offering:
+            return []
+        needed = ["FunctionName", "Events"]
+        if block.folder in self.asking | self.keeping:
+            needed = ["FunctionName", "Tags", "Policies", "Events"]
+        return [name for name in needed if not block.properties.get(name)]
 
     def statements(self, block: Block) -> list[dict[str, Any]]:
-        """List the statements of a function's policies: inline, and managed by this template.
+        """List the statements that allow something in a function's policies: inline, and managed by this template.
 
         MaySeal and MayKeep are left out: `init` wrote them, and other checks read them.
         """
-        policies = self.of_type("AWS::IAM::ManagedPolicy")
-        statements = iam.own_statements(block.properties)
-        for name in iam.managed_policies(block.properties) - {iam.SEAL, iam.KEEP}:
-            document = policies.get(name, {}).get("PolicyDocument", {})
-            statements += iam.own_statements({"Policies": document})
-        return statements
+        managed = self.of_type("AWS::IAM::ManagedPolicy")
+        names = block.managed_policies - block.access
+        documents = [managed.get(name, {}).get("PolicyDocument") for name in names]
+        statements = iam.statements([*block.policies, *documents])
+        return [statement for statement in statements if statement.get("Effect") != "Deny"]
 
-    def _without_workers(self) -> list[tuple[str, Block]]:
-        """Return the blocks of functions; a folder may have two by mistake, one of them partial."""
-        return [(folder, block) for folder, block in self._deployed() if not block.is_worker]
-
-    def _deployed(self) -> Iterator[tuple[str, Block]]:
-        """Yield each block whose code is in functions/, with its folder."""
+    @property
+    def _deployed(self) -> list[Block]:
+        """All blocks whose code is in functions/; a folder may have two by mistake, one of them partial."""
+        blocks = []
         for logical_id, properties in self.of_type(FUNCTION).items():
             path = Path(str(properties.get("CodeUri")))
             if path.parts[:1] == (FOLDER,):
-                yield path.name, Block(logical_id, properties)
+                blocks.append(Block(path.name, logical_id, properties))
+        return blocks
+
+    def _is_partial(self, block: Block) -> bool:
+        """Whether a block lacks its route (in Events) and more: then it was probably copied only in part."""
+        missing = self.missing_properties(block)
+        return "Events" in missing and len(missing) > 1
 
 
 def read(root: Path) -> Project:

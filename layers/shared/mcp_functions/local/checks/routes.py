@@ -9,31 +9,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import template
-from mcp_functions.local.checks.project import pascal
+from mcp_functions.local.checks.project import Block, Project, pascal
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
 from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.local.checks.project import Project
-
 API = {"Ref": "HttpApi"}  # the API of the project, by its logical id
 ROUTE = "HttpApi"  # the type of an event that is a route (AWS SAM, "EventSource")
 NO_AUTHORIZER = {"Authorizer": "NONE"}
-PREFLIGHT = frozenset({"OPTIONS /mcp"})
-DOCUMENTS = frozenset(f"ANY {path}" for path in METADATA_PATHS)
-# MCP_AUTH_MODE -> the routes without authorization; their answers are public. With "none", every route is open.
-OPEN = {
-    "iam": PREFLIGHT,
-    "jwt": PREFLIGHT | DOCUMENTS,
-    "oauth": PREFLIGHT | DOCUMENTS,
-    "none": frozenset[str](),
-}
-SIGN_IN_ROUTES = frozenset(f"ANY {path}" for path in SIGN_IN_PATHS)
-
-# folder -> the routes that it must have, and the routes that may be without authorization; other folders have one route
-ROUTES = {FRONT_DOOR: (frozenset({"ANY /mcp"}), OPEN["jwt"]), SIGN_IN: (SIGN_IN_ROUTES, SIGN_IN_ROUTES)}
+PREFLIGHT = {"OPTIONS /mcp"}
+DOCUMENTS = {f"ANY {path}" for path in METADATA_PATHS}
+SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
+# the routes that a function must have; every other function has one route
+NEEDED = {FRONT_DOOR: {"ANY /mcp"}, SIGN_IN: SIGN_IN_ROUTES}
+# the routes that may be without authorization, because their answers are public, by the function's folder
+MAY_BE_OPEN = {FRONT_DOOR: PREFLIGHT | DOCUMENTS, SIGN_IN: SIGN_IN_ROUTES}
+# MCP_AUTH_MODE -> those that the front door must have; with "none", every route is open
+OPEN = {"iam": PREFLIGHT, "jwt": PREFLIGHT | DOCUMENTS, "oauth": PREFLIGHT | DOCUMENTS}
 
 
 def every_folder_is_deployed(project: Project) -> Iterator[str]:
@@ -41,26 +35,25 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
 
     The sign-in front may lack a block: only mode oauth needs one.
     """
-    for folder, block in project.partial.items():
+    for block in project.partial:
         line = template.line_of(project.root / template.FILE, block.logical_id)
-        missing = ", ".join(project.missing_properties(folder, block))
-        yield (
-            f"template.yaml:{line}: the block {block.logical_id} lacks {missing}:"
-            f" replace it by what `mcp-functions block {folder}` prints"
-        )
-    for folder in sorted(project.folders - project.functions.keys() - project.partial.keys() - {SIGN_IN}):
+        missing = ", ".join(project.missing_properties(block))
+        remedy = f"replace it by what `mcp-functions block {block.folder}` prints"
+        yield f"template.yaml:{line}: the block {block.logical_id} lacks {missing}: {remedy}"
+    deployed = project.functions.keys() | {block.folder for block in project.partial}
+    for folder in sorted(project.folders - deployed - {SIGN_IN}):
         yield (
             f"functions/{folder} has no block in template.yaml: add {pascal(folder)} with CodeUri functions/{folder}/"
             f" and an event of type HttpApi"
         )
     for folder in sorted(project.functions.keys() - project.folders):
         yield f"template.yaml deploys functions/{folder}, but there is no functions/{folder}/app.py"
-    for folder, (logical_id, properties) in project.functions.items():
-        name = properties.get("FunctionName")
+    for folder, block in project.functions.items():
+        name = block.properties.get("FunctionName")
         if name != {"Fn::Sub": f"${{AWS::StackName}}_{folder}"}:
-            yield f"{logical_id} must have FunctionName: !Sub ${{AWS::StackName}}_{folder}, not {name}"
-        if logical_id != pascal(folder):
-            yield f"functions/{folder} is {logical_id} in template.yaml: call it {pascal(folder)}"
+            yield f"{block.logical_id} must have FunctionName: !Sub ${{AWS::StackName}}_{folder}, not {name}"
+        if block.logical_id != pascal(folder):
+            yield f"functions/{folder} is {block.logical_id} in template.yaml: call it {pascal(folder)}"
 
 
 def every_folder_is_listed(project: Project) -> Iterator[str]:
@@ -74,16 +67,16 @@ def every_folder_is_listed(project: Project) -> Iterator[str]:
 
 def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iterator[str]:
     """Check that every function answers at its own path, and that no other path of it is open."""
-    for folder, (logical_id, properties) in project.functions.items():
-        routes = _routes(properties)
-        needed, may_be_open = ROUTES.get(folder, (frozenset({f"ANY /mcp/{folder}"}), frozenset[str]()))
-        for key in sorted(needed - routes.keys()):
-            yield f"{logical_id} has no route: add an event of type HttpApi with {key}"
+    for folder, block in project.functions.items():
+        routes = _routes(block)
+        for key in sorted(NEEDED.get(folder, {f"ANY /mcp/{folder}"}) - routes.keys()):
+            yield f"{block.logical_id} has no route: add an event of type HttpApi with {key}"
         for key, route in routes.items():
             if route.get("ApiId") != API:
-                yield f"the route {key} of {logical_id} must have ApiId: !Ref HttpApi"
-            if "Auth" in route and key not in may_be_open:
-                yield f"the route {key} of {logical_id} must have no Auth of its own: the API's decides who may call"
+                yield f"the route {key} of {block.logical_id} must have ApiId: !Ref HttpApi"
+            if "Auth" in route and key not in MAY_BE_OPEN.get(folder, ()):
+                route_name = f"the route {key} of {block.logical_id}"
+                yield f"{route_name} must have no Auth of its own: the API's decides who may call"
 
 
 def the_api_enforces_what_functions_believe(project: Project) -> Iterator[str]:
@@ -101,10 +94,10 @@ def the_api_enforces_what_functions_believe(project: Project) -> Iterator[str]:
     for name, block in project.functions.items():
         if block.variable("MCP_AUTH_MODE") is not None:
             yield f"functions/{name} must not set MCP_AUTH_MODE: the API decides for all"
-    needed = {FRONT_DOOR: OPEN.get(mode, frozenset[str]()), SIGN_IN: SIGN_IN_ROUTES}
+    needed = {FRONT_DOOR: OPEN.get(mode, set()), SIGN_IN: SIGN_IN_ROUTES}
     for folder in needed.keys() & project.functions.keys():
         block = project.functions[folder]
-        open_routes = {key for key, route in _routes(block.properties).items() if route.get("Auth") == NO_AUTHORIZER}
+        open_routes = {key for key, route in _routes(block).items() if route.get("Auth") == NO_AUTHORIZER}
         if open_routes != needed[folder]:
             yield f"{block.logical_id} has other open routes than {mode} needs: run mcp-functions auth {mode}"
 
@@ -132,10 +125,10 @@ def _enforced_mode(auth: dict[str, Any]) -> str:
     return str(default)
 
 
-def _routes(properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _routes(block: Block) -> dict[str, dict[str, Any]]:
     """Return the routes of a function by their keys, such as "ANY /mcp/add"."""
     routes: dict[str, dict[str, Any]] = {}
-    for event in (properties.get("Events") or {}).values():
+    for event in (block.properties.get("Events") or {}).values():
         if event and event["Type"] == ROUTE:
             route = event.get("Properties", {})
             routes[f"{route.get('Method', 'ANY')} {route.get('Path')}"] = route

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from mcp_functions.local.adoption import check, writing
-from mcp_functions.local.commands import options
 
 NOT_CARRIED_OVER = """
 Not carried over: what the server does outside MCP (routes of HTTP, its own sign-in), notifications that lists or
@@ -21,7 +20,6 @@ resources changed, and tasks of fastmcp-tasks."""
 )
 @click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="A project's functions/ folder.")
 @click.option("--name", metavar="NAME", help="The name of the function. Default: that of the file.")
-@options.debug
 def command(server: str, *, only_check: bool, into: Path | None, name: str | None) -> int:
     """Adopt a server that was written with mcp or fastmcp.
 

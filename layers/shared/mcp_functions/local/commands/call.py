@@ -12,16 +12,13 @@ import click
 from mcp_functions.local import catalog
 from mcp_functions.local.calling import conversation, server
 from mcp_functions.local.calling.answering import Answers
-from mcp_functions.local.calling.terminal import Terminal
-from mcp_functions.local.calling.texts import result_text
+from mcp_functions.local.calling.terminal import CANCEL, DECLINE, Terminal, result_text
 from mcp_functions.local.commands import options
+from mcp_functions.local.verification.options import Access
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
-
-    from mcp_functions.local.calling.server import Server
 
 
 def _complete(context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
@@ -44,7 +41,7 @@ def _read_pairs(_context: click.Context, _parameter: click.Parameter, words: Seq
     return pairs
 
 
-class CallOptions(server.Access):
+class CallOptions(Access):
     """The options about the server and the answers."""
 
     answers: Mapping[str, str]  # the values of --answer, by KEY or KEY.FIELD
@@ -78,23 +75,17 @@ def command(
     tool reports an error; 2, the call is wrong, or was refused.
     """
     terminal = Terminal(sys.stderr if as_json else sys.stdout)
-    answers = Answers(
-        terminal=terminal,
-        options=chosen["answers"],
-        keys_to_decline=chosen["keys_to_decline"],
-        keys_to_cancel=chosen["keys_to_cancel"],
-    )
-    with _server(url, chosen, terminal) as chosen_server:
-        call = conversation.read_call(chosen_server, target, arguments, terminal)
-        result = conversation.run_call(chosen_server, call, answers, terminal)
+    refusals = dict.fromkeys(chosen["keys_to_decline"], DECLINE) | dict.fromkeys(chosen["keys_to_cancel"], CANCEL)
+    answers = Answers(terminal=terminal, options=chosen["answers"], refusals=refusals)
+    with contextlib.ExitStack() as running:
+        if url:
+            called = server.of_url(url, chosen, terminal)
+        else:
+            called = running.enter_context(server.of_folder(chosen["functions"], terminal, runtime=chosen["runtime"]))
+        call = conversation.read_call(called, target, arguments, terminal)
+        result = conversation.run_call(called, call, answers, terminal)
     if as_json:
         click.echo(json.dumps(result, ensure_ascii=False, indent=2))
     else:
         terminal.write(result_text(result))
     return 1 if result.get("isError") else 0
-
-
-def _server(url: str | None, chosen: CallOptions, terminal: Terminal) -> AbstractContextManager[Server]:
-    if url:
-        return contextlib.nullcontext(server.of_url(url, chosen, terminal))
-    return server.of_folder(chosen["functions"], terminal, runtime=chosen["runtime"])

@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from mcp_functions.local import auth, machine, parameter_changes, template
-from mcp_functions.local.commands import options
-from mcp_functions.settings import AUTH_MODES
+from mcp_functions.settings import AUTH_MODES, AuthMode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcp_functions.settings import AuthMode
-
 
 @click.command("auth")
 @click.argument("mode", type=click.Choice(list(AUTH_MODES)))
-@options.debug
 def write_auth(mode: AuthMode) -> None:
     """Write into template.yaml who may call: who signs (iam), has a token (jwt) or signed in (oauth), or all (none)."""
     click.echo(auth.write(Path(template.FILE), mode))
@@ -29,7 +25,6 @@ def write_auth(mode: AuthMode) -> None:
 @click.argument("environment", metavar="ENV")
 @click.argument("words", metavar="NAME=VALUE...", nargs=-1, required=True)
 @click.option("--now", is_flag=True, help="Change the deployed stack too, without a build.")
-@options.debug
 def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None:
     """Write parameters of an environment into samconfig.toml.
 
@@ -40,7 +35,6 @@ def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None
 
 
 @click.command("doctor")
-@options.debug
 def doctor() -> int:
     """Say what this machine lacks to build, deploy, and run `sam local`. Exit 1 if something is missing."""
     findings = machine.examine(Path())

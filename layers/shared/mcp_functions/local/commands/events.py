@@ -6,7 +6,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -24,7 +24,6 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--upd
 
 @click.command("events")
 @click.argument("names", nargs=-1, metavar="[FUNCTION]...", shell_complete=options.complete_functions)
-@options.debug
 def write_events(names: Sequence[str]) -> int:
     """Write events/ from the conversations in tests/functions, and remove what no test records any more.
 
@@ -49,17 +48,14 @@ def write_events(names: Sequence[str]) -> int:
 
 
 @click.command("next")
-@click.argument("response", metavar="RESPONSE")
-@click.argument("event", metavar="EVENT")
-@options.debug
-def fill_next(response: str, event: str) -> None:
+@click.argument("response", metavar="RESPONSE", type=click.File(encoding="utf-8", errors="replace", lazy=True))
+@click.argument("event", metavar="EVENT", type=click.File(encoding="utf-8", errors="replace", lazy=True))
+def fill_next(response: TextIO, event: TextIO) -> None:
     """Fill a response's requestState into the next event.
 
     RESPONSE is what the Lambda returned, EVENT has {{requestState}} in its body; each is a file, or - for stdin.
     """
-    if response == event == "-":
-        stop("only one of RESPONSE and EVENT can be -")
-    click.echo(next_event.fill(options.read(response), options.read(event)), nl=False)
+    click.echo(next_event.fill(response.read(), event.read()), nl=False)
 
 
 def _read_events() -> dict[Path, bytes]:

@@ -6,7 +6,6 @@ import contextlib
 import time
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +15,8 @@ from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.dynamodb import PROTOCOL
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.harness import STATE_DIR
-from mcp_functions.local.loopback import HOST, Loopback
+from mcp_functions.local.loopback import HOST, HttpRequest, HttpResponse, Loopback
 from mcp_functions.local.services import author_tables, stored_tables
-
-if TYPE_CHECKING:
-    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 PORT = 8001
 
@@ -46,7 +42,6 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, text: s
     metavar="A",
     help=f"Of this machine, where its containers reach it, e.g. 172.17.0.1. Default: {HOST}.",
 )
-@options.debug
 def command(port: int, address: str) -> None:
     """Serve KMS and DynamoDB until Ctrl-C, for functions in containers."""
     names = [banner.HOST_OF_CONTAINERS]

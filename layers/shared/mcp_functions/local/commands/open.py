@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
@@ -27,7 +27,6 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.keys import Scope
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from mcp_functions.local.inspection.key_source import KeySource
@@ -100,19 +99,15 @@ def _make_request(chosen: OpenOptions) -> RefusedRequest:
     if chosen["target"] is not None:
         request["target"] = chosen["target"]
     if chosen["arguments"] is not None:
-        request["arguments"] = _read_arguments(chosen["arguments"])
+        try:  # the server's reader, because the digest of the arguments is compared
+            request["arguments"] = json_reader.loads(chosen["arguments"])
+        except ParseError:
+            stop("--arguments is not JSON: give params.arguments as the client sent them, in quotes")
     if chosen["nobody"]:
         request["principal"] = None
     if chosen["principal"]:
         request["principal"] = Principal(*chosen["principal"])
     return request
-
-
-def _read_arguments(text: str) -> object:
-    try:
-        return json_reader.loads(text)  # the server's reader, because the digest of the arguments is compared
-    except ParseError:
-        stop("--arguments is not JSON: give params.arguments as the client sent them, in quotes")
 
 
 def _keys(chosen: OpenOptions) -> AbstractContextManager[KeySource]:

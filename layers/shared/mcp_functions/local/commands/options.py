@@ -1,26 +1,26 @@
-"""Shared by several commands: options, reading a file or stdin, and the end of `serve` and `kms` by a signal."""
+"""Shared by several commands: options, packages of an extra, and the end of `serve` and `kms` by a signal."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import signal
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.local.problems import first_line
+from mcp_functions.local.problems import not_installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
 LOOK_SECONDS = 0.2  # the pause between two questions of a block in `until_stopped` whether it is stopped
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-Command = TypeVar("Command", bound="Callable[..., object]")
 
 
 @dataclass
@@ -30,35 +30,47 @@ class Reporting:
     debug: bool = False  # whether whole tracebacks are shown
 
 
-def functions(command: Command) -> Command:
-    """Add --functions."""
-    folder = click.Path(path_type=Path)
-    option = click.option(
-        "--functions", type=folder, default=Path("functions"), metavar="DIR", help="Default: functions."
-    )
-    return debug(option(command))
+def _set_debug(context: click.Context, _parameter: click.Parameter, value: object) -> None:
+    context.ensure_object(Reporting).debug |= bool(value)
 
 
-def runtime(command: Command) -> Command:
-    """Add --runtime."""
-    text = "Run functions as processes of the real Lambda runtime."
-    return click.option("--runtime", is_flag=True, help=text)(command)
-
-
-def debug(command: Command) -> Command:
-    """Add --debug."""
-    return click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_debug,
-        help="Tracebacks have the frames of the toolkit too.",
-    )(command)
+DEBUG = click.Option(  # of every command
+    ["--debug"],
+    is_flag=True,
+    expose_value=False,
+    callback=_set_debug,
+    help="Tracebacks have the frames of the toolkit too.",
+)
+# options that several commands have
+functions = click.option(
+    "--functions",
+    type=click.Path(path_type=Path),
+    default=Path("functions"),
+    metavar="DIR",
+    help="Default: functions.",
+)
+runtime = click.option("--runtime", is_flag=True, help="Run functions as processes of the real Lambda runtime.")
 
 
 def is_debug() -> bool:
     """Whether the command that runs has --debug."""
     return click.get_current_context().ensure_object(Reporting).debug
+
+
+def import_module(name: str, extra: str) -> ModuleType:
+    """Import a module of this package that needs packages of an extra.
+
+    Args:
+        name: the module's name without `mcp_functions.local`.
+        extra: the extra of this project that installs the packages.
+
+    Raises:
+        Problem: they are not installed.
+    """
+    try:
+        return importlib.import_module(f"mcp_functions.local.{name}")
+    except ModuleNotFoundError as error:
+        raise not_installed(error, extra) from error
 
 
 def complete_functions(context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
@@ -68,33 +80,12 @@ def complete_functions(context: click.Context, _parameter: click.Parameter, pref
     return [name for name in names if name.startswith(prefix)]
 
 
-def read(name: str) -> str:
-    """Read a file; "-" is stdin.
-
-    Raises:
-        ClickException: the file cannot be read.
-    """
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        unreadable = f"{name} cannot be read: {first_line(error)}"
-        raise click.ClickException(unreadable) from error
-
-
-def _set_debug(context: click.Context, _parameter: click.Parameter, value: object) -> None:
-    context.ensure_object(Reporting).debug |= bool(value)
-
-
-class _Stopped(BaseException):
-    """A signal asks to stop. It is no `Exception`, because a function of the author may catch all of those."""
-
-
 @contextlib.contextmanager
 def until_stopped() -> Iterator[Callable[[], bool]]:
     """Run the block until SIGINT or SIGTERM; a second signal does nothing.
 
-    The signal raises an exception inside the block. Python drops an exception that is raised while a finalizer runs, so
-    the block must also ask the yielded function whether it is stopped.
+    The signal raises KeyboardInterrupt inside the block. Python drops an exception that is raised while a finalizer
+    runs, so the block must also ask the yielded function whether it is stopped.
     """
     is_stopped = False
 
@@ -103,12 +94,12 @@ def until_stopped() -> Iterator[Callable[[], bool]]:
         for number in STOPPING:
             signal.signal(number, signal.SIG_IGN)
         is_stopped = True
-        raise _Stopped
+        raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in STOPPING}
     try:
         yield lambda: is_stopped
-    except _Stopped:
+    except KeyboardInterrupt:
         pass  # the signal ends the block, and is no error
     finally:
         for number, handler in before.items():

@@ -16,7 +16,6 @@ DESCRIBED_KINDS = "\n".join(f"{kind:<12}{samples.SAMPLES[kind][0]}" for kind in 
 
 @click.command("init")
 @click.argument("directory", type=click.Path(path_type=Path), metavar="[DIR]", default=PROJECT)
-@options.debug
 def init(directory: Path) -> None:
     """Write a new project in DIR, which is created if it is missing. Default: this folder."""
     click.echo(beginning.init(directory))
@@ -25,7 +24,6 @@ def init(directory: Path) -> None:
 @click.command("new", help=f"Add a function to the project in this folder.\n\n\b\n{DESCRIBED_KINDS}")
 @click.argument("kind", type=click.Choice(samples.KINDS))
 @click.argument("name")
-@options.debug
 def new(kind: str, name: str) -> None:
     """Add a function."""
     click.echo(editing.new(PROJECT, kind, name))
@@ -33,18 +31,13 @@ def new(kind: str, name: str) -> None:
 
 @click.command("block")
 @click.argument("name", shell_complete=options.complete_functions)
-@click.option("--kind", type=click.Choice(samples.KINDS), help="The kind of a function that is not written yet.")
 @click.option("--write", is_flag=True, help="Write it into template.yaml; the rest of the file, comments too, stays.")
-@options.debug
-def block(name: str, *, kind: str | None, write: bool) -> None:
+def block(name: str, *, write: bool) -> None:
     """Print what template.yaml needs for a function, as its app.py is now."""
-    if write and kind:
-        message = "--write reads functions/NAME/app.py: leave --kind out."
-        raise click.UsageError(message)
     if write:
         click.echo(editing.write_block(PROJECT, name))
     else:
-        click.echo(editing.block_text(PROJECT, name, kind), nl=False)
+        click.echo(editing.block_text(PROJECT, name), nl=False)
 
 
 @click.command("catalog")

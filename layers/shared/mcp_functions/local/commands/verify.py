@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from mcp_functions.attack.cli import json_object, named_calls
-from mcp_functions.local import verification
 from mcp_functions.local.commands import options
+from mcp_functions.local.verification import verify
 from mcp_functions.settings import AUTH_MODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcp_functions.local.verification import Choices
+    from mcp_functions.local.verification.options import Choices, Options
 
 
 @click.command("verify")
@@ -30,25 +30,19 @@ if TYPE_CHECKING:
 @click.option("--profile", metavar="P", help="Default: as the AWS CLI decides.")
 @click.option("--seconds", type=click.FloatRange(min=0), default=60, help="For a task, or a line of the log.")
 def command(
-    target: str,
-    tools: Sequence[str],
-    arguments: Sequence[str],
-    answers: str,
-    seconds: float,
-    **choices: Unpack[Choices],
+    target: str, tools: Sequence[str], arguments: Sequence[str], answers: str, **choices: Unpack[Choices]
 ) -> int:
     """Check a server that was just deployed, one line a check.
 
     Unless --tool names tools, only resources, prompts and tools with readOnlyHint are called.
     """
-    settings: verification.Options = {
+    settings: Options = {
         "named_tools": named_calls(tools, arguments),
         "answers": json_object("--answers", answers),
-        "patience": verification.Patience(seconds),
         **choices,
     }
     outcomes: set[str] = set()
-    for line in verification.verify(target, settings):
+    for line in verify(target, settings):
         outcomes.add(line.outcome)
         click.echo(str(line))
     return 1 if "FAILED" in outcomes else 0

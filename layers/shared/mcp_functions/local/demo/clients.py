@@ -29,6 +29,24 @@ class Client(NamedTuple):
     name: str  # for the terminal
     command: tuple[str, ...]  # without FILE and ANSWERS
 
+    def send(self, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
+        """Send the next request of the call in a file, from a new process; return the result.
+
+        Args:
+            file: has the URL, the tool's name and its arguments; after a response also its questions and state.
+            answers: the contents of forms, by the key of the question.
+
+        Raises:
+            DemoError: the server refused the request, or the client did not run.
+        """
+        process = _run([*self.command, str(file), json.dumps(answers)])
+        if process.returncode:
+            lines = process.stderr.strip().splitlines() or ["it gave no reason"]
+            message = f"{self.name} failed: {lines[-1]}"
+            raise DemoError(message)
+        result: dict[str, Any] = json.loads(process.stdout)
+        return result
+
 
 PYTHON = Client("the official Python client", (sys.executable, "-m", "mcp_functions.local.demo.one_round"))
 
@@ -46,26 +64,6 @@ def typescript(root: Path) -> Client | str:
         return f"it is not installed (npm ci --prefix {PACKAGES})"
     released = json.loads((root / PACKAGE).read_text(encoding="utf-8"))["version"]
     return Client(f"the official TypeScript client {released}, Node.js {version}", (node, str(root / SCRIPT)))
-
-
-def send(client: Client, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
-    """Send the next request of the call in a file, from a new process; return the result.
-
-    Args:
-        client: the client.
-        file: has the URL, the tool's name and its arguments; after a response also its questions and state.
-        answers: the contents of forms, by the key of the question.
-
-    Raises:
-        DemoError: the server refused the request, or the client did not run.
-    """
-    process = _run([*client.command, str(file), json.dumps(answers)])
-    if process.returncode:
-        lines = process.stderr.strip().splitlines() or ["it gave no reason"]
-        message = f"{client.name} failed: {lines[-1]}"
-        raise DemoError(message)
-    result: dict[str, Any] = json.loads(process.stdout)
-    return result
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:

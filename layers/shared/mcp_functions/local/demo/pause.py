@@ -15,8 +15,7 @@ import os
 import shutil
 import time
 from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 from urllib.parse import urlsplit
 
 from mcp_functions import aws
@@ -26,7 +25,7 @@ from mcp_functions.local.demo.clients import Client
 from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.inspection.public_part import describe
+from mcp_functions.local.inspection.explain import describe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +37,10 @@ UPGRADE = {  # what the upgrade replaces in the function's app.py, where each te
     "from datetime import": "import time\nfrom datetime import",
     "serve(update_work_item)": f"serve(update_work_item, now=lambda: time.time() + {AHEAD})",
 }
+ROTATION = (
+    ("KMS", "the key was rotated (RotateKeyOnDemand). AWS would make new material, and keep the old to"),
+    ("", "decrypt; moto only lists the rotation. The data keys are new here too, and old ones open\n"),
+)
 NOT_COPIED = ("__pycache__", ".*")
 
 
@@ -54,49 +57,53 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         DemoError: the conversation differed from the expected one.
     """
     with stage() as folder:
-        _Pause(folder, Transcript(out), runtime=runtime).run(functions)
+        _Pause(functions, folder, Transcript(out), runtime=runtime).run()
 
 
 class _Pause:
     """Runs the demo: two servers, one after the other, and their clients."""
 
-    def __init__(self, folder: Path, transcript: Transcript, *, runtime: bool) -> None:
+    def __init__(self, functions: Path, folder: Path, transcript: Transcript, *, runtime: bool) -> None:
+        self._functions = functions
+        self._root = functions.resolve().parent
         self._folder = folder
         self._transcript = transcript
         self._runtime = runtime
         self._rounds = Rounds(folder / "conversation.json", transcript)
         self._data_keys: list[str] = []  # the names of the data keys that have encrypted the states
 
-    def run(self, functions: Path) -> None:
-        root = functions.resolve().parent
+    def run(self) -> None:
+        write = self._transcript.write
         file = self._rounds.file
-        with self._server(functions, self._folder / "first") as harness:
-            self._rounds.begin(functions, harness)
-            upgraded = self._upgraded(root, functions.name)
+        with self._server(self._functions, "first") as harness:
+            self._rounds.begin(self._functions, harness)
+            upgraded = self._upgraded()
             port = urlsplit(harness.url).port or 0
-            self._transcript.write(f"A client calls {TOOL} at {harness.url}\n")
-            self._ask(1, clients.PYTHON, harness)
-        self._transcript.write(f"The client has left {', '.join(self._rounds.read_file())}")
-        self._transcript.write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
+            write(f"A client calls {TOOL} at {harness.url}\n")
+            self._ask(clients.PYTHON, harness)
+        write(f"The client has left {', '.join(self._rounds.read_file())}")
+        write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
         (self._folder / "second").mkdir()
         shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")  # only the key survives
-        with self._server(upgraded, self._folder / "second", port=port) as harness:
+        with self._server(upgraded, "second", port=port) as harness:
             self._show_changes()
-            second = self._second_client(root)
-            for number in range(2, COUNT):
-                self._ask(number, second, harness)
-            self._rounds.show_end(self._round(COUNT, second, harness), NEWS)
-        self._summarize()
+            second = self._second_client()
+            for _ in range(COUNT - 2):
+                self._ask(second, harness)
+            self._rounds.show_end(self._rounds.run_round(second.send, harness, second.name), NEWS)
+        expect(len(set(self._data_keys)) == len(self._data_keys), "two servers sealed with one data key")
+        write(f"{COUNT} rounds over three days, {COUNT} client processes, 2 servers, 2 versions, 2 data keys;")
+        write(f"and between them nothing but {file.name}, which is the client's, and the key in KMS.")
 
-    def _server(self, functions: Path, state_dir: Path, port: int = 0) -> Harness:
-        return Harness(functions, port=port, state_dir=state_dir, runtime=self._runtime, reuse=False)
+    def _server(self, functions: Path, state: str, port: int = 0) -> Harness:
+        return Harness(functions, port=port, state_dir=self._folder / state, runtime=self._runtime, reuse=False)
 
-    def _upgraded(self, root: Path, functions: str) -> Path:
+    def _upgraded(self) -> Path:
         """Copy the functions, and upgrade the copy of the tool; return the folder of the copies."""
-        copy = self._folder / root.name / functions
-        shutil.copytree(root / functions, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        if (root / template.FILE).is_file():  # with --runtime the harness reads it, beside the functions
-            shutil.copy(root / template.FILE, copy.parent)
+        copy = self._folder / self._root.name / self._functions.name
+        shutil.copytree(self._functions, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        if (self._root / template.FILE).is_file():  # with --runtime the harness reads it, beside the functions
+            shutil.copy(self._root / template.FILE, copy.parent)
         app = copy / TOOL / "app.py"
         text = app.read_text(encoding="utf-8")
         for old, new in UPGRADE.items():
@@ -108,47 +115,29 @@ class _Pause:
     def _show_changes(self) -> None:
         """Rotate the KMS key, and show what has changed in the three days."""
         today = datetime.fromtimestamp(time.time() + AHEAD, UTC)
+        expect(_rotate() == 1, "KMS does not list the rotation of its key")
         self._transcript.heading("Three days later")
         self._transcript.line("server", "started again at the same address, with nothing but its KMS key")
         self._transcript.line("clock", f"{today:%A, %d %B %Y %H:%M} UTC, for {TOOL}")
         self._transcript.line("upgrade", f'{TOOL} asks the same, and ends differently: "... {NEWS}"')
-        expect(_rotate() == 1, "KMS does not list the rotation of its key")
-        self._transcript.line(
-            "KMS", "the key was rotated (RotateKeyOnDemand). AWS would make new material, and keep the old to"
-        )
-        self._transcript.line(
-            "", "decrypt; moto only lists the rotation. The data keys are new here too, and old ones open\n"
-        )
+        for label, text in ROTATION:
+            self._transcript.line(label, text)
 
-    def _second_client(self, root: Path) -> Client:
-        client_or_reason = clients.typescript(root)
+    def _second_client(self) -> Client:
+        client_or_reason = clients.typescript(self._root)
         if isinstance(client_or_reason, Client):
             return client_or_reason
-        self._transcript.write(
-            f"The TypeScript client does not take over: {client_or_reason}. A new Python process does.\n"
-        )
+        reason = f"The TypeScript client does not take over: {client_or_reason}."
+        self._transcript.write(f"{reason} A new Python process does.\n")
         return clients.PYTHON
 
-    def _round(self, number: int, client: Client, harness: Harness) -> dict[str, Any]:
-        return self._rounds.run_round(number, f"Round {number}: {client.name}", partial(clients.send, client), harness)
-
-    def _ask(self, number: int, client: Client, harness: Harness) -> None:
-        result = self._round(number, client, harness)
-        self._rounds.show_questions(number, result)
-        state = result["requestState"]
-        data_key = describe(state)["key"]
+    def _ask(self, client: Client, harness: Harness) -> None:
+        result = self._rounds.run_round(client.send, harness, client.name)
+        self._rounds.show_questions(result)
+        data_key = describe(result["requestState"])["key"]
         self._data_keys.append(data_key)
         self._transcript.line("data key", f"{data_key}, wrapped by KMS; it travels in the state")
-        self._transcript.state(state)
-
-    def _summarize(self) -> None:
-        expect(len(set(self._data_keys)) == len(self._data_keys), "two servers sealed with one data key")
-        self._transcript.write(
-            f"{COUNT} rounds over three days, {COUNT} client processes, 2 servers, 2 versions, 2 data keys;"
-        )
-        self._transcript.write(
-            f"and between them nothing but {self._rounds.file.name}, which is the client's, and the key in KMS."
-        )
+        self._transcript.state(result["requestState"])
 
 
 def _rotate() -> int:

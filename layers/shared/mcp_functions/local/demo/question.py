@@ -42,11 +42,11 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         rounds = Rounds(folder / "conversation.json", transcript)
         rounds.begin(functions, harness)
         transcript.write(f"The official Python client calls {TOOL} at {harness.url}\n")
-        for number in range(1, COUNT):
-            result = rounds.run_round(number, f"Round {number}", one_round.advance, harness)
-            rounds.show_questions(number, result)
+        for _ in range(COUNT - 1):
+            result = rounds.run_round(one_round.advance, harness)
+            rounds.show_questions(result)
             transcript.state(result["requestState"])
-        rounds.show_end(rounds.run_round(COUNT, f"Round {COUNT}", one_round.advance, harness))
+        rounds.show_end(rounds.run_round(one_round.advance, harness))
         _send_changed_state(rounds.read_file(), transcript)
         what = "invocations"
         if runtime:
@@ -65,7 +65,9 @@ def _send_changed_state(conversation: dict[str, Any], transcript: Transcript) ->
         asyncio.run(one_round.send(changed, {key: ANSWERS[key] for key in conversation["inputRequests"]}))
     except MCPError as error:
         expect(error.code == INVALID_STATE, f"the server answered a changed state with {error.code}")
-        transcript.refusal(COUNT, position, error.code, error.message)
+        transcript.heading("An attacker changes the state")
+        transcript.line("client", f"sends round {COUNT} again, with character {position} of the state changed")
+        transcript.line("refused", f"{error.code} {error.message}\n")
     else:
         message = "the server accepted a changed state"
         raise DemoError(message)

@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -19,13 +20,11 @@ from mcp_functions.local import banner, catalog
 from mcp_functions.local.problems import DemoError, Problem, first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from mcp_functions.local.harness import Harness
     from mcp_functions.local.lambdas import Invocation
 
-    # Sends the next round of the call in a file, with answers by the key of their question; returns the result.
-    Send = Callable[[Path, dict[str, Any]], dict[str, Any]]
+# Sends the next round of the call in a file, with answers by the key of their question; returns the result.
+Send = Callable[[Path, dict[str, Any]], dict[str, Any]]
 
 TOOL = "update_work_item"
 ARGUMENTS: dict[str, Any] = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
@@ -85,40 +84,9 @@ class Transcript:
         """Write a line with a label."""
         self.write(f"  {label:<8} {text}")
 
-    def call(self, tool: str, arguments: Mapping[str, Any], answers: Mapping[str, Any], state_of: int) -> None:
-        """Show a round's request: the answers by key, and which round's state the client returns (0: none)."""
-        self.line("client", f"tools/call {tool} {json.dumps(arguments)}")
-        for key, answer in answers.items():
-            self.line("", f"  answers {key}: {json.dumps(answer)}")
-        if state_of:
-            self.line("", f"  carries the state of round {state_of}")
-
-    def invocation(self, invocation: Invocation) -> None:
-        """Show the Lambda invocation that answered."""
-        process = f" as pid {invocation.pid}" if invocation.pid else ""
-        ran = f"local_{invocation.folder} ran {invocation.milliseconds:.1f} ms{process} and ended"
-        self.line("Lambda", f"{ran}, request {invocation.request_id}")
-
-    def question(self, key: str, message: str, schema: Mapping[str, Any]) -> None:
-        """Show one question and its form."""
-        self.line("asks", f"{key}: {message}")
-        for name, part in schema["properties"].items():
-            choices = " | ".join(part["enum"]) if "enum" in part else part["type"]
-            self.line("", f"  {name}: {choices}")
-
     def state(self, sealed: str) -> None:
         """Show the sealed state, which the client cannot read."""
         self.line("state", f"{sealed[:FIRST]}...{sealed[-LAST:]}  sealed, {len(sealed)} characters\n")
-
-    def result(self, text: str) -> None:
-        """Show the result of the call."""
-        self.line("result", f"{text}\n")
-
-    def refusal(self, round_: int, position: int, code: int, message: str) -> None:
-        """Show a state with one changed character, and the server's error."""
-        self.heading("An attacker changes the state")
-        self.line("client", f"sends round {round_} again, with character {position} of the state changed")
-        self.line("refused", f"{code} {message}\n")
 
 
 @dataclass
@@ -144,25 +112,40 @@ class Rounds:
         conversation: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
         return conversation
 
-    def run_round(self, number: int, heading: str, send: Send, harness: Harness) -> dict[str, Any]:
-        """Send one round with the answers to the questions of the round before; show it, and return its result."""
-        questions = self.read_file().get("inputRequests") or {}
-        answers = {key: ANSWERS[key] for key in questions}
-        self.transcript.heading(heading)
-        self.transcript.call(TOOL, ARGUMENTS, answers, number - 1)
+    def run_round(self, send: Send, harness: Harness, client: str = "") -> dict[str, Any]:
+        """Send the next round with the answers to the questions of the round before; show it, and return its result.
+
+        Args:
+            send: sends the round.
+            harness: gets it.
+            client: the name of the client, for the heading.
+        """
+        answers = {key: ANSWERS[key] for key in self.read_file().get("inputRequests", ())}
+        heading = f"Round {len(self.invocations) + 1}"
+        self.transcript.heading(f"{heading}: {client}" if client else heading)
+        self.transcript.line("client", f"tools/call {TOOL} {json.dumps(ARGUMENTS)}")
+        for key, answer in answers.items():
+            self.transcript.line("", f"  answers {key}: {json.dumps(answer)}")
+        if self.invocations:
+            self.transcript.line("", f"  carries the state of round {len(self.invocations)}")
         result = send(self.file, answers)
-        invocations = [invocation for invocation in harness.invocations if invocation.folder == TOOL]
-        self.invocations.append(invocations[-1])
-        self.transcript.invocation(invocations[-1])
+        invocation = [invocation for invocation in harness.invocations if invocation.folder == TOOL][-1]
+        self.invocations.append(invocation)
+        process = f" as pid {invocation.pid}" if invocation.pid else ""
+        ran = f"local_{TOOL} ran {invocation.milliseconds:.1f} ms{process} and ended"
+        self.transcript.line("Lambda", f"{ran}, request {invocation.request_id}")
         return result
 
-    def show_questions(self, number: int, result: dict[str, Any]) -> None:
+    def show_questions(self, result: dict[str, Any]) -> None:
         """Show the questions in a result, and check that the demo has answers to them."""
-        expect("requestState" in result, f"round {number} ended the call: {_text(result)}")
+        expect("requestState" in result, f"round {len(self.invocations)} ended the call: {_text(result)}")
         unknown = result["inputRequests"].keys() - ANSWERS.keys()
         expect(not unknown, f"the demo has no answer to {', '.join(unknown)}")
         for key, request in result["inputRequests"].items():
-            self.transcript.question(key, request["params"]["message"], request["params"]["requestedSchema"])
+            self.transcript.line("asks", f"{key}: {request['params']['message']}")
+            for name, member in request["params"]["requestedSchema"]["properties"].items():
+                choices = " | ".join(member["enum"]) if "enum" in member else member["type"]
+                self.transcript.line("", f"  {name}: {choices}")
 
     def show_end(self, result: dict[str, Any], ending: str = "") -> None:
         """Check and show the last result, whose text ends with `ending`."""
@@ -171,7 +154,7 @@ class Rounds:
         expect(is_expected, f"the call ended with another result: {text}")
         request_ids = {invocation.request_id for invocation in self.invocations}
         expect(len(request_ids) == COUNT, "two rounds were one invocation")
-        self.transcript.result(text)
+        self.transcript.line("result", f"{text}\n")
 
 
 def _text(result: dict[str, Any]) -> str:

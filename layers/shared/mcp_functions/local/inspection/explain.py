@@ -16,22 +16,21 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local.inspection import claims_check
-from mcp_functions.local.inspection.key_source import FOR_EVER, unlimited_envelope
-from mcp_functions.local.inspection.lines import line, when
-from mcp_functions.local.inspection.public_part import describe
-from mcp_functions.local.inspection.reasons import WHY
+from mcp_functions.local.inspection.key_source import FOR_EVER, KeySource, unlimited_envelope
+from mcp_functions.local.inspection.texts import WHY, line, when
 from mcp_functions.local.problems import stop
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.seal.chunked_encryption import SEALED_CHUNK_BYTES, TAG_BYTES, split
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
-from mcp_functions.seal.keys import Scope, kek_hint
+from mcp_functions.seal.keys import Scope, kek_hint, key_name
+from mcp_functions.seal.token_format import MAX_TOKEN_CHARS, parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcp_functions.local.inspection.claims_check import RefusedRequest
-    from mcp_functions.local.inspection.key_source import KeySource
-    from mcp_functions.seal.claims import Claims
     from mcp_functions.seal.kms import Wrapping
 
 
@@ -48,16 +47,26 @@ class Explanation(NamedTuple):
         return "\n".join([*self.lines, *(refused or ["not refused, as far as it was compared"])])
 
 
-class _Opened(NamedTuple):
-    """The result of opening a token."""
+def describe(token: str) -> dict[str, Any]:
+    """Return the public part of a token, for which no key is needed, by the names in envelope.md (§2).
 
-    scope: Scope | None  # the scope that KMS has accepted, if any
-    payload: bytes | None  # the content of the sealed part; None if it does not open
-    reason: str  # why it does not open; "" if it does
+    Raises:
+        InvalidRequestState: the text is not a token.
+    """
+    parsed = parse(token, MAX_TOKEN_CHARS)
+    _salt, _commitment, chunks = split(parsed.message)  # each chunk ends with a tag
+    return {
+        "born": parsed.wrapped_key.born,  # when the data key was made, in unix seconds
+        "kek": parsed.wrapped_key.kek_hint.hex(),  # which KMS key wraps the data key: a hash of its ARN
+        "key": key_name(parsed.wrapped_key.encrypted),  # the name of the data key
+        "payload_bytes": len(chunks) - ceil(len(chunks) / SEALED_CHUNK_BYTES) * TAG_BYTES,
+        "chars": len(token),
+        "jti": base64url(parsed.id),  # the token's id
+    }
 
 
 def explain_public_part(token: str, *, now: float) -> Explanation:
-    """Describe the public part of a token, for which no key is needed; if it is malformed, the reason."""
+    """Explain the public part of a token; if it is malformed, the reason."""
     try:
         public = describe(token)
     except InvalidRequestState as refusal:
@@ -91,47 +100,54 @@ def explain(
     if public.reasons:
         return public
     lines = list(public.lines)
-    reasons: list[str] = []
     # 1. Find the KMS key. The token names it by a hash of its ARN ("kek", key encryption key).
     header = describe(token)
     wrapping = next((key for key in keys.wrappings if kek_hint(key.id).hex() == header["kek"]), None)
     if wrapping is None:
         return Explanation(public.lines, ("kek_unknown",))
     # 2. Open the token without limits of size and age.
-    opened = _open(token, wrapping, keys.scopes, born=header["born"])
-    claims = claims_check.read(opened.payload)
+    scope, payload, reason = _open(token, wrapping, keys.scopes, born=header["born"])
+    claims = claims_check.read(payload)
+    lifetime = request.get("answer_within")  # in seconds
+    if not lifetime and claims:
+        lifetime = ceil((claims.expires - claims.issued) / 1000)
+    max_age = lifetime or FOR_EVER
     # 3. Open it again with the server's limits.
-    max_age = _max_age(request, claims)
-    server_keyring = Keyring([wrapping], opened.scope or keys.scopes[0], now=lambda: now)
-    _payload, reason = _unseal(Envelope(server_keyring, max_age=max_age), token)
-    if reason:
-        reasons.append(reason)
+    server_keyring = Keyring([wrapping], scope or keys.scopes[0], now=lambda: now)
+    _payload, reason_of_server = _unseal(Envelope(server_keyring, max_age=max_age), token)
+    reasons = [reason_of_server] if reason_of_server else []
     # 4. Compare the scope.
-    if opened.scope is not None:
-        is_expected = keys.expected is None or keys.expected == opened.scope
-        remark = "" if is_expected else ", not that of the request"
-        lines.append(line("scope", f"{_name(opened.scope)}{remark}"))
+    if scope is not None:
+        is_expected = keys.expected in {None, scope}
+        name = f"{scope.service}, stage {scope.stage}, generation {scope.generation}"
+        lines.append(line("scope", name if is_expected else f"{name}, not that of the request"))
         if not is_expected:
             reasons.append("wrapped_key")
-    if opened.scope is None or opened.payload is None or claims is None:
-        reasons.append(opened.reason or "claims")
+    if scope is None or payload is None or claims is None:
+        reasons.append(reason or "claims")
         return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))  # each reason once
     # 5. Compare the claims.
-    binding = claims_check.bind(f"{opened.scope.service}/{opened.scope.stage}", request, claims)
-    claim_reasons = claims_check.find_reasons(opened.payload, binding, claims, now=now, lifetime=int(max_age))
+    binding = claims_check.bind(f"{scope.service}/{scope.stage}", request, claims)
+    claim_reasons = claims_check.find_reasons(payload, binding, claims, now=now, lifetime=max_age)
     lines += claims_check.lines(claims, request, set(claim_reasons), now)
     if show_state:
         lines.append(json.dumps(claims.record, indent=2, ensure_ascii=False))
     return Explanation(tuple(lines), (*reasons, *claim_reasons), claims.record)
 
 
-def _open(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> _Opened:
-    """Open a token with the first scope that KMS accepts. The clock is `born`, so the token is not too old."""
+def _open(
+    token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int
+) -> tuple[Scope | None, bytes | None, str]:
+    """Open a token with the first scope that KMS accepts. The clock is `born`, so the token is not too old.
+
+    Returns:
+        The scope that KMS has accepted, if any; the content of the sealed part, if it opens; or else why it does not.
+    """
     for scope in scopes:
         payload, reason = _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)
         if reason != "wrapped_key":  # KMS has accepted the scope, even if the token does not open
-            return _Opened(scope, payload, reason)
-    return _Opened(None, None, "wrapped_key")
+            return scope, payload, reason
+    return None, None, "wrapped_key"
 
 
 def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
@@ -141,25 +157,8 @@ def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
     except InvalidRequestState as refusal:
         return None, str(refusal.reason)
     except TemporarilyUnavailable as error:
-        stop(
-            f"KMS does not answer ({error.reason}): try again, and look at the network, the Region and the proxy",
-            after=error,
-        )
+        remedy = "try again, and look at the network, the Region and the proxy"
+        stop(f"KMS does not answer ({error.reason}): {remedy}", after=error)
     except Misconfigured as error:
-        stop(
-            f"KMS does not open it for you ({error.reason}): the key must be enabled, and your credentials need"
-            " kms:Decrypt on it for this service and stage",
-            after=error,
-        )
-
-
-def _max_age(request: RefusedRequest, claims: Claims | None) -> float:
-    """Return how long a state lives, in seconds: as the operator says, or else as the claims say."""
-    lifetime = request.get("answer_within")
-    if not lifetime and claims:
-        lifetime = ceil((claims.expires - claims.issued) / 1000)
-    return lifetime or FOR_EVER
-
-
-def _name(scope: Scope) -> str:
-    return f"{scope.service}, stage {scope.stage}, generation {scope.generation}"
+        remedy = "the key must be enabled, and your credentials need kms:Decrypt on it for this service and stage"
+        stop(f"KMS does not open it for you ({error.reason}): {remedy}", after=error)

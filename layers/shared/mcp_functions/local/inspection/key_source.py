@@ -7,8 +7,10 @@ scope: the function, the stage and the generation for which it was made.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from mcp_functions.aws import CallLimits, boto3_client
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
@@ -17,14 +19,12 @@ from mcp_functions.local.problems import stop
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
-from mcp_functions.seal.kms import KmsKey
+from mcp_functions.seal.kms import KmsKey, Wrapping
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-    from mcp_functions.seal.kms import Wrapping
 
 ARN_PARTS = 6  # arn:partition:kms:region:account:key/id
 # the stage and the generation of the harness
@@ -78,13 +78,6 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
     for arn in arns:
         if len(arn.split(":")) != ARN_PARTS or ":key/" not in arn:
             stop(f"--key {arn}: give the ARN of a key, as MCP_KMS_KEYS has it (arn:aws:kms:...:key/...)")
-    return KeySource([KmsKey(arn, _client_of(arn)) for arn in arns], [scope], scope)
-
-
-def _client_of(arn: str) -> Callable[[], object]:
-    def make() -> object:
-        from mcp_functions import aws  # noqa: PLC0415 - only who asks AWS needs it
-
-        return aws.boto3_client("kms", aws.CallLimits(2, 5, 2), arn.split(":")[3])
-
-    return make
+    limits = CallLimits(2, 5, 2)
+    keys = [KmsKey(arn, partial(boto3_client, "kms", limits, arn.split(":")[3])) for arn in arns]
+    return KeySource(keys, [scope], scope)

@@ -135,7 +135,7 @@ class Issuer:
         try:
             metadata = client_metadata.read(json.loads(request.body or b""))
         except (ValueError, RecursionError):
-            raise OAuthError("invalid_request", "the body cannot be read") from None
+            raise OAuthError(code="invalid_request", description="the body cannot be read") from None
         client_id = self._grants.register(metadata.redirect_uris)
         client = metadata._replace(id=client_id, method="none")
         return json_response(201, registration.describe(client, "", int(self._now())), NO_STORE)
@@ -145,7 +145,9 @@ class Issuer:
         client = parameters.get("client_id", "")
         redirect_uri = parameters.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # the error is shown here, and not sent to an unknown URI
-            raise OAuthError("invalid_request", "client_id and redirect_uri are not those of a registered client")
+            raise OAuthError(
+                code="invalid_request", description="client_id and redirect_uri are not those of a registered client"
+            )
         if self._asks_for_user and "login_hint" not in parameters:
             return _login_page(parameters)
         try:
@@ -159,10 +161,12 @@ class Issuer:
 
     def _issue_code(self, parameters: Mapping[str, str]) -> str:
         if parameters.get("response_type") != "code":
-            raise OAuthError("unsupported_response_type", "only response_type=code")
+            raise OAuthError(code="unsupported_response_type", description="only response_type=code")
         challenge = parameters.get("code_challenge", "")
         if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
-            raise OAuthError("invalid_request", "PKCE is needed: code_challenge and code_challenge_method=S256")
+            raise OAuthError(
+                code="invalid_request", description="PKCE is needed: code_challenge and code_challenge_method=S256"
+            )
         grant = Grant(
             client=parameters["client_id"],
             subject=parameters.get("login_hint") or USER,
@@ -183,9 +187,9 @@ class Issuer:
             case "refresh_token":
                 grant = self._grants.refresh(form)
             case _:
-                raise OAuthError("unsupported_grant_type", "only authorization_code and refresh_token")
+                raise OAuthError(code="unsupported_grant_type", description="only authorization_code and refresh_token")
         if form.get("resource", grant.resource) != grant.resource:
-            raise OAuthError("invalid_target", "the code was for another resource")
+            raise OAuthError(code="invalid_target", description="the code was for another resource")
         tokens: dict[str, Any] = {
             "access_token": self.token(
                 subject=grant.subject, scope=grant.scope, aud=grant.resource, client_id=grant.client
@@ -212,7 +216,7 @@ def _read_form(request: HttpRequest) -> dict[str, str]:
         if scheme.lower() == "basic":
             form["client_id"] = base64.b64decode(encoded).decode().partition(":")[0]
     except ValueError:
-        raise OAuthError("invalid_request", "the body cannot be read") from None
+        raise OAuthError(code="invalid_request", description="the body cannot be read") from None
     return form
 
 

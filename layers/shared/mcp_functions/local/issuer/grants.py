@@ -62,7 +62,7 @@ class Grants:
             description = (
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
-            raise OAuthError("invalid_redirect_uri", description)
+            raise OAuthError(code="invalid_redirect_uri", description=description)
         return self._add(self._redirect_uris, redirect_uris)
 
     def knows(self, client: str, redirect_uri: str) -> bool:
@@ -82,11 +82,13 @@ class Grants:
         with self._lock:
             grant = self._grants_by_code.pop(form.get("code", ""), None)
         if grant is None or now > grant.code_expires:
-            raise OAuthError("invalid_grant", "this code is unknown, used or too old")
+            raise OAuthError(code="invalid_grant", description="this code is unknown, used or too old")
         if grant.client != form.get("client_id") or grant.redirect_uri != form.get("redirect_uri"):
-            raise OAuthError("invalid_grant", "this code is for another client or another redirect_uri")
+            raise OAuthError(
+                code="invalid_grant", description="this code is for another client or another redirect_uri"
+            )
         if not hmac.compare_digest(challenge(form.get("code_verifier", "")), grant.challenge):
-            raise OAuthError("invalid_grant", "code_verifier does not match code_challenge")
+            raise OAuthError(code="invalid_grant", description="code_verifier does not match code_challenge")
         return grant
 
     def refresh_token(self, grant: Grant) -> str:
@@ -104,10 +106,12 @@ class Grants:
         with self._lock:
             grant = self._grants_by_refresh_token.pop(form.get("refresh_token", ""), None)
         if grant is None or grant.client != form.get("client_id"):
-            raise OAuthError("invalid_grant", "this refresh token is unknown, used, or another client's")
+            raise OAuthError(
+                code="invalid_grant", description="this refresh token is unknown, used, or another client's"
+            )
         scope = form.get("scope", grant.scope)
         if not set(scope.split()) <= set(grant.scope.split()):
-            raise OAuthError("invalid_scope", "a refreshed token has no scope that was not granted")
+            raise OAuthError(code="invalid_scope", description="a refreshed token has no scope that was not granted")
         return replace(grant, scope=scope)
 
     def revoke(self, token: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local.inspection.claims_check import ON_REQUEST
 from mcp_functions.local.inspection.explain import explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
-from mcp_functions.local.inspection.reasons import WHY
+from mcp_functions.local.inspection.texts import WHY
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.seal.kms import KmsKey

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from mcp_functions.local import catalog
 from mcp_functions.local.problems import first_line, stop
-from mcp_functions.local.scaffold import blocks, files, samples, spelling, toolkit
+from mcp_functions.local.scaffold import blocks, files, samples, spelling
 
+PACKAGE = "mcp-functions"
 SAMPLE = "book_flight"  # the name of the sample that a new project has as its only function
 WHEELS = "layers/dependencies/wheels"  # where a project keeps packages that no index has
 
@@ -38,31 +43,46 @@ def init(directory: Path) -> str:
     Raises:
         Problem: a file exists already, or the toolkit is not installed.
     """
-    package = toolkit.installed()
+    try:
+        package = distribution(PACKAGE)
+    except PackageNotFoundError as error:
+        stop(f"{PACKAGE} is not installed, so its version is unknown: pip install its wheel first", after=error)
     function = samples.copied(SAMPLE, name=SAMPLE)
-    values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.block(function)}
+    values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.text(function)}
     texts = {**files.tree("project", values), **function.files}
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))
-    if directory.resolve() == Path.cwd():
-        enter = ""
-        shown_directory = directory.resolve().name
-    else:
-        enter = f"\n  cd {directory}"
-        shown_directory = str(directory)
-    count = len(texts) + 1  # with the catalog
-    text = SUMMARY.format(directory=shown_directory, enter=enter, count=count, version=package.version)
-    return text + _copy_toolkit(directory / WHEELS, toolkit.origin(package))
+    is_here = directory.resolve() == Path.cwd()
+    text = SUMMARY.format(
+        directory=directory.resolve().name if is_here else directory,
+        enter="" if is_here else f"\n  cd {directory}",
+        count=len(texts) + 1,  # with the catalog
+        version=package.version,
+    )
+    return text + _copy_toolkit(directory / WHEELS, origin(package))
 
 
-def _copy_toolkit(wheels: Path, origin: Path | None) -> str:
-    """Copy the toolkit's wheel if it was installed from a file, because no index may have it."""
-    if origin is None:
-        return ""
-    if origin.suffix != ".whl":
-        return NO_WHEEL.format(wheels=wheels, origin=origin)
+def origin(package: Distribution) -> Path | None:
+    """Return the wheel or the folder from which pip installed a package; None if it came from a package index.
+
+    pip writes the origin into the file direct_url.json of the installed package (PEP 610).
+    """
     try:
-        shutil.copy(origin, wheels)
+        direct_url = json.loads(package.read_text("direct_url.json") or "{}")
+        address = urlsplit(direct_url.get("url", ""))
+    except (ValueError, AttributeError):  # the file is no JSON object, so another tool wrote it
+        return None
+    return Path(url2pathname(address.path)) if address.scheme == "file" else None
+
+
+def _copy_toolkit(wheels: Path, toolkit: Path | None) -> str:
+    """Copy the toolkit's wheel if it was installed from a file, because no index may have it."""
+    if toolkit is None:
+        return ""
+    if toolkit.suffix != ".whl":
+        return NO_WHEEL.format(wheels=wheels, origin=toolkit)
+    try:
+        shutil.copy(toolkit, wheels)
     except OSError as error:
         stop(f"the toolkit's wheel cannot be copied to {wheels}, copy it yourself: {first_line(error)}", after=error)
     return ""

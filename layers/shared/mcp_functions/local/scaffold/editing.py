@@ -1,7 +1,7 @@
-"""The commands `new` and `block`: `new` adds a function to a project, `block` prints or writes a function's block.
+"""The commands `new` and `block`: `new` adds a function to a project, `block` prints or writes a function's blocks.
 
-    block     the resources of template.yaml that deploy one function
-    draft     what a block says about its function: the name, the policies, whether it has a worker
+    block     a resource of template.yaml: a function, or its worker
+    draft     what the blocks say about their function: the name, the policies, whether it has a worker
     worker    a second Lambda with the code of a function, which continues the function's MCP tasks
 
 Both commands check everything before they write anything, and change template.yaml as text, so that its comments stay.
@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import catalog, checks, template
-from mcp_functions.local.checks import imports
+from mcp_functions.local.checks import Project, imports
 from mcp_functions.local.checks.iam import KEEP, SEAL
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.problems import stop
@@ -31,10 +31,6 @@ from mcp_functions.local.scaffold.template_editor import TemplateEditor
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_functions.local.checks import Project
-
-COMMON_LAYER = "CommonLayer"  # the layer of the code that functions share
-DEPENDENCIES_LAYER = "DependenciesLayer"  # the layer after which it is written
 NEW_FILES = """\
 {files}
   template.yaml: {logical_id}, with its route /mcp/{name}
@@ -58,8 +54,7 @@ def new(root: Path, kind: str, name: str) -> str:
         Problem: the name is not allowed, a file exists already, or the project has no endpoint.
     """
     spelling.check(name)
-    added = add(root, samples.copied(kind, name))
-    return added + NEXT.format(name=name)
+    return add(root, samples.copied(kind, name)) + NEXT.format(name=name)
 
 
 def add(root: Path, draft: Draft) -> str:
@@ -72,31 +67,23 @@ def add(root: Path, draft: Draft) -> str:
     if FRONT_DOOR not in project.folders:
         stop(f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it")
     path = root / template.FILE
-    new_template = blocks.with_block_added(path.read_text(encoding="utf-8"), draft, project)
+    editor = TemplateEditor(template.text(path))
+    blocks.append(editor, draft, project)
+    blocks.check(draft, project, editor.text)
     files.write(root, draft.files)
-    path.write_text(new_template, encoding="utf-8", newline="\n")
+    path.write_text(editor.text, encoding="utf-8", newline="\n")
     catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
     names = "\n".join(f"  {file}" for file in draft.files)
     return NEW_FILES.format(files=names, logical_id=draft.logical_id, name=draft.name)
 
 
-def block_text(root: Path, name: str, kind: str | None) -> str:
-    """Return the block of a function.
-
-    Args:
-        root: the project's folder.
-        name: the function's name.
-        kind: one of `samples.KINDS`, for a function that is not written yet; None: the function's code decides.
+def block_text(root: Path, name: str) -> str:
+    """Return the blocks of a function.
 
     Raises:
         Problem: there is no such function, or a function does not load.
     """
-    if kind is None:
-        draft = _describe(_read(root), name)
-    else:
-        spelling.check(name)
-        draft = samples.copied(kind, name)
-    return blocks.block(draft)
+    return blocks.text(_describe(_read(root), name))
 
 
 def write_block(root: Path, name: str) -> str:
@@ -118,13 +105,13 @@ def write_block(root: Path, name: str) -> str:
     old_text = template.text(path)
     editor = TemplateEditor(old_text)
     if name in project.functions:
-        _update_block(editor, draft, project)
+        worker = project.workers.get(name)
+        blocks.update(editor, draft, worker_id=worker.logical_id if worker else None)
     else:
         blocks.append(editor, draft, project)
     if imports.uses_shared_code(project, name):
-        # The edited text may have a new block, and the layer is for that block too.
-        _add_common_layer(editor, blocks.with_template(project, editor.text), name)
-    blocks.check(draft, project, blocks.with_template(project, editor.text))
+        blocks.add_common_layer(editor, draft, project)
+    blocks.check(draft, project, editor.text)
     if editor.text == old_text:
         return UNCHANGED.format(name=name)
     path.write_text(editor.text, encoding="utf-8", newline="\n")
@@ -148,38 +135,13 @@ def _describe(project: Project, name: str) -> Draft:
         stop(f"there is no functions/{name}/app.py{suggestion}")
     if name not in project.offering:
         stop(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
-    logical_id = checks.pascal(name)
     if name in project.tasks:
-        return Draft(name, logical_id, "a task", (SEAL, KEEP), has_worker=True)
+        return Draft(name, "a task", (SEAL, KEEP), has_worker=True)
     if name in project.keeping:
-        return Draft(name, logical_id, "its rounds run once", (SEAL, KEEP))
+        return Draft(name, "its rounds run once", (SEAL, KEEP))
     if name in project.asking:
-        return Draft(name, logical_id, "a function that asks", (SEAL,))
-    return Draft(name, logical_id, "a function that never asks", ())
-
-
-def _update_block(editor: TemplateEditor, draft: Draft, project: Project) -> None:
-    """Set the tag and the policies of a function that has a block, and add or remove its worker."""
-    logical_id = project.functions[draft.name].logical_id
-    editor.set_tag(logical_id, draft.name, needed=bool(draft.policies))
-    editor.set_policies(logical_id, draft.policies)
-    worker = project.workers.get(draft.name)
-    if draft.has_worker and worker is None:
-        editor.insert_after(logical_id, blocks.worker(draft))
-        editor.copy_property("Environment", logical_id, f"{draft.logical_id}Worker")
-    elif worker is not None and not draft.has_worker:
-        editor.remove(worker.logical_id)
-
-
-def _add_common_layer(editor: TemplateEditor, project: Project, name: str) -> None:
-    """Add the layer of the code that functions share, and give it to the blocks of a function."""
-    layer = imports.common_layer(project)
-    if not layer:
-        layer = COMMON_LAYER
-        editor.insert_after(DEPENDENCIES_LAYER, files.template("common_layer.yaml", {}))
-    for block in project.blocks_of(name):
-        if not imports.has_layer(project, block, layer):
-            editor.add_layer(block.logical_id, layer)
+        return Draft(name, "a function that asks", (SEAL,))
+    return Draft(name, "a function that never asks", ())
 
 
 def _changed_lines(before: str, after: str) -> list[str]:

@@ -34,11 +34,15 @@ class Draft:
     """A function as the commands write it into a project."""
 
     name: str  # the name of the function and of its folder
-    logical_id: str  # the name of its resource in template.yaml
-    comment: str  # the comment on that resource
+    comment: str  # the comment on its resource in template.yaml
     policies: tuple[str, ...]  # SEAL, KEEP or neither
     has_worker: bool = False  # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
     files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text of a new file
+
+    @property
+    def logical_id(self) -> str:
+        """The name of that resource."""
+        return pascal(self.name)
 
 
 def copied(kind: str, name: str) -> Draft:
@@ -54,19 +58,10 @@ def copied(kind: str, name: str) -> Draft:
         f"functions/{name}/app.py": template(f"samples/{kind}/app.py", values),
         f"tests/functions/test_{name}.py": template(f"samples/{kind}/test.py", values),
     }
-    files = texts | _events(kind, name, values)
-    return Draft(name, pascal(name), comment, policies, has_worker=kind == "task", files=files)
-
-
-def _events(kind: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
-    """Return the files with the events of the sample's conversation.
-
-    A call that asks its user takes several rounds. Each is one request, and so one event for Lambda.
-    """
+    # A call that asks its user takes several rounds. Each is one request, and so one event for Lambda.
     conversation = json.loads(template(f"samples/{kind}/rounds.json", values))
-    events: dict[str, str] = {}
     for number, (label, params_of_round) in enumerate(conversation["rounds"].items(), start=1):
         params = {**conversation["params"], **params_of_round}
         event = recording.round_of(name, number, conversation["method"], params)
-        events[f"events/{name}/{number}-{label}.json"] = recording.file_text(event)
-    return events
+        texts[f"events/{name}/{number}-{label}.json"] = recording.file_text(event)
+    return Draft(name, comment, policies, has_worker=kind == "task", files=texts)

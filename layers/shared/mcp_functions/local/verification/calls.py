@@ -4,17 +4,20 @@
     round 2   the call, the answers, the state  -> more questions, the result, or a task, which is polled
 
 A call that asks shows that the server can encrypt a state and open it again, which needs its KMS key.
+
+Only calls that change nothing are made, and those of tools that the user names. Resources, prompts, and tools with
+`readOnlyHint` change nothing. MCP says that any other tool may be destructive ("destructiveHint … Default: true").
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.attack import schema_values
-from mcp_functions.local.task_client import ENDED
-from mcp_functions.local.verification import candidates, lists
+from mcp_functions.attack import messages, schema_values
+from mcp_functions.local.task_client import ENDED, Refused
+from mcp_functions.local.verification import lists
 from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
@@ -22,35 +25,49 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcp_functions.attack.client import Response
-    from mcp_functions.local.verification.candidates import Call
-    from mcp_functions.local.verification.report import Patience
+    from mcp_functions.local.verification.lists import Catalog
+    from mcp_functions.local.verification.options import Options
     from mcp_functions.local.verification.server import Server
 
+MAX_CALLS = 20  # of calls that the user did not name
 MAX_ROUNDS = 20
 SERVER_ERROR = 500  # the first HTTP status of an error of the server
 REFUSALS = ("decline", "cancel")
 NAME_A_TOOL = "name one: --tool NAME --arguments JSON"
 
 
-@dataclass
+class Call(NamedTuple):
+    """A call to make."""
+
+    method: str  # the method of the protocol, e.g. "tools/call"
+    params: Mapping[str, Any]  # the name and the arguments, or the URI
+    # each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)
+    header_parameters: Sequence[tuple[str, str]] = ()
+    is_named: bool = False  # whether the user named it
+
+    def __str__(self) -> str:
+        """Return the name or the URI that it calls."""
+        return str(self.params.get("name") or self.params.get("uri"))
+
+
 class Calls:
-    """The calls of one run; no tool is called twice.
+    """The calls of one run; no tool is called twice."""
 
-    Attributes:
-        server: the endpoint.
-        named_tools: the tools that the user allows to call, with their arguments.
-        answers: by the key of a question: the content of its form, "decline" or "cancel".
-        tasks: the names of the tools whose calls may become tasks.
-        patience: how long to wait for one task.
-    """
+    def __init__(self, server: Server, project: Catalog, options: Options) -> None:
+        """Call nothing yet.
 
-    server: Server
-    named_tools: Sequence[tuple[str, Mapping[str, Any]]]
-    answers: Mapping[str, Any]
-    tasks: Sequence[str]
-    patience: Patience
-    # the calls that became tasks, each with the result that named its task
-    _task_calls: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)
+        Args:
+            server: the endpoint.
+            project: the catalog of the project; {} if it has none.
+            options: the options of the user.
+        """
+        self._server = server
+        self._options = options
+        folders_of_tools: Mapping[str, str] = project.get("functions", {}).get("tools", {})
+        folders_with_tasks = project.get("tasks", ())
+        self._tools_with_tasks = {name for name, folder in folders_of_tools.items() if folder in folders_with_tasks}
+        # the calls that became tasks, each with the result that named its task
+        self._task_calls: list[tuple[Call, Mapping[str, Any]]] = []
 
     def check_conversation(self) -> str:
         """Call every tool that the user named. If none asks a question, call others until one does.
@@ -59,8 +76,7 @@ class Calls:
             Failed: a call was refused, or the state of a round was not accepted.
             Skipped: no call asked.
         """
-        calls = candidates.named_calls(self._lists, self.named_tools) if self.named_tools else []
-        texts = [self._run_conversation(call) for call in calls]
+        texts = [self._run_conversation(call) for call in self._named_calls()]
         asked = [text for text in texts if text]
         if asked:
             return "; ".join(asked)
@@ -77,16 +93,46 @@ class Calls:
             Failed: the task failed, or did not end in time.
             Skipped: the server has no tasks, or no call became one.
         """
-        discovered = self.server.call("server/discover", {}).result or {}
+        discovered = self._server.exchange("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
             raise Skipped(message="the server has none")
         if not self._task_calls:
             for call in self._read_calls():
-                if str(call) in self.tasks:
+                if str(call) in self._tools_with_tasks:
                     self._run_conversation(call)
         if not self._task_calls:
             raise Skipped(message=f"no read-only tool is a task; {NAME_A_TOOL}")
         return "; ".join(self._follow(call, task) for call, task in self._task_calls)
+
+    @cached_property
+    def _lists(self) -> Catalog:
+        return lists.read(self._server, ("resources", "prompts", "tools"))
+
+    def _named_calls(self) -> list[Call]:
+        """Return the calls of the tools that the user names, with their arguments."""
+        named_tools = self._options["named_tools"]
+        if not named_tools:
+            return []
+        schemas = {tool["name"]: tool["inputSchema"] for tool in self._lists["tools"]}
+        calls = []
+        for name, arguments in named_tools:
+            if name not in schemas:
+                raise Failed(message=f"there is no tool {name}")
+            calls.append(_tool_call(name, arguments, schemas[name], is_named=True))
+        return calls
+
+    def _read_calls(self) -> list[Call]:
+        """Return calls that change nothing, with invented arguments; without tools that the user has named."""
+        called = {name for name, _arguments in self._options["named_tools"]}
+        calls = [Call("resources/read", {"uri": resource["uri"]}) for resource in self._lists["resources"]]
+        for prompt in self._lists["prompts"]:
+            required = [argument["name"] for argument in prompt.get("arguments", []) if argument.get("required")]
+            calls.append(Call("prompts/get", {"name": prompt["name"], "arguments": dict.fromkeys(required, "example")}))
+        for tool in self._lists["tools"]:
+            if tool.get("annotations", {}).get("readOnlyHint") is True and tool["name"] not in called:
+                schema = tool["inputSchema"]
+                calls.append(_tool_call(tool["name"], schema_values.example(schema), schema))
+        return calls[:MAX_CALLS]
 
     def _run_conversation(self, call: Call) -> str:
         """Make a call, and answer its questions to the end.
@@ -100,11 +146,17 @@ class Calls:
         rounds = 1
         response = self._send(call, {})
         while response.questions is not None and rounds < MAX_ROUNDS:
-            rounds += 1
-            response = self._send(call, self._next_params(response))
+            if response.state is None:
+                raise Failed(message="a round asked, and gave no requestState")
+            answers = {key: self._answer(key, request) for key, request in response.questions.items()}
+            response = self._send(call, {"requestState": response.state, "inputResponses": answers})
             if response.result is None:
-                raise Failed(message=f"{call}: the state of round {rounds - 1} was not accepted: {response}")
+                raise Failed(message=f"{call}: the state of round {rounds} was not accepted: {response}")
+            rounds += 1
         return self._judge(call, response, rounds)
+
+    def _send(self, call: Call, inputs: Mapping[str, Any]) -> Response:
+        return self._server.exchange(call.method, {**call.params, **inputs}, header_parameters=call.header_parameters)
 
     def _judge(self, call: Call, last_response: Response, rounds: int) -> str:
         """Judge the end of a conversation; the results are those of `_run_conversation`."""
@@ -122,19 +174,9 @@ class Calls:
             raise Failed(message=f"{call}, round {rounds}: {last_response}")
         return ""  # the server refuses arguments that were invented here, which proves nothing
 
-    def _send(self, call: Call, inputs: Mapping[str, Any]) -> Response:
-        return self.server.call(call.method, {**call.params, **inputs}, header_parameters=call.header_parameters)
-
-    def _next_params(self, response: Response) -> dict[str, Any]:
-        if response.state is None:
-            raise Failed(message="a round asked, and gave no requestState")
-        return {"requestState": response.state, "inputResponses": self._answers(response.questions or {})}
-
-    def _answers(self, requests: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self._answer(key, request) for key, request in requests.items()}
-
-    def _answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        answer = self.answers.get(key)
+    def _answer(self, key: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer a question as the user says, or else with an invented answer."""
+        answer = self._options["answers"].get(key)
         if answer is None:
             return schema_values.answer(request)
         if answer in REFUSALS:
@@ -143,36 +185,27 @@ class Calls:
 
     def _follow(self, call: Call, task: Mapping[str, Any]) -> str:
         """Poll a task to its end, and answer its questions."""
+        seconds = self._options["seconds"]
+        deadline = time.monotonic() + seconds
         polls = 0
-        deadline = self.patience.now() + self.patience.seconds
-        while task["status"] not in ENDED:
-            if self.patience.now() >= deadline:
-                self.server.call("tasks/cancel", {"taskId": task["taskId"]})
-                limit = f"{self.patience.seconds:g} s (--seconds)"
-                raise Failed(message=f"{call} did not end within {limit}, and was cancelled")
-            if task.get("inputRequests"):
-                self._call_with_task("tasks/update", call, task, inputResponses=self._answers(task["inputRequests"]))
-            else:
-                self.patience.sleep(task.get("pollIntervalMs", 1000) / 1000)
-            task = self._call_with_task("tasks/get", call, task)
+
+        def check_deadline(task: Mapping[str, Any]) -> None:
+            nonlocal polls
             polls += 1
-        if task["status"] != "completed" or task.get("result", {}).get("isError"):
-            outcome = "reported a tool error" if "result" in task else task["status"]
-            raise Failed(message=f"the task of {call} {outcome}")
+            if task["status"] not in ENDED and time.monotonic() >= deadline:
+                self._server.cancel(task["taskId"])
+                raise Failed(message=f"{call} did not end within {seconds:g} s (--seconds), and was cancelled")
+
+        self._server.told = check_deadline
+        try:
+            result = self._server.follow(task, self._answer)
+        except (Refused, ValueError) as error:  # a ValueError for a response that is not JSON-RPC
+            raise Failed(message=f"the task of {call} did not complete: {error}") from error
+        if result.get("isError"):
+            raise Failed(message=f"the task of {call} reported a tool error")
         return f"{call} was complete after {polls} polls"
 
-    def _call_with_task(self, method: str, call: Call, task: Mapping[str, Any], **params: object) -> dict[str, Any]:
-        response = self.server.call(method, {"taskId": task["taskId"], **params})
-        if response.result is None:
-            raise Failed(message=f"{method} of {call}: {response}")
-        return response.result
 
-    def _read_calls(self) -> list[Call]:
-        """Return the calls that change nothing, without tools that the user named: those were called."""
-        names = {name for name, _arguments in self.named_tools}
-        calls = candidates.read_calls(self._lists)
-        return [call for call in calls if call.method != "tools/call" or str(call) not in names]
-
-    @cached_property
-    def _lists(self) -> lists.Catalog:
-        return lists.read(self.server, candidates.LISTS)
+def _tool_call(name: str, arguments: object, schema: Mapping[str, Any], *, is_named: bool = False) -> Call:
+    params = {"name": name, "arguments": arguments}
+    return Call("tools/call", params, messages.header_parameters(schema), is_named)

@@ -32,8 +32,7 @@ def check_lists(server: Server, project: Catalog) -> str:
         Skipped: there is no catalog here.
     """
     _require_catalog(project)
-    deployed = read(server, LIST_NAMES)
-    differences = catalog.differences(project, project | deployed)
+    differences = catalog.differences(project, project | read(server, LIST_NAMES))
     if differences:
         difference = f"the endpoint differs from the catalog ({comma_list(differences)})"
         raise Failed(message=f"{difference}: deploy again, or write the catalog again")
@@ -49,12 +48,20 @@ def check_functions(server: Server, project: Catalog) -> str:
         Skipped: there is no catalog here.
     """
     _require_catalog(project)
-    names = folders(project)
-    differences = [_difference(server, folder, project) for folder in names]
-    found = [difference for difference in differences if difference]
-    if found:
-        raise Failed(message=comma_list(found))
-    return f"{len(names)} functions answer at /mcp/<folder>, and list what the catalog has of them"
+    complaints = []
+    for folder in folders(project):
+        expected = _part_of(folder, project)
+        try:
+            deployed = read(server, [list_name for list_name in LIST_NAMES if expected[list_name]], folder)
+        except Failed as failed:
+            complaints.append(f"{folder} ({failed})")
+            continue
+        differences = catalog.differences(expected, expected | deployed)
+        if differences:
+            complaints.append(f"{folder} ({comma_list(differences)})")
+    if complaints:
+        raise Failed(message=comma_list(complaints))
+    return f"{len(folders(project))} functions answer at /mcp/<folder>, and list what the catalog has of them"
 
 
 def folders(project: Catalog) -> list[str]:
@@ -81,7 +88,7 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
     entries: list[Any] = []
     params: dict[str, Any] = {}
     for _ in range(MAX_PAGES):
-        response = server.call(METHODS[list_name], params, folder)
+        response = server.exchange(METHODS[list_name], params, folder)
         if response.code == MethodNotFound.code:
             break  # the server has no such list
         if response.result is None:
@@ -93,25 +100,11 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
     return entries
 
 
-def _difference(server: Server, folder: str, project: Catalog) -> str:
-    """Return how a function differs from the catalog; "" if it does not."""
-    expected = _part_of(folder, project)
-    try:
-        deployed = read(server, [list_name for list_name in LIST_NAMES if expected[list_name]], folder)
-    except Failed as failed:
-        return f"{folder} ({failed})"
-    differences = catalog.differences(expected, expected | deployed)
-    if not differences:
-        return ""
-    return f"{folder} ({comma_list(differences)})"
-
-
 def _part_of(folder: str, project: Catalog) -> Catalog:
     """Return the part of a catalog that one function serves."""
-    served: Mapping[str, Mapping[str, str]] = project["functions"]
     part = dict(project)
     for list_name in LIST_NAMES:
-        folders_by_key = served[list_name]
+        folders_by_key = project["functions"][list_name]
         part[list_name] = [entry for entry in project[list_name] if folders_by_key.get(key_of(entry)) == folder]
     return part
 

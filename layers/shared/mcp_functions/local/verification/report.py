@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, ParamSpec
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
 MAX_NAMES = 5  # of names that a line shows
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
+P = ParamSpec("P")  # the parameters of a check
 
 
 class Failed(Problem):
@@ -37,23 +37,17 @@ class Line(NamedTuple):
         return f"{self.outcome:<9}{self.check}: {text}"
 
 
-class Patience(NamedTuple):
-    """How long a check waits for a task or for a line in a log, and by which clock."""
-
-    seconds: float = 60  # to wait at most
-    now: Callable[[], float] = time.time  # returns unix seconds
-    sleep: Callable[[float], object] = time.sleep  # waits for a number of seconds
-
-
-def run(name: str, check: Callable[[], str]) -> Line:
-    """Run one check, and return its line.
+def run(name: str, check: Callable[P, str], *args: P.args, **kwargs: P.kwargs) -> Line:
+    """Run one check with these arguments, and return its line.
 
     Args:
         name: the name of the check.
         check: returns the text of an `ok`, or raises Failed, Skipped or an error of boto3.
+        *args: the positional arguments of the check.
+        **kwargs: its other arguments.
     """
     try:
-        return Line("ok", name, check())
+        return Line("ok", name, check(*args, **kwargs))
     except Failed as failed:
         return Line("FAILED", name, str(failed))
     except Skipped as skipped:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,80 +17,99 @@ from mcp_functions.attack.client import Request, Response, send
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.problems import first_line, stop
+from mcp_functions.local.task_client import TaskClient
 from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Mapping, Sequence
 
+    from mcp_functions.local.verification.options import Access
     from mcp_functions.settings import AuthMode
 
-    AddCredentials = Callable[[str, Request], Request]  # takes the URL and the request
-
-SECONDS = 30  # longest wait for a response; API Gateway has given up then
 # the HTTP status that a caller without credentials gets in each mode
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")  # the Region in a URL of API Gateway
 CAPABILITIES: dict[str, Any] = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 
 
-@dataclass
-class Server:
+@dataclass(eq=False)
+class Server(TaskClient):
     """The endpoint, and the functions beneath it.
 
     Attributes:
-        url: the URL of the endpoint, "https://…/mcp".
-        add_credentials: adds the user's credentials to a request, or raises Skipped if there are none. None: the server
-            needs no credentials.
+        mode: how the API knows who calls; `find_mode` finds it out.
+        token: the access token for the modes jwt and oauth; None if the user gave none.
+        session: signs requests in the mode iam; it may have no credentials.
         request_id: API Gateway's id of the last request; "" if it gave none.
     """
 
-    url: str
-    add_credentials: AddCredentials | None = None
-    request_id: str = ""
-    _ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of JSON-RPC requests
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: CAPABILITIES, kw_only=True)
+    mode: AuthMode = field(default="none", kw_only=True)
+    token: str | None = field(default=None, kw_only=True, repr=False)
+    session: boto3.Session | None = field(default=None, kw_only=True)
+    request_id: str = field(default="", init=False)
 
-    def call(
+    def find_mode(self) -> None:
+        """Find out the mode, which the endpoint shows to a caller without credentials.
+
+        Raises:
+            Failed: the endpoint does not answer as an MCP server of this toolkit.
+        """
+        response = self.discover_anonymously()
+        if response.status == STATUSES["iam"]:
+            self.mode = "iam"
+        elif response.status == STATUSES["jwt"]:
+            # In the mode oauth the resource document names the server itself as the issuer of tokens.
+            document = json_object(self.get_document(self.metadata_urls[0]).body)
+            resource = urlsplit(str(document.get("resource")))
+            is_issuer = document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
+            self.mode = "oauth" if is_issuer else "jwt"
+        elif response.status != STATUSES["none"] or response.result is None:
+            raise Failed(message=f"{self.url} is no MCP endpoint of 2026-07-28: {response}")
+
+    def exchange(
         self,
         method: str,
         params: Mapping[str, Any],
         folder: str = "",
-        *,
-        header_parameters: Iterable[tuple[str, str]] = (),
+        header_parameters: Sequence[tuple[str, str]] = (),
     ) -> Response:
-        """Call a method with the user's credentials.
+        """Send a request with the user's credentials, and return the response, which may be an error.
 
         Args:
             method: the method of the protocol, e.g. "tools/call".
             params: the method's params without `_meta`.
             folder: the function's folder; "" for the endpoint.
             header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
-        """
-        message = messages.message(method, params, next(self._ids), CAPABILITIES)
-        return self.send_message(message, folder, header_parameters)
 
-    def send_message(
-        self, message: Mapping[str, Any], folder: str, header_parameters: Iterable[tuple[str, str]]
+        Raises:
+            Skipped: the mode needs credentials, and there are none.
+        """
+        message = messages.message(method, params, next(self._ids), self.capabilities)
+        return self._send_to(folder, message, header_parameters)
+
+    def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
+        return self._send_to("", message, header_parameters)
+
+    def _send_to(
+        self, folder: str, message: Mapping[str, Any], header_parameters: Sequence[tuple[str, str]]
     ) -> Response:
-        """Send a JSON-RPC request with the user's credentials; the parameters are those of `call`."""
         url = self.url_of(folder)
-        request = messages.write(message, header_parameters)
-        if self.add_credentials:
-            request = self.add_credentials(url, request)
-        return self.send(url, request)
+        return self.send(url, self._with_credentials(url, messages.write(message, header_parameters)))
 
     def discover_anonymously(self, folder: str = "") -> Response:
         """Call `server/discover` without credentials."""
-        message = messages.message("server/discover", {}, next(self._ids), CAPABILITIES)
+        message = messages.message("server/discover", {}, next(self._ids), self.capabilities)
         return self.send(self.url_of(folder), messages.write(message))
 
-    def get(self, url: str) -> Response:
+    def get_document(self, url: str) -> Response:
         """Get a document without credentials."""
         return self.send(url, Request(b"", method="GET"))
 
     def send(self, url: str, request: Request) -> Response:
         """Send an HTTP request as it is."""
-        response = send(url, request, seconds=SECONDS)
+        response = send(url, request, seconds=self.timeout)
         self.request_id = response.headers.get("apigw-requestid", self.request_id)
         return response
 
@@ -106,77 +124,32 @@ class Server:
         root = f"{address.scheme}://{address.netloc}{METADATA}"
         return [root + address.path, root]
 
-
-def session(region: str | None, profile: str | None) -> boto3.Session:
-    """Return a session of boto3.
-
-    Raises:
-        Problem: there is no such profile.
-    """
-    try:
-        return boto3.Session(profile_name=profile, region_name=region)
-    except BotoCoreError as error:
-        stop(first_line(error), after=error)
-
-
-def connect(url: str, token: str | None, session: boto3.Session) -> tuple[Server, AuthMode]:
-    """Find out the server's mode; return the server with the user's credentials for this mode, and the mode.
-
-    Args:
-        url: the URL of the endpoint; a URL of API Gateway names its Region.
-        token: an access token; None if the user gave none.
-        session: may have AWS credentials and a Region.
-
-    Raises:
-        Failed: the endpoint does not answer as an MCP server of this toolkit.
-    """
-    server = Server(url)
-    mode = _find_mode(server)
-    if mode in {"jwt", "oauth"}:
-        server.add_credentials = _bearer(token)
-    if mode == "iam":
-        region_in_url = REGION.search(urlsplit(url).hostname or "")
-        server.add_credentials = _signature(session, region_in_url[1] if region_in_url else session.region_name)
-    return server, mode
-
-
-def _find_mode(server: Server) -> AuthMode:
-    """Return the mode that the endpoint shows to a caller without credentials."""
-    response = server.discover_anonymously()
-    if response.status == STATUSES["none"] and response.result is not None:
-        return "none"
-    if response.status == STATUSES["iam"]:
-        return "iam"
-    if response.status != STATUSES["jwt"]:
-        raise Failed(message=f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
-    return "oauth" if _names_front(server) else "jwt"
-
-
-def _names_front(server: Server) -> bool:
-    """Whether the resource document names the server itself as the issuer: so the mode is oauth."""
-    document = json_object(server.get(server.metadata_urls[0]).body)
-    resource = urlsplit(str(document.get("resource")))
-    return document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
-
-
-def _bearer(token: str | None) -> AddCredentials:
-    def add(_url: str, request: Request) -> Request:
-        if not token:
-            raise Skipped(message="callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
-        return messages.with_header(request, "Authorization", f"Bearer {token}")
-
-    return add
-
-
-def _signature(session: boto3.Session, region: str | None) -> AddCredentials:
-    def sign(url: str, request: Request) -> Request:
-        credentials = session.get_credentials()
-        if credentials is None:
+    def _with_credentials(self, url: str, request: Request) -> Request:
+        if self.mode == "none":
+            return request
+        if self.mode != "iam":
+            if not self.token:
+                raise Skipped(message="callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
+            return messages.with_header(request, "Authorization", f"Bearer {self.token}")
+        credentials = self.session.get_credentials() if self.session else None
+        if self.session is None or credentials is None:
             raise Skipped(message="callers sign their requests, and there are no AWS credentials here")
+        region_in_url = REGION.search(urlsplit(url).hostname or "")
+        region = region_in_url[1] if region_in_url else self.session.region_name
         if region is None:
             raise Skipped(message="callers sign for a Region, which this URL does not name: pass --region")
         signed = AWSRequest(request.method, url, data=request.body, headers=dict(request.headers))
         SigV4Auth(credentials, "execute-api", region).add_auth(signed)
         return replace(request, headers=tuple(signed.headers.items()))
 
-    return sign
+
+def make_session(access: Access) -> boto3.Session:
+    """Return a session of boto3.
+
+    Raises:
+        Problem: there is no such profile.
+    """
+    try:
+        return boto3.Session(profile_name=access["profile"], region_name=access["region"])
+    except BotoCoreError as error:
+        stop(first_line(error), after=error)

@@ -1,10 +1,15 @@
-"""The reasons for which a server refuses a requestState (a sealed token), each with its explanation for an operator."""
+"""What `open` writes: lines with a label, times, and why a server refuses a requestState (a sealed token)."""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from mcp_functions.seal.envelope import MAX_CHARS
 from mcp_functions.seal.request_state import MAX_ROUNDS
 
+UNITS = ((86_400, "days"), (3600, "h"), (60, "min"))  # seconds of a unit, longest first
+
+# every reason to refuse a requestState, with its explanation for an operator
 WHY: dict[str, str] = {
     "prefix": "it does not start with ks1.: another toolkit or codec made it",
     "length": f"it has more than {MAX_CHARS} characters (unless MCP_MAX_STATE_CHARS is higher)",
@@ -32,3 +37,21 @@ WHY: dict[str, str] = {
     "expired": "the answer came too late",
     "round": f"the conversation is over its budget of {MAX_ROUNDS} rounds",
 }
+
+
+def line(label: str, text: str) -> str:
+    """Return a line that begins with a label."""
+    return f"{label:<13} {text}"
+
+
+def when(time: float, now: float) -> str:
+    """Return a time in the user's time zone, and its distance from now."""
+    seconds = abs(time - now)
+    distance = f"{seconds:.0f} s"
+    for length, unit in UNITS:
+        if seconds >= length:
+            distance = f"{seconds / length:.0f} {unit}"
+            break
+    relative = f"in {distance}" if time > now else f"{distance} ago"
+    local = datetime.fromtimestamp(time).astimezone()
+    return f"{local:%Y-%m-%d %H:%M:%S %Z}, {relative}"
