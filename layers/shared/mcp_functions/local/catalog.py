@@ -5,20 +5,16 @@
 functions/mcp, the endpoint (or front door), reads it to answer lists, and to find the function of a name.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.handlers import catalog
 from mcp_functions.local import environment
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function, Functions
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.problems import stop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 FILE = "catalog.json"
 

@@ -10,26 +10,29 @@ A request takes this way:
                                             InvokeApi: one function calls another
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from mcp_functions.local import authorization, environment, services
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Lambdas
+from mcp_functions.local.authorization import LocalAuthMode
+from mcp_functions.local.environment import Variables
+from mcp_functions.local.issuer import Issuer
+from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas, Watcher
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.lambdas.own_variables import separated
+from mcp_functions.local.lambdas.service import Run
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.page.controls import Controls
 from mcp_functions.local.page.routes import Page
@@ -38,15 +41,6 @@ from mcp_functions.local.runtime.fleet import Fleet
 from mcp_functions.local.runtime.launcher import Launcher
 from mcp_functions.local.runtime.watchdog import Watchdog
 from mcp_functions.local.template_variables import TemplateVariables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mcp_functions.local.authorization import LocalAuthMode
-    from mcp_functions.local.environment import Variables
-    from mcp_functions.local.issuer import Issuer
-    from mcp_functions.local.lambdas import Invocation, Watcher
-    from mcp_functions.local.lambdas.service import Run
 
 STATE_DIR = Path(".mcp-functions")
 

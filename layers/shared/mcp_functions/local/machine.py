@@ -1,21 +1,17 @@
 """`doctor`: looks for the programs and packages that a build, a deployment and `sam local` need on this machine."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mcp_functions.local import template
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SECONDS = 20  # longest time that a program may take to answer
 # Lambda's names of architectures, by Python's names of machines

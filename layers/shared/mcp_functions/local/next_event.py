@@ -4,8 +4,6 @@ A file in events/<function>/ has {{requestState}} where the encrypted state of t
 `sam local invoke`, the recorded events become a whole conversation.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The paths that need no authorization, because clients have no token yet when they ask."""
 
-from __future__ import annotations
-
 METADATA = "/.well-known/oauth-protected-resource"  # RFC 9728; clients try it with the endpoint's path, and without
 METADATA_PATHS = frozenset({METADATA, f"{METADATA}/mcp"})
 SIGN_IN_PATHS = frozenset({

@@ -1,7 +1,5 @@
 """Errors of the commands. A `Problem` is one line that tells the user what to correct."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 import click

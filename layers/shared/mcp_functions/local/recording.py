@@ -7,17 +7,13 @@ From the second event on, `requestState`, the encrypted state of the call, is {{
 every run. `mcp-functions next` fills it in. Time and ids are fixed, so a file changes only if the conversation does.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.attack import messages
 from mcp_functions.local.api_gateway.events import Moment, event_of_message
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 PLACEHOLDER = "{{requestState}}"
 MOMENT = Moment(now=1_785_000_000.0, request_id="JKJaXmPLvHcESHA=", trace_id="Root=1-6a63e840-0123456789abcdef01234567")

@@ -7,23 +7,18 @@ functions/mcp, the front door, answers lists from its file catalog.json. So this
 functions change what they offer.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 from mcp_functions.local import catalog, template
+from mcp_functions.local.harness import Harness
 from mcp_functions.local.lambdas import failures
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, find
 from mcp_functions.local.lambdas.modules import common
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import fingerprints
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from mcp_functions.local.harness import Harness
-    from mcp_functions.local.runtime.fingerprints import Fingerprint
+from mcp_functions.local.runtime.fingerprints import Fingerprint
 
 
 class Files(NamedTuple):

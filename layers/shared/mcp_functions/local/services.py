@@ -5,25 +5,20 @@ DynamoDB    with the toolkit's table, and with the tables that template.yaml dec
 S3          if the shell's MCP_BLOBS names a bucket
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.local import environment, template
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
 from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
+from mcp_functions.local.environment import Variables
 from mcp_functions.local.loopback import start_server
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from mcp_functions.local.environment import Variables
 
 TOOLKIT_TABLE = "Table"  # the logical id of the toolkit's table
 # the properties of AWS::DynamoDB::Table that CreateTable takes as they are

@@ -7,23 +7,17 @@ task              the response names a task: poll the task, and answer its quest
 any other         the response is the result
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.attack import messages
-from mcp_functions.attack.client import CALLER, Client
+from mcp_functions.attack.client import CALLER, Client, Response
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from mcp_functions.attack.client import Response
-
-    Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (the question's key, the question) -> its answer
+Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (the question's key, the question) -> its answer
 
 WITH_TASKS: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},

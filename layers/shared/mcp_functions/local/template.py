@@ -1,15 +1,11 @@
 """Reads template.yaml as plain data. CloudFormation's short forms become long forms: `!Ref X` is {"Ref": "X"}."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import yaml
 
 from mcp_functions.local.problems import first_line, stop
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = "template.yaml"
 

@@ -1,20 +1,13 @@
 """The environment variables that template.yaml gives to each function, for functions in this process."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from mcp_functions.local import template
-from mcp_functions.local.environment import STACK
+from mcp_functions.local.environment import STACK, Variables
+from mcp_functions.local.lambdas.own_variables import OwnVariables
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime.configuration import Template
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from mcp_functions.local.environment import Variables
-    from mcp_functions.local.lambdas.own_variables import OwnVariables
 
 
 class TemplateVariables:

@@ -8,24 +8,18 @@
     stderr   what the function printed, and tracebacks
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import redirect_stdout
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import unwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 from mcp_functions.local.lambdas.failures import whole_traceback
-from mcp_functions.observability import listener
+from mcp_functions.observability import Notes, listener
 from mcp_functions.testing import Context
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from mcp_functions.observability import Notes
 
 
 def main() -> None:

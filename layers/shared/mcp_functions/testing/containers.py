@@ -5,29 +5,24 @@ between them. Here it is a copy of the function, in this process. With `fresh=Tr
 instead, which proves that nothing depends on values that were kept.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from inspect import unwrap
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from mcp_functions.handlers import event_loop
+from mcp_functions.http.gateway import LambdaFunction
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.http.gateway import LambdaFunction
-
-    Event: TypeAlias = dict[str, Any]
+Event: TypeAlias = dict[str, Any]
 
 PROCESS_SECONDS = 60  # the time in which a new process must answer its event
 
@@ -77,11 +72,11 @@ class TimedFunction:
         """Return unix seconds."""
         return self.handler.now() + self._ahead
 
-    def later(self, seconds: float) -> TimedFunction:
+    def later(self, seconds: float) -> "TimedFunction":
         """Return the function with an advanced clock."""
         return TimedFunction(self.handler, fresh=self._fresh, ahead=self._ahead + seconds)
 
-    def replaced(self, handler: Callable[..., Any]) -> TimedFunction:
+    def replaced(self, handler: Callable[..., Any]) -> "TimedFunction":
         """Return another version of the function, with the same clock."""
         return TimedFunction(handler, fresh=self._fresh, ahead=self._ahead)
 

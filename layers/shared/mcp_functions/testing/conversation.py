@@ -7,27 +7,21 @@ A round is one request and its response. A call that asks its user takes several
     talk.text                                        the text of the result
 """
 
-from __future__ import annotations
-
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from mcp_functions.local import environment
 from mcp_functions.local.api_gateway.events import Moment
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER_SUFFIX
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing.caller import Caller, as_principal
 from mcp_functions.testing.containers import Context, TimedFunction
 from mcp_functions.testing.deployment import take_invocations
 from mcp_functions.testing.failures import captured_failures, ends_test
 from mcp_functions.testing.transcript import Transcript
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mcp_functions.protocol.messages import Principal
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
 # Every capability of the core protocol. WITH_APPS and WITH_TASKS declare the extensions.

@@ -5,21 +5,17 @@ hardest for the toolkit: an expired item stays until the test calls `expire`, an
 the item before the last write.
 """
 
-from __future__ import annotations
-
 import copy
 import re
+from collections.abc import Callable, Mapping
 from operator import eq, le, lt
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from mcp_functions.local.environment import TABLE
 from mcp_functions.store import DynamoDbError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    Fault: TypeAlias = Literal["throttled", "lost", "unanswered", "denied"] | None
+Fault: TypeAlias = Literal["throttled", "lost", "unanswered", "denied"] | None
 
 KEY = "key"  # the attribute with the key of an item
 WRONG_KEY = "The provided key element does not match the schema"  # AWS's own message

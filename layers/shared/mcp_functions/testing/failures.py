@@ -3,20 +3,15 @@
 They are nowhere else: the client gets a general message, and the log has only the type of the exception and its place.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
-from typing import TYPE_CHECKING
 
 from mcp_functions.local.lambdas.failures import whole_traceback
 from mcp_functions.observability import Notes, lines, listener
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_RAISED = 20  # the report of a test shows no more exceptions than the last 20
 TEST_RUNNERS = ("_pytest", "hypothesis")  # packages whose exceptions end a test

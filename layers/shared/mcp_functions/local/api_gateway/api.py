@@ -11,29 +11,21 @@ Every other request gets 404. A browser sends OPTIONS without a token, to ask wh
 preflight).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from mcp_functions.local.api_gateway.authorizer import Denied
+from mcp_functions.local.api_gateway.authorizer import Denied, JwtAuthorizer
 from mcp_functions.local.api_gateway.events import Moment, event
 from mcp_functions.local.api_gateway.responses import INTERNAL_ERROR, response
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Throttled
+from mcp_functions.local.lambdas import MAX_PAYLOAD, Lambdas, Throttled
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
-from mcp_functions.local.loopback import json_response
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
-    from mcp_functions.local.lambdas import Lambdas
-    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; AWS's quota says "Payload size: 10 MB"
 ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")  # /mcp, or /mcp/ and the name of a function

@@ -7,24 +7,20 @@ This follows AWS's documentation and what users have seen of the real service, n
 lower case, cookies are in the key `cookies` and not in a header, and a request without a body has no key `body`.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
 
 from mcp_functions.attack import messages
 from mcp_functions.local.environment import ACCOUNT
 from mcp_functions.local.loopback import HttpRequest, json_object
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 API_ID = "local00000"
 # Headers of one connection: API Gateway passes them neither to the function nor to the client (RFC 9110, 7.6.1).
@@ -42,7 +38,7 @@ class Moment:
     trace_id: str  # X-Ray's, e.g. "Root=1-6a63e840-0123456789abcdef01234567"
 
     @classmethod
-    def at(cls, now: float) -> Moment:
+    def at(cls, now: float) -> Self:
         """Return a moment with new random ids, in the forms of the real services."""
         request_id = base64.b64encode(os.urandom(11)).decode()
         return cls(now, request_id, trace_id=f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")

@@ -6,24 +6,17 @@ Functions have no permission to list the bucket (`s3:ListBucket`). So S3 does no
 and answers 403.
 """
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Callable
 from threading import RLock
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from mcp_functions.local.loopback import HttpResponse
+from mcp_functions.local.loopback import HttpRequest, HttpResponse
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.store import ObjectNotFound
+from mcp_functions.store import Bucket, ObjectNotFound
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.local.loopback import HttpRequest
-    from mcp_functions.store import Bucket
-
-    BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
+BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
 
 MAX_OBJECT = 8 * 1024 * 1024  # bytes; the largest objects are tokens of 4 MiB
 FAULTS: dict[str, tuple[type[McpError], str]] = {  # the error, and its reason, that the toolkit's S3 client raises

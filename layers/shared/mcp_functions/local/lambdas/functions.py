@@ -7,14 +7,14 @@
 If a function cannot be loaded, a `Problem` says in which line, and how to correct it.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.local.lambdas import failures
 from mcp_functions.local.lambdas.loading import Folder
@@ -24,10 +24,6 @@ from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import read_form
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 FRONT_DOOR = "mcp"
 SIGN_IN = "oauth"

@@ -5,30 +5,23 @@ As with Lambda, the event and the result are JSON. If the function fails, the re
     {"errorMessage": "…", "errorType": "KeyError", "requestId": "…", "stackTrace": ["…"]}
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time
 import traceback
 import uuid
+from collections.abc import Mapping
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from mcp_functions.local.environment import arn, function_name
 from mcp_functions.local.lambdas import failures
+from mcp_functions.local.lambdas.functions import Function
 from mcp_functions.local.lambdas.own_variables import running_function
-from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome, Watcher
 from mcp_functions.observability import listener, progress_listener
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.local.lambdas.functions import Function
-    from mcp_functions.local.lambdas.service import Watcher
 
 # Seconds that Lambda's context counts down, as in the template. A function that takes longer is not stopped here.
 TIMEOUT = 29.0

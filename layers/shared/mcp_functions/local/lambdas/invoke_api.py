@@ -6,22 +6,15 @@ AWS clients send it here, because the harness sets AWS_ENDPOINT_URL_LAMBDA. The 
 whether the caller waits for the result ("RequestResponse", the default) or not ("Event").
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading
 from threading import Lock, Thread
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from mcp_functions.local.environment import arn
-from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Throttled
-from mcp_functions.local.loopback import HttpResponse, json_response
-
-if TYPE_CHECKING:
-    from mcp_functions.local.lambdas.service import Lambdas
-    from mcp_functions.local.loopback import HttpRequest
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Lambdas, Throttled
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 
 PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations(?:\?.*)?")
 # AWS's "FunctionName": a name or an ARN, each with or without a version or alias.

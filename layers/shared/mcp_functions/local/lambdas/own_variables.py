@@ -9,18 +9,13 @@ Until the harness stops, `os.environ` is a mapping that looks up a name in two p
 the process has the variables of all functions too.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from mcp_functions.local import environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # the folder of the function that runs in this thread; "" if none runs
 running_function: ContextVar[str] = ContextVar("running_function", default="")

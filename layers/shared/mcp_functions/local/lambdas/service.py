@@ -3,18 +3,14 @@
 Events and results are JSON in bytes, as on AWS, so two functions never share an object.
 """
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from mcp_functions.local.environment import STACK
 from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 MAX_PAYLOAD = 6 * 1024 * 1024  # bytes of an event or of a result
 MAX_INVOCATIONS = 1000  # how many records of the last invocations are kept

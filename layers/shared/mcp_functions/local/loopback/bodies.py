@@ -5,14 +5,9 @@ its size in hexadecimal, a line break, the bytes, and a line break. A chunk of s
 headers between these two, the "trailers", are ignored.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from email.message import Message
-    from io import BufferedIOBase
+from collections.abc import Iterator
+from email.message import Message
+from io import BufferedIOBase
 
 MAX_LINE = 1024  # bytes of a line with a chunk's size, or of a trailer
 MAX_SIZE_DIGITS = 16  # digits of a chunk's size: 64 bits

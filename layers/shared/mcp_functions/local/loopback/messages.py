@@ -1,7 +1,5 @@
 """HTTP requests and responses as values."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

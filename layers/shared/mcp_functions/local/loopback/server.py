@@ -7,8 +7,6 @@ A web page can reach 127.0.0.1 through a host name that resolves to it (DNS rebi
 of this machine's names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
@@ -16,18 +14,15 @@ import re
 import socket
 import sys
 import time
+from collections.abc import Callable, Collection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from threading import Lock, Thread, current_thread
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from mcp_functions.local.loopback.bodies import BadBody, TooLarge, read_body
 from mcp_functions.local.loopback.messages import HOST, HttpRequest, HttpResponse, json_response
 from mcp_functions.local.problems import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
 
 RequestSocket: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # socketserver's; TCP has only the first
 OWN_NAMES = {"localhost", HOST, "[::1]"}

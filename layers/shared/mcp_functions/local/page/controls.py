@@ -5,25 +5,20 @@ executions    {"request": "…"}     which functions ran for a request, and how 
 open          {"state": "…", …}    what is in an encrypted state, and why a server would refuse it
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.local.inspection.claims_check import ON_REQUEST
 from mcp_functions.local.inspection.explain import explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
 from mcp_functions.local.inspection.reasons import WHY
+from mcp_functions.local.lambdas.service import Lambdas
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.seal.kms import KmsKey
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp_functions.local.lambdas.service import Lambdas
-
-    Control = Callable[[Mapping[str, Any]], dict[str, Any]]
+Control = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 class BadRequest(Exception):

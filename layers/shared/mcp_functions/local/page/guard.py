@@ -9,15 +9,9 @@ x-page-token    must hold the token of this run of the harness, which only the p
 No response allows another origin to read it.
 """
 
-from __future__ import annotations
-
 import hmac
-from typing import TYPE_CHECKING
 
-from mcp_functions.local.loopback import HOST, json_response
-
-if TYPE_CHECKING:
-    from mcp_functions.local.loopback import HttpRequest, HttpResponse
+from mcp_functions.local.loopback import HOST, HttpRequest, HttpResponse, json_response
 
 PROOF_HEADER = "x-page-token"
 NAMES = (HOST, "localhost")  # the names of this machine that a browser may use

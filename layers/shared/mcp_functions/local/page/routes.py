@@ -5,22 +5,17 @@ GET  /page/<file>             styles and scripts, from static/
 POST /page/control/<name>     what the scripts ask of the harness (controls.py), for the page alone
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mcp_functions.local.loopback import HttpResponse, json_response
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 from mcp_functions.local.page.controls import BadRequest, Controls
 from mcp_functions.local.page.guard import SECURITY_HEADERS, Guard, refusal
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
-
-if TYPE_CHECKING:
-    from mcp_functions.local.loopback import HttpRequest
 
 FILES = "/page/"
 CONTROL = "/page/control/"

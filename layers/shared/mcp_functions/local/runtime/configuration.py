@@ -7,20 +7,15 @@ The value of a variable comes from the first of these that has one:
 A variable that the template does not set is missing, as on Lambda.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.local import auth, template
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions.protocol.wire_types import JSONValue
 
 FUNCTION = "AWS::Serverless::Function"
 # The ARN of the KMS key. The template decides which functions have it; the harness decides which key it is.

@@ -7,17 +7,12 @@
 Most attributes of a resource are unknown too.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from mcp_functions.local.environment import ACCOUNT, REGION, arn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions.protocol.wire_types import JSONValue
 
 NO_VALUE = object()  # the value of AWS::NoValue, by which CloudFormation leaves a property out
 KEY_TYPES = ("AWS::KMS::Key", "AWS::KMS::ReplicaKey")

@@ -1,30 +1,24 @@
 """Knows how each function runs, from template.yaml and its files, and makes the environments that run it."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
 import sys
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mcp_functions.local import environment, template
+from mcp_functions.local.lambdas import Watcher
 from mcp_functions.local.lambdas.modules import common
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import author_process, fingerprints, variables
 from mcp_functions.local.runtime.configuration import Configuration, Template
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.sandbox import Sandbox
+from mcp_functions.local.runtime.watchdog import Watchdog
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from pathlib import Path
-
-    from mcp_functions.local.lambdas import Watcher
-    from mcp_functions.local.runtime.watchdog import Watchdog
 
 WORKER_SECONDS = 900  # timeout of a worker, which continues a function's MCP tasks; Lambda allows no longer one
 

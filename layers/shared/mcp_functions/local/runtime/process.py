@@ -1,24 +1,16 @@
 """One process of a function, with its Runtime API and its output, until it ends or is killed."""
 
-from __future__ import annotations
-
 import subprocess
 import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from queue import Empty
 from threading import Thread
-from typing import TYPE_CHECKING
 
-from mcp_functions.local.runtime.api import Exit, RuntimeApi
+from mcp_functions.local.runtime.api import Exit, ProcessEvent, RuntimeApi
 from mcp_functions.local.runtime.process_output import ProcessOutput
 from mcp_functions.local.runtime.process_status import is_ending
-from mcp_functions.local.runtime.watchdog import kill_group
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from mcp_functions.local.runtime.api import ProcessEvent
-    from mcp_functions.local.runtime.watchdog import Watchdog
+from mcp_functions.local.runtime.watchdog import Watchdog, kill_group
 
 EXIT_SECONDS = 5.0  # longest wait for each thread, after the process was killed
 

@@ -3,14 +3,9 @@
 The harness writes its own lines (START, END, REPORT) into the pipe too, so they keep their order among the function's.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Callable
 from threading import Lock, Thread
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Longest wait for the output of an ended process. A child that left its process group may keep the pipe open.
 OUTPUT_SECONDS = 2.0

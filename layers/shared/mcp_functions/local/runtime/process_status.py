@@ -1,7 +1,5 @@
 """The memory and the state of a process, from /proc. Systems other than Linux have none, and so no memory limit."""
 
-from __future__ import annotations
-
 import math
 import signal
 from pathlib import Path

@@ -6,17 +6,12 @@
 An error that the function reports itself has its own object, which passes unchanged.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import signal
-from typing import TYPE_CHECKING
 
+from mcp_functions.local.lambdas import Outcome
 from mcp_functions.local.runtime import api
-
-if TYPE_CHECKING:
-    from mcp_functions.local.lambdas import Outcome
 
 # Lambda's names of the errors that the platform notices; every other error is the function's own.
 EXITED = "Runtime.ExitError"

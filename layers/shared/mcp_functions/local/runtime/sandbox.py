@@ -8,25 +8,19 @@ init fails again, the invocation fails.
 Every `deadline` is a time of the monotonic clock, in seconds.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from mcp_functions.local.lambdas import Outcome
 from mcp_functions.local.runtime import api, reports
+from mcp_functions.local.runtime.configuration import Configuration
+from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.process_status import peak_memory, resident_memory
 from mcp_functions.local.runtime.reports import FailedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.local.runtime.configuration import Configuration
-    from mcp_functions.local.runtime.process import Process
 
 # AWS Lambda Developer Guide, "Lambda execution environment lifecycle": "The Init phase is limited to 10 seconds"
 INIT_SECONDS = 10.0

@@ -3,21 +3,15 @@
 Of the developer's shell the process gets `FROM_SHELL` only: other variables would be missing on Lambda too.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from mcp_functions.local.lambdas.modules import common
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from mcp_functions.local.runtime.configuration import Configuration
+from mcp_functions.local.runtime.configuration import Configuration
 
 # A process needs these to find its libraries, its proxy and its certificates.
 FROM_SHELL = (

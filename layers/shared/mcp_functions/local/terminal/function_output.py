@@ -4,23 +4,17 @@
 write each line to the screen with the folder in `running_function`, the function that runs in this thread.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging
 import sys
+from collections.abc import Iterator
 from threading import get_ident
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.terminal.log_lines import TOOLKIT, is_skipped
-from mcp_functions.local.terminal.screen import FAILED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions.local.terminal.screen import Screen
+from mcp_functions.local.terminal.screen import FAILED, Screen
 
 
 class FunctionStream(io.TextIOBase):

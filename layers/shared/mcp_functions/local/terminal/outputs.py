@@ -9,15 +9,15 @@ show_progress    a running call reports its progress
 capture          redirects what functions in this process print and log, for a block
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import logging
 import sys
 from collections import deque
-from typing import TYPE_CHECKING, Any, TextIO
+from contextlib import AbstractContextManager
+from typing import Any, TextIO
 
+from mcp_functions.local.lambdas import Outcome
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.problems import not_installed
@@ -25,11 +25,6 @@ from mcp_functions.local.terminal.function_output import handling_records, redir
 from mcp_functions.local.terminal.round_lines import RoundLines
 from mcp_functions.local.terminal.screen import FAILED, Screen
 from mcp_functions.local.terminal.state_rounds import StateRounds
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from mcp_functions.local.lambdas import Outcome
 
 MAX_REQUESTS = 200  # how many requests `TextOutput` remembers
 

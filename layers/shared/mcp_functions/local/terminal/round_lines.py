@@ -8,19 +8,14 @@ A round is one request of a tool call: the first, or a later one with the user's
 state, a sealed text that the client got with the questions.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from mcp_functions.local.api_gateway.events import body_text, message_in
+from mcp_functions.local.lambdas.service import Outcome
 from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import CALL_METHODS, METHODS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mcp_functions.local.lambdas.service import Outcome
 
 
 class Line(NamedTuple):

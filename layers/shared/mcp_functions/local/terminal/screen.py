@@ -1,19 +1,15 @@
 """The terminal of `serve`: coloured lines, and a progress bar for each function that reports its progress."""
 
-from __future__ import annotations
-
 import contextlib
 from threading import Lock
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import Progress, TaskID
+from rich.style import StyleType
 from rich.text import Text
 
 from mcp_functions.local.terminal.log_lines import shown_text
-
-if TYPE_CHECKING:
-    from rich.style import StyleType
 
 # styles of `rich`
 FAILED = "red"
