@@ -9,13 +9,21 @@ state, a sealed text that the client got with the questions.
 """
 
 import json
-from collections.abc import Callable, Iterator
+import os
+import time
+from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from mcp_functions.local.api_gateway.events import body_text, message_in
+from mcp_functions.local.inspection.key_source import local_scope, unlimited_envelope
 from mcp_functions.local.lambdas.service import Outcome
 from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import CALL_METHODS, METHODS
+from mcp_functions.protocol.errors import McpError
+from mcp_functions.seal.claims import read_claims
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.kms import KmsKey
 
 
 class Line(NamedTuple):
@@ -26,17 +34,12 @@ class Line(NamedTuple):
 
 
 class RoundLines:
-    """Makes the line of each call."""
+    """Makes the line of each call. It opens states with the harness's key, which is in the environment."""
 
-    def __init__(self, round_of_state: Callable[[str, str], int | None], *, show_answers: bool) -> None:
-        """Choose what the lines show.
-
-        Args:
-            round_of_state: returns which round of a function (its folder) left a state; None if that is unknown.
-            show_answers: whether to show the answers of users, or only that they answered.
-        """
-        self._round_of_state = round_of_state
+    def __init__(self, *, show_answers: bool) -> None:
+        """Choose whether lines have the answers of users, or say only that they answered."""
         self._show_answers = show_answers
+        self._envelope_of = cache(_envelope_of)
 
     def line(self, folder: str, sent: dict[str, Any], outcome: Outcome) -> Line:
         """Return the line of a call: a function's folder, the event, and what the function returned."""
@@ -62,8 +65,10 @@ class RoundLines:
         state = _object(request.get("params")).get("requestState")
         if not isinstance(state, str) or not state:
             return "round 1"
-        last_round = self._round_of_state(folder, state)
-        return "round ?" if last_round is None else f"round {last_round + 1}"
+        try:
+            return f"round {read_claims(self._envelope_of(folder).unseal(state)).round + 1}"
+        except McpError:  # the function refuses the state, too
+            return "round ?"
 
     def _answers(self, request: dict[str, Any]) -> Iterator[str]:
         """Yield e.g. "date answered" for each answer."""
@@ -72,6 +77,11 @@ class RoundLines:
             verb = verbs.get(str(_object(response).get("action")), "answered")
             answer = f" {without_controls(json.dumps(response, ensure_ascii=False))}" if self._show_answers else ""
             yield f"{printable(key)} {verb}{answer}"
+
+
+def _envelope_of(folder: str) -> Envelope:
+    """Return the envelope that opens the states of a function."""
+    return unlimited_envelope(KmsKey(os.environ["MCP_KMS_KEYS"]), local_scope(folder), now=time.time)
 
 
 def _method(request: dict[str, Any], sent: dict[str, Any]) -> str:
