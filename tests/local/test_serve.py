@@ -12,7 +12,7 @@ from mcp_functions.local import catalog
 from mcp_functions.local.command import run
 from mcp_functions.local.commands import serve as serve_module
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.lambdas import Outcome
+from mcp_functions.local.lambdas.service import Outcome
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.reloading import Reloader
 from mcp_functions.local.terminal.outputs import TextOutput

@@ -27,12 +27,11 @@ from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.authorization import LocalAuthMode
 from mcp_functions.local.environment import Variables
 from mcp_functions.local.issuer import Issuer
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas, Watcher
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.lambdas.own_variables import separated
-from mcp_functions.local.lambdas.service import Run
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Invocation, Lambdas, Run, Watcher
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.page.controls import Controls
 from mcp_functions.local.page.routes import Page

@@ -22,8 +22,8 @@ from urllib.parse import unquote
 from mcp_functions.local.api_gateway.authorizer import Denied, JwtAuthorizer
 from mcp_functions.local.api_gateway.events import Moment, event
 from mcp_functions.local.api_gateway.responses import INTERNAL_ERROR, response
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Lambdas, Throttled
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Lambdas, Throttled
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 
@@ -80,7 +80,7 @@ class Api:
             outcome = self.lambdas.invoke(route.folder, payload)
         except Throttled:
             return INTERNAL_ERROR  # the real service answers so too
-        if outcome.failed:
+        if outcome.error:
             return INTERNAL_ERROR
         return response(outcome.payload, moment)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_functions.local.harness import Harness
-    from mcp_functions.local.lambdas import Invocation
+    from mcp_functions.local.lambdas.service import Invocation
 
     # Sends the next round of the call in a file, with answers by the key of their question; returns the result.
     Send = Callable[[Path, dict[str, Any]], dict[str, Any]]

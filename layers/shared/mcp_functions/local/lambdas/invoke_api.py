@@ -76,7 +76,7 @@ class InvokeApi:
             "x-amz-executed-version": "$LATEST",
             "x-amzn-requestid": outcome.request_id,
         }
-        if outcome.failed:
+        if outcome.error:
             headers["x-amz-function-error"] = "Unhandled"
         return HttpResponse(200, tuple(headers.items()), outcome.payload)
 

@@ -17,7 +17,7 @@ from threading import Condition, Event, Thread
 from typing import Self
 
 from mcp_functions.local.environment import arn, function_name
-from mcp_functions.local.lambdas import Outcome, Throttled
+from mcp_functions.local.lambdas.service import Outcome, Throttled
 from mcp_functions.local.runtime.api import Task
 from mcp_functions.local.runtime.launcher import Launcher
 from mcp_functions.local.runtime.sandbox import ProcessGoneError, Sandbox

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from mcp_functions.local import environment, template
-from mcp_functions.local.lambdas import Watcher
 from mcp_functions.local.lambdas.modules import common
+from mcp_functions.local.lambdas.service import Watcher
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import author_process, fingerprints, variables
 from mcp_functions.local.runtime.configuration import Configuration, Template

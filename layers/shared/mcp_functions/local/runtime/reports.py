@@ -10,7 +10,7 @@ import json
 import math
 import signal
 
-from mcp_functions.local.lambdas import Outcome
+from mcp_functions.local.lambdas.service import Outcome
 from mcp_functions.local.runtime import api
 
 # Lambda's names of the errors that the platform notices; every other error is the function's own.

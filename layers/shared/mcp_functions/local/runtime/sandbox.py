@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from mcp_functions.local.lambdas import Outcome
+from mcp_functions.local.lambdas.service import Outcome
 from mcp_functions.local.runtime import api, reports
 from mcp_functions.local.runtime.configuration import Configuration
 from mcp_functions.local.runtime.process import Process
