@@ -49,8 +49,12 @@ def check(
 
 
 def file_text(event: Mapping[str, Any]) -> str:
-    """Return the content of an event's file."""
-    recorded = _with_fixed_moment(_with_placeholder(event))
+    """Return the content of an event's file: the event with the placeholder, the fixed time and the fixed ids."""
+    message = json.loads(event["body"])
+    if "requestState" in message["params"]:
+        message["params"]["requestState"] = PLACEHOLDER
+    authorizer = event["requestContext"].get("authorizer")
+    recorded = event_of_message(message, event["rawPath"], MOMENT, authorizer)
     return json.dumps(recorded, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -93,25 +97,3 @@ def _left_over(folder: Path, texts: Mapping[Path, str]) -> list[Path]:
 
 def _short(path: Path) -> str:
     return "/".join(path.parts[-3:])
-
-
-def _with_placeholder(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy an event, with the placeholder for its requestState if it has one."""
-    message = json.loads(event["body"])
-    if "requestState" not in message["params"]:
-        return dict(event)
-    message["params"]["requestState"] = PLACEHOLDER
-    body = json.dumps(message, ensure_ascii=False)
-    headers = {**event["headers"], "content-length": str(len(body.encode()))}
-    return {**event, "body": body, "headers": headers}
-
-
-def _with_fixed_moment(event: dict[str, Any]) -> dict[str, Any]:
-    headers = {**event["headers"], "x-amzn-trace-id": MOMENT.trace_id}
-    context = {
-        **event["requestContext"],
-        "requestId": MOMENT.request_id,
-        "time": MOMENT.time,
-        "timeEpoch": MOMENT.time_epoch,
-    }
-    return {**event, "headers": headers, "requestContext": context}

@@ -77,8 +77,7 @@ class Reloader:
             if differences:
                 path = catalog.write(self._harness.directory, new)
                 self._report(f"wrote {path}: {', '.join(differences)}")
-                front_door = fingerprints.of_folder(self._directory / FRONT_DOOR)
-                self._loaded = self._loaded._replace(functions={**self._loaded.functions, FRONT_DOOR: front_door})
+                self._loaded.functions[FRONT_DOOR] = fingerprints.of_folder(self._directory / FRONT_DOOR)
                 self._harness.load(FRONT_DOOR)
         except (Problem, OSError) as problem:
             self._report(str(problem))

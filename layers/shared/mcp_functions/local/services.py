@@ -70,7 +70,7 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
     if path is None:
         return []
     parsed = template.read(path)
-    resolver = Resolver(parsed, stack=environment.STACK, key_arn="")
+    resolver = Resolver(parsed, key_arn="")
     tables: list[Any] = []
     for logical_id, resource in parsed["Resources"].items():
         properties = resource.get("Properties") or {}

@@ -1,6 +1,6 @@
 """Answers one event in a new process: `python -m mcp_functions.testing`.
 
-`containers.NewProcesses` starts it.
+`containers.answer_in_process` starts it.
 
     stdin    JSON: where the handler is (`module`, `file`, `variable`, `path`), the `event`, the `name` of the function,
              its `remaining` milliseconds, and the seconds by which its clock is `ahead`

@@ -14,7 +14,7 @@ preflight).
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -48,13 +48,11 @@ class Api:
         lambdas: runs the functions.
         authorizer: checks tokens, with AuthMode jwt or oauth; None: every request may pass.
         has_sign_in: whether the routes of the sign-in front exist.
-        now: the clock, unix seconds.
     """
 
     lambdas: Lambdas
     authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)
     has_sign_in: bool = field(default=False, kw_only=True)
-    now: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request as API Gateway does."""
@@ -71,7 +69,7 @@ class Api:
         return self._invoke(request, route, claims)
 
     def _invoke(self, request: HttpRequest, route: Route, claims: Mapping[str, Any] | None) -> HttpResponse:
-        moment = Moment.at(self.now())
+        moment = Moment.at(time.time())
         event_json = json.dumps(event(request, route.path, moment, claims, method=route.method), ensure_ascii=False)
         payload = event_json.encode()
         if len(payload) > MAX_PAYLOAD:

@@ -7,9 +7,10 @@ and answers 403.
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
-from typing import Literal, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from mcp_functions.local.loopback import HttpRequest, HttpResponse
@@ -86,31 +87,39 @@ class MemoryBucket:
         if not 0 < len(key.encode()) <= MAX_KEY_BYTES:
             message = "blobs:KeyTooLongError"
             raise Misconfigured(message)
-        self._run("put", key, lambda: self.objects.__setitem__(key, bytes(body)))
+        with self._operation("put", key):
+            self.objects[key] = bytes(body)
 
     def get(self, key: str) -> bytes:
         """Read an object; a missing one raises ObjectNotFound."""
-        self._run("get", key, lambda: None)
-        if key not in self.objects:
-            raise ObjectNotFound
-        return self.objects[key]
+        with self._operation("get", key):
+            if key not in self.objects:
+                raise ObjectNotFound
+            return self.objects[key]
 
     def delete(self, key: str) -> None:
         """Remove an object."""
-        self._run("delete", key, lambda: self.objects.pop(key, None))
+        with self._operation("delete", key):
+            self.objects.pop(key, None)
 
-    def _run(self, operation: str, key: str, effect: Callable[[], object]) -> None:
-        """Record an operation, and run its effect, unless a fault prevents it."""
+    @contextmanager
+    def _operation(self, name: str, key: str) -> Iterator[None]:
+        """Record an operation, and raise its fault before the block, or after it if only the response is lost."""
         with self._lock:
-            self.calls.append((operation, key))
-            fault = self.weather(operation)
+            self.calls.append((name, key))
+            fault = self.weather(name)
             if fault == "late":
                 raise ObjectNotFound
-            if fault in {None, "lost"}:
-                effect()
+            if fault and fault != "lost":
+                _raise(fault)
+            yield
             if fault:
-                error, reason = FAULTS[fault]
-                raise error(reason)
+                _raise(fault)
+
+
+def _raise(fault: str) -> NoReturn:
+    error, reason = FAULTS[fault]
+    raise error(reason)
 
 
 def _response(status: int, body: bytes = b"") -> HttpResponse:

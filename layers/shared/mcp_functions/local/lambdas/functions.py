@@ -27,6 +27,7 @@ from mcp_functions.schemas.forms import read_form
 
 FRONT_DOOR = "mcp"
 SIGN_IN = "oauth"
+MAX_VERSIONS = 2  # of a function that was loaded again: calls of the version before may still run
 NAME = re.compile(r"[A-Za-z0-9_-]+")  # the characters of a Lambda's name
 
 
@@ -63,8 +64,7 @@ class Functions(AbstractContextManager["Functions", None]):
             Problem: there is no function, or one does not load.
         """
         self.by_folder: dict[str, Function] = {}
-        self._folders: dict[str, Folder] = {}
-        self._previous_folders: dict[str, Folder] = {}  # the versions before: their last calls may still run
+        self._versions: dict[str, list[Folder]] = {}
         try:
             for app in find(directory, without):
                 self.load(app)
@@ -85,23 +85,22 @@ class Functions(AbstractContextManager["Functions", None]):
         except Problem:
             folder.close()
             raise
-        if name in self._previous_folders:
-            self._previous_folders[name].close()
-        if name in self._folders:
-            self._previous_folders[name] = self._folders[name]
-        self._folders[name] = folder
+        versions = self._versions.setdefault(name, [])
+        versions.append(folder)
+        if len(versions) > MAX_VERSIONS:
+            versions.pop(0).close()
 
     def unload(self, name: str) -> None:
         """Remove the function of a folder, with its modules."""
         self.by_folder.pop(name, None)
-        for folders in (self._folders, self._previous_folders):
-            if name in folders:
-                folders.pop(name).close()
+        for folder in self._versions.pop(name, ()):
+            folder.close()
 
     def close(self) -> None:
         """Remove the modules of every function."""
-        for folder in (*self._folders.values(), *self._previous_folders.values()):
-            folder.close()
+        for versions in self._versions.values():
+            for folder in versions:
+                folder.close()
 
     def __exit__(self, *_error: object) -> None:
         """Close."""

@@ -5,14 +5,18 @@ executions    {"request": "…"}     which functions ran for a request, and how 
 open          {"state": "…", …}    what is in an encrypted state, and why a server would refuse it
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from mcp_functions.local.authorization import make_token
 from mcp_functions.local.inspection.claims_check import ON_REQUEST
 from mcp_functions.local.inspection.explain import explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
 from mcp_functions.local.inspection.reasons import WHY
+from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.lambdas.service import Lambdas
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.rounds.record import RecordedStep
@@ -32,14 +36,14 @@ class Controls:
     Attributes:
         key_arn: the ARN of the harness's own key, the only one that opens states here.
         lambdas: the functions, and the records of their invocations.
-        make_access_token: returns the members `token`, `subject` and `scopes`; None if the server wants no token.
-        now: the clock, unix seconds.
+        issuer: makes access tokens; None if the server wants no token.
+        directory: contains the functions' folders; a token of the page has the scopes that these need.
     """
 
     key_arn: str
     lambdas: Lambdas
-    make_access_token: Callable[[], Mapping[str, object] | None]
-    now: Callable[[], float]
+    issuer: Issuer | None
+    directory: Path
 
     @property
     def by_name(self) -> dict[str, Control]:
@@ -47,7 +51,7 @@ class Controls:
         return {"access": self._access, "executions": self._executions, "open": self._open}
 
     def _access(self, _request: Mapping[str, Any]) -> dict[str, Any]:
-        return {"access": self.make_access_token()}
+        return {"access": make_token(self.issuer, self.directory)}
 
     def _executions(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """List the invocations for one HTTP request, which API Gateway's id names."""
@@ -83,7 +87,7 @@ class Controls:
         function = request.get("function")
         folders = sorted(self.lambdas.folders, key=lambda folder: (folder != function, folder))
         keys = KeySource([KmsKey(self.key_arn)], [local_scope(folder) for folder in folders], None)
-        explanation = explain(_read_string(request, "state"), keys, sent, now=self.now())
+        explanation = explain(_read_string(request, "state"), keys, sent, now=time.time())
         steps = (explanation.record or {}).get("steps", {})
         return {
             # Without the lines that only name what `record` shows.

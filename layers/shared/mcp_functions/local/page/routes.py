@@ -14,6 +14,7 @@ No response allows another origin to read it.
 """
 
 import hmac
+import secrets
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import PurePath
@@ -57,16 +58,15 @@ class Page:
 
     Attributes:
         port: this server's port.
-        token: a random text, new in each run of the harness, which only the page knows.
         controls: answers the page's scripts.
     """
 
     port: int
-    token: str
     controls: Controls
 
     def __post_init__(self) -> None:
-        """Find the page's files."""
+        """Find the page's files, and choose the token of this run, which only the page knows."""
+        self._token = secrets.token_urlsafe(32)
         self._files = {file.name: file for file in (resources.files(__package__) / "static").iterdir()}
 
     def answer(self, request: HttpRequest) -> HttpResponse | None:
@@ -97,7 +97,7 @@ class Page:
             return _refusal(405, "send a POST", ("allow", "POST"))
         if request.values("origin") != [f"http://{request.header('host').lower()}"]:
             return _refusal(403, "the Origin is not this page")
-        if not hmac.compare_digest(request.header(PROOF_HEADER).encode(), self.token.encode()):
+        if not hmac.compare_digest(request.header(PROOF_HEADER).encode(), self._token.encode()):
             return _refusal(403, "the token is not of this run: load the page again")
         if request.header("content-type").partition(";")[0].strip().lower() != "application/json":
             return _refusal(415, "send application/json")
@@ -108,7 +108,7 @@ class Page:
             return _refusal(404, "Not Found")
         content = self._files[name].read_bytes()
         if name == INDEX:
-            content = content.replace(TOKEN_IN_INDEX, self.token.encode())
+            content = content.replace(TOKEN_IN_INDEX, self._token.encode())
         media_type = MEDIA_TYPES[PurePath(name).suffix]
         return HttpResponse(200, (("content-type", media_type), *SECURITY_HEADERS), content)
 
