@@ -154,7 +154,7 @@ def test_a_handler_logs_and_counts_with_powertools(page: dict[str, Any]) -> None
 
 def test_the_tools_of_a_decorated_handler_are_found(page: dict[str, Any]) -> None:
     for name, tool in (("handler", "order"), ("traced", "order"), ("settling", "settle"), ("noting", "order")):
-        found = Function("shop", ROOT, page[name]).handlers
+        found = Function("shop", page[name]).handlers
         assert [handler.name for handler in found] == [tool]
     assert Conversation(page["handler"]).call(item="tea", quantity=2).text == "2 of tea are on their way."
     assert Conversation(summarize_year.handler, fresh=True).call(year=2026).text.startswith("468 tickets")

@@ -25,10 +25,16 @@ from mcp_functions.local.api_gateway.responses import INTERNAL_ERROR, response
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Lambdas, Throttled
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
-from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 
 MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; AWS's quota says "Payload size: 10 MB"
 ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")  # /mcp, or /mcp/ and the name of a function
+# These paths need no authorization, because clients have no token yet when they ask.
+METADATA = "/.well-known/oauth-protected-resource"  # RFC 9728; clients try it with the endpoint's path, and without
+METADATA_PATHS = frozenset({METADATA, f"{METADATA}/mcp"})
+SIGN_IN_PATHS = frozenset({
+    "/authorize", "/callback", "/token", "/register", "/revoke",
+    "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/.well-known/jwks.json",
+})  # fmt: skip
 
 
 class Route(NamedTuple):

@@ -36,7 +36,6 @@ class Function:
     """One loaded function."""
 
     folder: str  # the name of its folder
-    app: Path  # its app.py
     handler: Callable[[dict[str, Any], Any], Any]  # its entry point, called with an event and Lambda's context
 
     @property
@@ -81,7 +80,7 @@ class Functions(AbstractContextManager["Functions", None]):
         name = app.parent.name
         folder = Folder.isolated(app.parent)
         try:
-            self.by_folder[name] = Function(name, app, _load_handler(folder, app))
+            self.by_folder[name] = Function(name, _load_handler(folder, app))
         except Problem:
             folder.close()
             raise

@@ -28,25 +28,26 @@ TIMEOUT = 29.0
 WORKER_TIMEOUT = 900.0  # for a worker, the second Lambda of a function, which continues its MCP tasks
 
 
-@dataclass(frozen=True)
 class Context:
     """The context object that Lambda passes to a function."""
 
-    function_name: str
-    aws_request_id: str
-    invoked_function_arn: str
-    log_group_name: str
-    log_stream_name: str
-    function_version: str = "$LATEST"
-    memory_limit_in_mb: str = "512"  # AWS passes a text
-    client_context: None = None
-    identity: None = None
-    tenant_id: None = None
-    deadline: float = field(default=0.0, repr=False)  # seconds of time.monotonic()
+    def __init__(self, name: str, seconds: float) -> None:
+        """Start the time of one invocation of the function with this name in AWS."""
+        self.function_name = name
+        self.function_version = "$LATEST"
+        self.invoked_function_arn = arn(name)
+        self.memory_limit_in_mb = "512"  # AWS passes a text
+        self.aws_request_id = str(uuid.uuid4())
+        self.log_group_name = f"/aws/lambda/{name}"
+        self.log_stream_name = f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}"
+        self.client_context = None
+        self.identity = None
+        self.tenant_id = None
+        self._deadline = time.monotonic() + seconds
 
     def get_remaining_time_in_millis(self) -> int:
         """Return the milliseconds that the function may still run."""
-        return max(0, int((self.deadline - time.monotonic()) * 1000))
+        return max(0, int((self._deadline - time.monotonic()) * 1000))
 
 
 class MarshalError(Exception):
@@ -89,9 +90,11 @@ class InProcess:
 
     def _call(self, folder: str, event: bytes) -> Outcome:
         name = folder.removesuffix(WORKER_SUFFIX)
-        is_worker = name != folder
-        context = _make_context(function_name(folder), WORKER_TIMEOUT if is_worker else TIMEOUT)
-        self._set_context_variables(name, folder)
+        context = Context(function_name(folder), TIMEOUT if name == folder else WORKER_TIMEOUT)
+        running_function.set(name)  # chooses its environment variables
+        listener.set(lambda notes: self._show_traceback(folder, notes.raised))
+        if self.watcher:
+            progress_listener.set(partial(self.watcher.show_progress, folder))
         began = time.monotonic()
         error_type = None
         try:
@@ -102,13 +105,6 @@ class InProcess:
             self._show_traceback(folder, error)
         milliseconds = (time.monotonic() - began) * 1000
         return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error_type)
-
-    def _set_context_variables(self, name: str, folder: str) -> None:
-        """Choose the environment variables of the function, and listen to what the toolkit tells of the call."""
-        running_function.set(name)
-        listener.set(lambda notes: self._show_traceback(folder, notes.raised))
-        if self.watcher:
-            progress_listener.set(partial(self.watcher.show_progress, folder))
 
     def _show_traceback(self, folder: str, error: BaseException | None) -> None:
         """Write the traceback of an exception for the author; on Lambda neither the client nor the log gets it."""
@@ -133,15 +129,3 @@ def _error_object(error: BaseException, error_type: str, request_id: str) -> byt
     frames = traceback.format_tb(error.__traceback__)[1:]  # without the frame of `_call`
     error_object = {"errorMessage": str(error), "errorType": error_type, "requestId": request_id, "stackTrace": frames}
     return json.dumps(error_object).encode()
-
-
-def _make_context(name: str, timeout: float) -> Context:
-    """Make the context of one invocation, from the function's name in AWS and its timeout in seconds."""
-    return Context(
-        function_name=name,
-        aws_request_id=str(uuid.uuid4()),
-        invoked_function_arn=arn(name),
-        log_group_name=f"/aws/lambda/{name}",
-        log_stream_name=f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}",
-        deadline=time.monotonic() + timeout,
-    )
