@@ -160,7 +160,7 @@ def test_a_wrong_call_of_a_cloudformation_function_is_reported_in_one_line(tmp_p
 
 @pytest.mark.parametrize(
     ("written", "message"),
-    [("{", "template.yaml is no template: line 1: "), ("[]", "template.yaml is no template: it has no Resources")],
+    [("{]", "template.yaml is no template: line 1: "), ("[]", "template.yaml is no template: it has no Resources")],
 )
 def test_an_invalid_template_is_reported_in_one_line(tmp_path: Path, written: str, message: str) -> None:
     with pytest.raises(Problem, match=message) as error:
