@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 
 from mcp_functions.attack import messages
-from mcp_functions.attack.client import CALLER, Client, Response
+from mcp_functions.attack.client import CALLER, Client
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
 
 Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (the question's key, the question) -> its answer
@@ -147,20 +147,16 @@ class TaskClient:
             ValueError: the answer is no JSON-RPC response.
         """
         message = messages.message(method, params, next(self._ids), self.capabilities)
-        response = self._send(message, header_parameters)
-        if response.error is not None:
-            raise Refused(response.error)
-        if response.result is None:
-            raise ValueError(str(response))
-        return response.result
-
-    def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
         credentials = {CALLER: list((self.headers or {}).items())}
         client = Client(self.url, credentials, requests=1, seconds=self.timeout)
         response = client.send(messages.write(message, header_parameters)).response
         if response.failed:
             raise OSError(response.failed)
-        return response
+        if response.error is not None:
+            raise Refused(response.error)
+        if response.result is None:
+            raise ValueError(str(response))
+        return response.result
 
 
 def _answer_all(result_or_task: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:

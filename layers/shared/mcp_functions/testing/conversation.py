@@ -38,9 +38,6 @@ class Conversation(Transcript):
 
     Attributes:
         function: the folder of the function.
-        rounds: every event sent and response received so far.
-        raised: the exception that the function raised in the last round, or the toolkit's error for a rule that the
-            function broke. None if there was none. Neither the client nor Lambda's log receives its text.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, most of them rarely given

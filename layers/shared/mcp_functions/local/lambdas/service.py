@@ -108,7 +108,7 @@ class Lambdas:
             self.watcher.write_call(folder, event, outcome)
         invocation = Invocation(
             folder=folder,
-            http_request_id=_http_request_id(event),
+            http_request_id=http_request_id(event),
             request_id=outcome.request_id,
             milliseconds=outcome.milliseconds,
             error=outcome.error,
@@ -121,7 +121,8 @@ class Lambdas:
         return outcome
 
 
-def _http_request_id(event: bytes) -> str:
+def http_request_id(event: bytes) -> str:
+    """Return API Gateway's id of the request in an event; "" if there is none."""
     match json_object(event):
         # functions/mcp, the endpoint, passes the whole event to the function that it calls, so both have the same id
         case {"requestContext": {"requestId": str(request_id)}}:

@@ -79,7 +79,22 @@ class Template:
             Problem: a value of the block is known to a deployment only.
         """
         block = self._block(folder, name)
-        return None if block is None else self._configured(block)
+        if block is None:
+            return None
+        variables, unknown = self._variables(block)
+        if unknown:
+            raise Problem(unknown[0])  # the process would run without this variable
+        reserved = self._value(block, "ReservedConcurrentExecutions", None)
+        logging = self._value(block, "LoggingConfig", {})
+        return Configuration(
+            handler=text(self._value(block, "Handler", Configuration.handler)),
+            timeout=int(self._value(block, "Timeout", 3)),  # Lambda's default
+            memory=int(self._value(block, "MemorySize", 128)),  # Lambda's default
+            variables=variables,
+            reserved=None if reserved is None else int(reserved),
+            log_format=text(logging.get("LogFormat", "Text")),
+            log_level=text(logging.get("ApplicationLogLevel", "INFO")),  # Lambda's own default
+        )
 
     def own_variables(self, directory: Path, folders: Iterable[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
         """Return the variables that only the template gives to functions, by folder.
@@ -105,43 +120,22 @@ class Template:
         A function and its worker have the same code, so their names tell them apart. Without a name, a function with
         another name than its folder is found by its code alone.
         """
-        blocks = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
+        blocks = [block for block in self._blocks() if self._code_of(block) == folder.resolve()]
         for block in blocks:
             if self._value(block, "FunctionName", "") == function_name(name or folder.name):
                 return block
-        if name or not blocks:
-            return None
-        return blocks[0]
+        return None if name or not blocks else blocks[0]
 
     def _blocks(self) -> Iterator[Mapping[str, Any]]:
-        resources: Mapping[str, Any] = self._template.get("Resources") or {}
-        for resource in resources.values():
-            if resource.get("Type") == FUNCTION and self._is_deployed(resource):
+        for resource in self._template["Resources"].values():
+            condition = {"Condition": resource["Condition"]} if "Condition" in resource else True
+            if resource.get("Type") == FUNCTION and self._resolved("Condition", condition):
                 yield resource.get("Properties") or {}
 
-    def _is_deployed(self, resource: Mapping[str, Any]) -> bool:
-        if "Condition" not in resource:
-            return True
-        return bool(self._resolved("Condition", {"Condition": resource["Condition"]}))
-
-    def _is_in(self, folder: Path, code_uri: object) -> bool:
-        return isinstance(code_uri, str) and (self._path.parent / code_uri).resolve() == folder.resolve()
-
-    def _configured(self, block: Mapping[str, Any]) -> Configuration:
-        reserved = self._value(block, "ReservedConcurrentExecutions", None)
-        logging = self._value(block, "LoggingConfig", {})
-        variables, unknown = self._variables(block)
-        if unknown:
-            raise Problem(unknown[0])  # the process would run without this variable
-        return Configuration(
-            handler=text(self._value(block, "Handler", Configuration.handler)),
-            timeout=int(self._value(block, "Timeout", 3)),  # Lambda's default
-            memory=int(self._value(block, "MemorySize", 128)),  # Lambda's default
-            variables=variables,
-            reserved=None if reserved is None else int(reserved),
-            log_format=text(logging.get("LogFormat", "Text")),
-            log_level=text(logging.get("ApplicationLogLevel", "INFO")),  # Lambda's own default
-        )
+    def _code_of(self, block: Mapping[str, Any]) -> Path | None:
+        """Return the folder of a function's code; None if the template does not name one."""
+        code_uri = block.get("CodeUri")
+        return (self._path.parent / code_uri).resolve() if isinstance(code_uri, str) else None
 
     def _value(self, block: Mapping[str, Any], name: str, default: object) -> JSONValue:
         """Return a property of a block, or else of Globals, or else the default."""

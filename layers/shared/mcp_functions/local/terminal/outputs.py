@@ -16,14 +16,14 @@ import sys
 from collections import deque
 from contextlib import AbstractContextManager
 from threading import Lock
-from typing import Any, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.text import Text
 
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
-from mcp_functions.local.lambdas.service import Outcome
+from mcp_functions.local.lambdas.service import Outcome, http_request_id
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.problems import not_installed
 from mcp_functions.local.terminal.function_output import FAILED, handling_records, redirected_to
@@ -63,13 +63,12 @@ class TextOutput:
     def write_call(self, folder: str, event: bytes, outcome: Outcome) -> None:
         """Write the line of a call that has ended. A request that functions/mcp passed on has one line."""
         self._remove_bar(folder)
-        sent = json_object(event)
-        request_id = _request_id(sent)
+        request_id = http_request_id(event)
         if folder == FRONT_DOOR and request_id in self._requests_with_line:
             return  # the call of the other function has ended before
         if request_id:
             self._requests_with_line.append(request_id)
-        line = self._round_lines.line(folder, sent, outcome)
+        line = self._round_lines.line(folder, json_object(event), outcome)
         self.write(f"  {line.text}", FAILED if line.is_failure else "")
 
     def show_progress(self, folder: str, done: float, total: float | None) -> None:
@@ -135,11 +134,6 @@ class JsonOutput:
     def capture(self) -> AbstractContextManager[None]:
         """Write what functions of this process log, until the end of the block."""
         return handling_records(self._handler)
-
-
-def _request_id(event: dict[str, Any]) -> str:
-    context = event.get("requestContext")
-    return str(context.get("requestId", "")) if isinstance(context, dict) else ""
 
 
 def _write_line(out: TextIO, line: str) -> None:

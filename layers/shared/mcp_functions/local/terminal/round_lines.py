@@ -114,15 +114,13 @@ def _failure(returned: dict[str, Any], response: dict[str, Any], error: str | No
     """
     if error:
         return f"failed: {error}"
-    rpc_error = response.get("error")
-    if isinstance(rpc_error, dict):
-        code = rpc_error.get("code")
-        status = returned.get("statusCode")
-        is_server_error = code == INTERNAL_ERROR or (isinstance(status, int) and status >= SERVER_ERROR)
-        return f"{'failed' if is_server_error else 'refused'} {code}"
-    result = _object(response.get("result"))
-    if result.get("isError") is True:
-        return "failed" if CRASH_TEXT in json.dumps(result.get("content")) else "tool error"
+    match response:
+        case {"error": {"code": code}}:
+            status = returned.get("statusCode")
+            is_server_error = code == INTERNAL_ERROR or (isinstance(status, int) and status >= SERVER_ERROR)
+            return f"failed {code}" if is_server_error else f"refused {code}"
+        case {"result": {"isError": True, "content": content}}:
+            return "failed" if CRASH_TEXT in json.dumps(content) else "tool error"
     return ""
 
 
