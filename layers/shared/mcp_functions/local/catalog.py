@@ -20,10 +20,7 @@ FILE = "catalog.json"
 
 
 def generate(directory: Path) -> dict[str, Any]:
-    """Import every function, and make the catalog.
-
-    Args:
-        directory: contains a folder for each function.
+    """Import every function of a directory, and make the catalog.
 
     Raises:
         Problem: a function does not load, or two tools, prompts or resources have the same name.

@@ -144,11 +144,7 @@ class Harness:
         self._load().unload(folder)
 
     def kill_only_process(self, folder: str) -> bool:
-        """With `runtime`, kill the process that runs a request of a function, if there is exactly one.
-
-        Args:
-            folder: the function's folder; with WORKER_SUFFIX, the worker that continues its tasks.
-        """
+        """With `runtime`, kill the process that runs a request of a function or worker, if there is exactly one."""
         return self._fleet is not None and self._fleet.kill_only_process(folder)
 
     def __enter__(self) -> Self:

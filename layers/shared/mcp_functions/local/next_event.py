@@ -13,14 +13,7 @@ from mcp_functions.local.recording import PLACEHOLDER
 
 
 def fill(response: str, event: str) -> str:
-    """Put the state of a response into an event.
-
-    Args:
-        response: the Lambda's result, as JSON.
-        event: the next API Gateway event of the conversation, as JSON.
-
-    Returns:
-        The event with the state, as JSON.
+    """Put the state of a Lambda's response into the next event of the conversation; all three are JSON.
 
     Raises:
         Problem: the response has no state (it is an error, or final), or the event has no place for one.

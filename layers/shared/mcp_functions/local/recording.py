@@ -59,14 +59,7 @@ def file_text(event: Mapping[str, Any]) -> str:
 
 
 def round_of(function: str, number: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the event of one round, which is one request of a call, from a client with every capability.
-
-    Args:
-        function: the function's folder.
-        number: the round's number, from 1.
-        method: the method of MCP, e.g. "tools/call".
-        params: the method's params without `_meta`.
-    """
+    """Make the event of a round, from 1, which is one request of a call; `params` are without `_meta`."""
     message = messages.message(method, params, number, CAPABILITIES)
     return event_of_message(message, f"/mcp/{function}", MOMENT)
 

@@ -32,12 +32,7 @@ class Reloader:
     """Loads functions again when their files have changed."""
 
     def __init__(self, harness: Harness, report: Callable[[str], None]) -> None:
-        """Start with the files as they are now, which the harness has just loaded.
-
-        Args:
-            harness: runs the functions.
-            report: called with each line for the author.
-        """
+        """Start with the files as they are now, which the harness has loaded; `report` gets lines for the author."""
         self._harness = harness
         self._report = report
         self._directory = harness.directory.resolve()

@@ -31,7 +31,7 @@ def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str
     Args:
         starting: stops the services when it is closed.
         state_dir: keeps the KMS key and the table between runs.
-        directory: the folder of the functions; the template beside it declares the author's tables.
+        directory: contains the functions' folders.
         invoke_url: the URL of Lambda's Invoke API.
 
     Returns:

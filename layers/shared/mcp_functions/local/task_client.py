@@ -60,15 +60,7 @@ class TaskClient:
     _ids: Iterator[int] = field(default_factory=lambda: count(1), init=False)  # the ids of requests
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
-        """Call a tool, answer its questions, and wait for its task if it becomes one.
-
-        Args:
-            name: the tool's name.
-            arguments: the arguments by their names in the tool's schema.
-            answer: answers a question; without it the tool may not ask.
-
-        Returns:
-            The tool's result.
+        """Call a tool, answer its questions, and wait for its task if it becomes one; return the tool's result.
 
         Raises:
             Refused: the call, or its task, ended with an error, or was cancelled.

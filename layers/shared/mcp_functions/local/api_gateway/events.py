@@ -95,14 +95,7 @@ def event(
 def event_of_message(
     message: Mapping[str, Any], route: str, moment: Moment, authorizer: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Make the event of an MCP request, with the headers that an MCP client sends.
-
-    Args:
-        message: a JSON-RPC request.
-        route: the path of the function's route, e.g. "/mcp/add".
-        moment: the time and the ids of the request.
-        authorizer: the result of the route's authorizer; None if the route has none.
-    """
+    """Make the event of a JSON-RPC request, with the headers that an MCP client sends; see `event`."""
     headers = (("Host", "localhost"), *messages.headers(message))
     body = json.dumps(message, ensure_ascii=False).encode()
     return event(HttpRequest("POST", route, headers, body), route, moment, authorizer)

@@ -80,12 +80,7 @@ class InProcess:
     watcher: Watcher | None = field(default=None, kw_only=True)
 
     def run(self, folder: str, event: bytes) -> Outcome:
-        """Call a function.
-
-        Args:
-            folder: the function's folder; with the suffix WORKER_SUFFIX, its worker.
-            event: the event as JSON.
-        """
+        """Call the function of a folder, or with WORKER_SUFFIX its worker; the event is JSON."""
         return copy_context().run(self._call, folder, event)  # what the call sets in its context ends with the call
 
     def _call(self, folder: str, event: bytes) -> Outcome:

@@ -123,14 +123,7 @@ class Launcher:
 
 
 def _variables(name: str, folder: Path, configuration: Configuration, endpoints: Variables) -> dict[str, str]:
-    """Return the environment of one process, to which `Process` adds the address of its Runtime API.
-
-    Args:
-        name: the function's name in AWS, "<stack>_<folder>".
-        folder: the folder of its code.
-        configuration: what the template says about the function.
-        endpoints: the environment variables with the harness's credentials and endpoints.
-    """
+    """Return the environment of one process, to which `Process` adds the address of its Runtime API."""
     shell = {variable: os.environ[variable] for variable in FROM_SHELL if variable in os.environ}
     python_path = [str(common(folder.parent))]
     if shell.get("PYTHONPATH"):

@@ -26,12 +26,7 @@ class FailedError(Exception):
     """An init or an invocation failed."""
 
     def __init__(self, error: str, payload: bytes) -> None:
-        """Take the error.
-
-        Args:
-            error: the type, as in `PLATFORM`, or the class of the function's exception.
-            payload: the error object as JSON.
-        """
+        """Take the error's type, as in `PLATFORM` or the class of an exception, and the error object as JSON."""
         super().__init__(error)
         self.error = error
         self.payload = payload
