@@ -14,10 +14,10 @@ from typing import Any
 
 from mcp_functions.attack import messages
 from mcp_functions.local.api_gateway.events import Moment, event_of_message
+from mcp_functions.local.task_client import EVERYTHING
 
 PLACEHOLDER = "{{requestState}}"
 MOMENT = Moment(now=1_785_000_000.0, request_id="JKJaXmPLvHcESHA=", trace_id="Root=1-6a63e840-0123456789abcdef01234567")
-CAPABILITIES: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 REMEDY = "pytest --update-events"  # writes the files again
 
 
@@ -60,7 +60,7 @@ def file_text(event: Mapping[str, Any]) -> str:
 
 def round_of(function: str, number: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """Make the event of a round, from 1, which is one request of a call; `params` are without `_meta`."""
-    message = messages.message(method, params, number, CAPABILITIES)
+    message = messages.message(method, params, number, EVERYTHING)
     return event_of_message(message, f"/mcp/{function}", MOMENT)
 
 

@@ -19,12 +19,9 @@ from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTE
 
 Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (the question's key, the question) -> its answer
 
-WITH_TASKS: dict[str, Any] = {
-    "elicitation": {"form": {}, "url": {}},
-    "sampling": {"tools": {}},
-    "roots": {},
-    "extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}},
-}
+# Every capability of the core protocol
+EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
 ENDED = ("completed", "failed", "cancelled")  # the statuses of a task that does not go on
 
 

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from mcp_functions.local import environment
 from mcp_functions.local.api_gateway.events import Moment
+from mcp_functions.local.task_client import EVERYTHING
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER_SUFFIX
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing.caller import Caller, as_principal
@@ -25,8 +26,6 @@ from mcp_functions.testing.failures import captured_failures, ends_test
 from mcp_functions.testing.transcript import Transcript
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
-# Every capability of the core protocol. WITH_APPS and WITH_TASKS declare the extensions.
-EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # claude.ai declares this
 WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 WORKER_MS = 900_000  # the time limit of a worker, the function that runs tasks

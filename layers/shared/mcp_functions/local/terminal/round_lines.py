@@ -25,6 +25,11 @@ from mcp_functions.seal.claims import read_claims
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.kms import KmsKey
 
+INTERNAL_ERROR = -32603  # JSON-RPC's code
+SERVER_ERROR = 500  # the first HTTP status that means an error of the server
+CRASH_TEXT = "failed unexpectedly. The server's log says why."  # the toolkit's text for a tool that raised by accident
+MAX_TEXT = 60  # the most characters of a client's text in a line
+
 
 class Line(NamedTuple):
     """The line of one call."""
@@ -99,11 +104,6 @@ def _name(request: dict[str, Any]) -> str:
     return printable(name) if isinstance(name, str) else ""
 
 
-INTERNAL_ERROR = -32603  # JSON-RPC's code
-SERVER_ERROR = 500  # the first HTTP status that means an error of the server
-CRASH_TEXT = "failed unexpectedly. The server's log says why."  # the toolkit's text for a tool that raised by accident
-
-
 def _failure(returned: dict[str, Any], response: dict[str, Any], error: str | None) -> str:
     """Return how a call failed; "" if it succeeded.
 
@@ -148,9 +148,6 @@ def _measurements(response: dict[str, Any], outcome: Outcome) -> Iterator[str]:
     state = _object(response.get("result")).get("requestState")
     if isinstance(state, str):
         yield f"state {len(state)} B"
-
-
-MAX_TEXT = 60  # the most characters of a client's text in a line
 
 
 def printable(text: str) -> str:
