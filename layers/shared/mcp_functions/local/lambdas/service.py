@@ -17,9 +17,10 @@ MAX_INVOCATIONS = 1000  # how many records of the last invocations are kept
 
 
 @dataclass(frozen=True, kw_only=True)
-class Execution:
-    """A finished call of a function, without its event and its result."""
+class Outcome:
+    """How a call of a function ended."""
 
+    payload: bytes  # the function's result as JSON; if it failed, Lambda's error object
     request_id: str  # Lambda's id of the invocation
     milliseconds: float  # the duration, without the start of the process
     error: str | None = None  # the error's type; None if the function returned
@@ -29,15 +30,8 @@ class Execution:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Execution):
-    """A finished call with its result."""
-
-    payload: bytes  # the function's result as JSON; if it failed, Lambda's error object
-
-
-@dataclass(frozen=True, kw_only=True)
-class Invocation(Execution):
-    """A finished call in the record."""
+class Invocation(Outcome):
+    """The record of a call. Its payload is empty, because the records of many calls are kept."""
 
     folder: str  # the function's folder
     http_request_id: str  # API Gateway's id of the request; "" for a worker, which continues a task without a request
@@ -106,16 +100,8 @@ class Lambdas:
         outcome = self.run(folder, event)
         if self.watcher:
             self.watcher.write_call(folder, event, outcome)
-        invocation = Invocation(
-            folder=folder,
-            http_request_id=http_request_id(event),
-            request_id=outcome.request_id,
-            milliseconds=outcome.milliseconds,
-            error=outcome.error,
-            pid=outcome.pid,
-            init_milliseconds=outcome.init_milliseconds,
-            memory_mb=outcome.memory_mb,
-        )
+        fields = vars(outcome) | {"payload": b""}
+        invocation = Invocation(**fields, folder=folder, http_request_id=http_request_id(event))
         self._invocations.append(invocation)
         self.on_invocation(invocation)
         return outcome
