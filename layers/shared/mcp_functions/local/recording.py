@@ -42,10 +42,14 @@ def check(
     texts = {}
     for number, (name, event) in enumerate(zip(names, events, strict=True), start=1):
         texts[folder / f"{number}-{name}.json"] = file_text(event)
-    if update:
-        _write(folder, texts)
-        return []
-    return _differences(folder, texts)
+    if not update:
+        return _differences(folder, texts)
+    for path in _left_over(folder, texts):
+        path.unlink()
+    for path, text in texts.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return []
 
 
 def file_text(event: Mapping[str, Any]) -> str:
@@ -62,14 +66,6 @@ def round_of(function: str, number: int, method: str, params: Mapping[str, Any])
     """Make the event of a round, from 1, which is one request of a call; `params` are without `_meta`."""
     message = messages.message(method, params, number, EVERYTHING)
     return event_of_message(message, f"/mcp/{function}", MOMENT)
-
-
-def _write(folder: Path, texts: Mapping[Path, str]) -> None:
-    for path in _left_over(folder, texts):
-        path.unlink()
-    for path, text in texts.items():
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
 
 
 def _differences(folder: Path, texts: Mapping[Path, str]) -> list[str]:

@@ -43,16 +43,6 @@ class Moment:
         request_id = base64.b64encode(os.urandom(11)).decode()
         return cls(now, request_id, trace_id=f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")
 
-    @property
-    def time(self) -> str:
-        """The time as the event has it, e.g. "25/Jul/2026:17:20:00 +0000"."""
-        return datetime.fromtimestamp(self.now, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
-
-    @property
-    def time_epoch(self) -> int:
-        """The time in milliseconds since 1970."""
-        return int(self.now * 1000)
-
 
 def event(
     request: HttpRequest,
@@ -83,7 +73,7 @@ def event(
         "headers": headers,
         "requestContext": _context(request, route_key, path, moment, authorizer),
     }
-    cookies = _cookies(request)
+    cookies = [cookie.strip() for line in request.values("cookie") for cookie in line.split(";") if cookie.strip()]
     if cookies:
         made["cookies"] = cookies
     parameters = _join_values(parse_qsl(query, keep_blank_values=True))
@@ -146,8 +136,8 @@ def _context(
         "requestId": moment.request_id,
         "routeKey": route_key,
         "stage": "$default",
-        "time": moment.time,
-        "timeEpoch": moment.time_epoch,
+        "time": datetime.fromtimestamp(moment.now, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000"),
+        "timeEpoch": int(moment.now * 1000),
     }
 
 
@@ -170,11 +160,6 @@ def _join_values(pairs: list[tuple[str, str]]) -> dict[str, str]:
     for name, value in pairs:
         joined[name] = f"{joined[name]},{value}" if name in joined else value
     return joined
-
-
-def _cookies(request: HttpRequest) -> list[str]:
-    cookies = [cookie.strip() for line in request.values("cookie") for cookie in line.split(";")]
-    return list(filter(None, cookies))
 
 
 def _body(body: bytes | None, content_type: str) -> dict[str, Any]:

@@ -44,7 +44,9 @@ class InvokeApi:
             return _error(404, "UnknownOperationException", "Only Invoke is served here")
         if not request.is_signed:
             return _error(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
-        name = _function_name(unquote(path[1]))
+        named = unquote(path[1])
+        parts = FUNCTION.fullmatch(named)
+        name = parts[1] if parts else named
         folder = self._lambdas.find_folder(name)
         if folder is None:
             return _error(404, "ResourceNotFoundException", f"Function not found: {arn(name)}", Type="User")
@@ -104,12 +106,6 @@ class InvokeApi:
             running = list(self._running)
         for thread in running:
             thread.join(DRAIN_SECONDS)
-
-
-def _function_name(name_or_arn: str) -> str:
-    """Return the name of the function; the text itself if it is no name or ARN, so that no function is found."""
-    match = FUNCTION.fullmatch(name_or_arn)
-    return match[1] if match else name_or_arn
 
 
 def _error(status: int, kind: str, message: str, **members: str) -> HttpResponse:

@@ -84,8 +84,8 @@ class Process:
     def peak_memory(self) -> int:
         """The most memory that the process has had, in MB; 0 if unknown. After its end, the last known."""
         if self._process.returncode is None:  # after its end, the system may give its pid to another process
-            peak = _megabytes(_status(self.pid).get("VmHWM"))  # proc(5): the "high water mark"
-            self._peak_memory = max(self._peak_memory, peak)
+            kilobytes = _status(self.pid).get("VmHWM", "0 kB").split()[0]  # proc(5): the "high water mark"
+            self._peak_memory = max(self._peak_memory, math.ceil(int(kilobytes) / 1024))
         return self._peak_memory
 
     def next_event(self, until: float) -> ProcessEvent | None:
@@ -160,11 +160,6 @@ def _status(pid: int) -> dict[str, str]:
         return {}
     fields = [line.partition(":") for line in lines]
     return {name: value.strip() for name, _, value in fields}
-
-
-def _megabytes(size: str | None) -> int:
-    """Read a size, e.g. "51200 kB"; 0 if there is none."""
-    return math.ceil(int(size.split()[0]) / 1024) if size else 0
 
 
 def _is_ending(status: Mapping[str, str]) -> bool:
