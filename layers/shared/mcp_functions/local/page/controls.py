@@ -3,6 +3,8 @@
 access        {}                   an access token for the page's calls
 executions    {"request": "…"}     which functions ran for a request, and how long
 open          {"state": "…", …}    what is in an encrypted state, and why a server would refuse it
+
+A request with a missing or wrong member raises a Problem.
 """
 
 import time
@@ -18,15 +20,12 @@ from mcp_functions.local.inspection.key_source import KeySource, local_scope
 from mcp_functions.local.inspection.reasons import WHY
 from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.lambdas.service import Lambdas
+from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.seal.kms import KmsKey
 
 Control = Callable[[Mapping[str, Any]], dict[str, Any]]
-
-
-class BadRequest(Exception):
-    """A member of a control's request is missing or wrong; the message names it."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -80,8 +79,7 @@ class Controls:
         if "target" in request:
             _read_string(request, "target")
         if "method" in request and _read_string(request, "method") not in CALL_METHODS:
-            message = f"method must be one of {', '.join(CALL_METHODS)}"
-            raise BadRequest(message)
+            stop(f"method must be one of {', '.join(CALL_METHODS)}")
         sent: Any = {name: request[name] for name in ("method", "target", "arguments") if name in request}
         # Each function seals its own states, so all are tried; first the function that the request names.
         function = request.get("function")
@@ -101,6 +99,5 @@ class Controls:
 def _read_string(request: Mapping[str, Any], name: str) -> str:
     value = request.get(name)
     if not isinstance(value, str):
-        message = f"{name} must be a string"
-        raise BadRequest(message)
+        stop(f"{name} must be a string")
     return value

@@ -21,8 +21,8 @@ from pathlib import PurePath
 from typing import Any
 
 from mcp_functions.local.loopback import HOST, HttpRequest, HttpResponse, json_response
-from mcp_functions.local.page.controls import BadRequest, Controls
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.page.controls import Controls
+from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
 
@@ -118,7 +118,7 @@ class Page:
             return _refusal(404, "Not Found")
         try:
             result = control(_read_object(request.body))
-        except (BadRequest, Problem) as error:
+        except Problem as error:
             return _refusal(400, str(error))
         return json_response(200, result, *SECURITY_HEADERS)
 
@@ -135,6 +135,5 @@ def _read_object(body: bytes | None) -> dict[str, Any]:
     except ParseError:
         value = None
     if not isinstance(value, dict):
-        message = "send a JSON object"
-        raise BadRequest(message)
+        stop("send a JSON object")
     return value
