@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 
 from mcp_functions.attack import messages
-from mcp_functions.attack.client import CALLER, Client
+from mcp_functions.attack.client import CALLER, Client, Response
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
 
 Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (the question's key, the question) -> its answer
@@ -136,9 +136,7 @@ class TaskClient:
             ValueError: the answer is no JSON-RPC response.
         """
         message = messages.message(method, params, next(self._ids), self.capabilities)
-        credentials = {CALLER: list((self.headers or {}).items())}
-        client = Client(self.url, credentials, requests=1, seconds=self.timeout)
-        response = client.send(messages.write(message, header_parameters)).response
+        response = self._send(message, header_parameters)
         if response.failed:
             raise OSError(response.failed)
         if response.error is not None:
@@ -146,6 +144,12 @@ class TaskClient:
         if response.result is None:
             raise ValueError(str(response))
         return response.result
+
+    def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
+        """Send a JSON-RPC request; the client of the command `call` sends it with its user's credentials."""
+        credentials = {CALLER: list((self.headers or {}).items())}
+        client = Client(self.url, credentials, requests=1, seconds=self.timeout)
+        return client.send(messages.write(message, header_parameters)).response
 
 
 def _answer_all(result_or_task: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:
