@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Lambdas, Outcome
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Lambdas, Outcome
 from mcp_functions.local.loopback import Loopback
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from tests.support import modes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.local.lambdas import Invocation
+    from mcp_functions.local.lambdas.service import Invocation
 
 SOME = {"Python `mcp` 1.30": ["a duplicate"], "TypeScript `sdk` 1.32": ["a booking"]}
 CONVERSATIONS = dict.fromkeys(ASKED, HELD) if EVERYTHING else SOME

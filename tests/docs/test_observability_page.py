@@ -17,7 +17,7 @@ from mcp_functions.local.lambdas.functions import Function
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.terminal.function_output import FunctionStream
 from mcp_functions.local.terminal.log_lines import shown_text
-from mcp_functions.local.terminal.screen import Screen
+from mcp_functions.local.terminal.outputs import TextOutput
 from mcp_functions.observability import Notes
 from mcp_functions.observability.lines import all_fields
 from mcp_functions.testing import Conversation
@@ -91,7 +91,7 @@ def test_serve_shows_messages_without_metrics() -> None:
 def test_serve_shows_the_messages_of_the_toolkit_written_by_a_powertools_logger() -> None:
     out = io.StringIO()
     name = running_function.set("add")
-    with redirect_stdout(FunctionStream(Screen(out), out)):  # around what `serve` runs in its own process
+    with redirect_stdout(FunctionStream(TextOutput(out).write_log, out)):  # around what `serve` runs in its own process
         logger = powertools.logger()
         logger.info("refused: -32602 expired", extra={"logger": "mcp_functions"})
         logger.info("answered: complete", extra={"logger": "mcp_functions"})
@@ -154,7 +154,7 @@ def test_a_handler_logs_and_counts_with_powertools(page: dict[str, Any]) -> None
 
 def test_the_tools_of_a_decorated_handler_are_found(page: dict[str, Any]) -> None:
     for name, tool in (("handler", "order"), ("traced", "order"), ("settling", "settle"), ("noting", "order")):
-        found = Function("shop", ROOT, page[name]).handlers
+        found = Function("shop", page[name]).handlers
         assert [handler.name for handler in found] == [tool]
     assert Conversation(page["handler"]).call(item="tea", quantity=2).text == "2 of tea are on their way."
     assert Conversation(summarize_year.handler, fresh=True).call(year=2026).text.startswith("468 tickets")

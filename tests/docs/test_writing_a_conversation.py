@@ -189,7 +189,7 @@ def test_serve_prints_the_rounds_that_the_page_shows(tmp_path: Path) -> None:
     code, served, _rest = PAGE.code("python").partition("handler = serve(open_ticket)\n")
     write_functions(tmp_path / "functions", {"open_ticket/app.py": code + served})
     out = io.StringIO()
-    output = TextOutput(out, show_answers=False)
+    output = TextOutput(out)
     with Harness(tmp_path / "functions", state_dir=tmp_path, watcher=output) as harness:
         answers = ["--answer", "urgency=high", "--answer", "phone=112"]
         url = f"{harness.url}/open_ticket"

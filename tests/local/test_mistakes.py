@@ -129,5 +129,5 @@ def test_a_partly_copied_block_does_not_hide_the_complete_one(new_project: Path)
 def test_invalid_yaml_is_reported_with_its_line(new_project: Path) -> None:
     path = new_project / template.FILE
     path.write_text(f"A: b\nC: d: e\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
-    with pytest.raises(Problem, match=r"template\.yaml is no template: line 2: mapping values are not allowed here"):
+    with pytest.raises(Problem, match=r"template\.yaml is no template: line 2: mapping values are not allowed"):
         template.read(path)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local.lambdas.own_variables import OwnVariables, running_function, separated
+from mcp_functions.local.lambdas.own_variables import running_function, separated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 @pytest.fixture
-def variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnVariables]:
+def variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("EVERYONES", "shell")
-    with separated() as own:
-        own.set({"a": {"WHO": "a", "ONLY": "a's"}, "b": {"WHO": "b", "EVERYONES": "b's"}, "c": {}})
-        yield own
+    with separated() as set_own:
+        set_own({"a": {"WHO": "a", "ONLY": "a's"}, "b": {"WHO": "b", "EVERYONES": "b's"}, "c": {}})
+        yield
 
 
 def variables_of(folder: str) -> tuple[str | None, ...]:
@@ -86,8 +86,8 @@ def test_a_thread_and_a_child_process_of_an_author_see_the_variables_of_all_func
 def test_the_process_gets_its_variables_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERYONES", "shell")
     before = dict(os.environ)
-    with separated() as own:
-        own.set({"a": {"EVERYONES": "a's", "NEW": "1"}})
-        own.set({"a": {"OTHER": "2"}})
+    with separated() as set_own:
+        set_own({"a": {"EVERYONES": "a's", "NEW": "1"}})
+        set_own({"a": {"OTHER": "2"}})
         assert (os.environ["EVERYONES"], os.environ.get("NEW")) == ("shell", None)
     assert dict(os.environ) == before

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_functions.local import Harness
 from mcp_functions.local.command import run as main
-from mcp_functions.local.page.guard import CONTENT_SECURITY_POLICY
+from mcp_functions.local.page.routes import CONTENT_SECURITY_POLICY
 from tests.support import wire
 
 from .conftest import GREET, write_functions

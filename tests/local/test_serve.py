@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import catalog
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.lambdas import Outcome
+from mcp_functions.local.lambdas.service import Outcome
 from mcp_functions.local.reloading import Reloader
 from mcp_functions.local.terminal.outputs import TextOutput
 from tests.local.conftest import GREET, write_functions
@@ -51,5 +51,5 @@ def test_the_line_of_a_call_without_a_response_does_not_say_done() -> None:
     event = json.dumps({"body": json.dumps({"method": "tools/call", "params": {"name": "greet"}})}).encode()
     out = io.StringIO()
     outcome = Outcome(payload=b"null", request_id="1", milliseconds=1)
-    TextOutput(out, show_answers=False).write_call("greet", event, outcome)
+    TextOutput(out).write_call("greet", event, outcome)
     assert out.getvalue() == "  round 1 · greet · 1 ms\n"

@@ -274,7 +274,7 @@ def test_a_variable_of_the_template_reaches_its_function_only_and_a_save_changes
     assert text(serving.call(name="other")) == "theirs hello hidden"
     serving.save("template.yaml", TEMPLATE.replace("Default: hello", "Default: welcome"), "reloaded")
     assert text(serving.call(name="other")) == "theirs welcome hidden"
-    broken = "template.yaml is no template: line 3: mapping values are not allowed here"
+    broken = "template.yaml is no template: line 3: mapping values are not allowed"
     serving.save("template.yaml", "Parameters:\n  A: b\n    Type: c: d\n", broken)
     assert text(serving.call(name="other")) == "theirs welcome hidden"
 

@@ -24,7 +24,7 @@ from tests.soak import plan
 from tests.soak.placing import append
 
 if TYPE_CHECKING:
-    from mcp_functions.local.lambdas import Invocation
+    from mcp_functions.local.lambdas.service import Invocation
 
 PROJECT = Path(__file__).parent / "project"
 TOKEN_SECONDS = 24 * 3600

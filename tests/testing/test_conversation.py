@@ -365,11 +365,11 @@ def test_a_fresh_process_needs_a_handler_in_a_module() -> None:
 
 
 def test_a_fresh_process_that_fails_is_an_error_with_its_output(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     talk = Conversation(handler, fresh=True)
-    place = talk._target._answer.place  # type: ignore[attr-defined]  # noqa: SLF001 - as if the module had been deleted
-    place["file"] = str(tmp_path / "gone.py")
+    place = {"module": "gone", "file": str(tmp_path / "gone.py"), "variable": "handler"}
+    monkeypatch.setattr("mcp_functions.testing.containers.find_variable", lambda _handler: place)
     with pytest.raises(RuntimeError, match=r"a fresh process of .*gone.py ended with 1: see its stderr"):
         talk.call(greeting="Hi")
     assert "FileNotFoundError" in capfd.readouterr().err

@@ -14,11 +14,7 @@ from mcp_functions.local.runtime.intrinsics import Resolver, Unknown, text
 
 ROOT = Path(__file__).parents[3]
 KEY = "arn:aws:kms:us-east-1:123456789012:key/7a0b1c2d"
-OWN = {
-    name: value
-    for name, value in environment.settings(port=8000, name="shop", key_arn=KEY).items()
-    if value is not None
-}
+OWN = environment.settings(port=8000, name="shop", key_arn=KEY)
 TEMPLATE: dict[str, Any] = {
     "Parameters": {
         "Stage": {"Type": "String", "Default": "prod"},
@@ -44,7 +40,7 @@ TEMPLATE: dict[str, Any] = {
 
 
 def resolver() -> Resolver:
-    return Resolver(TEMPLATE, stack="local", key_arn=KEY)
+    return Resolver(TEMPLATE, key_arn=KEY)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def test_a_value_becomes_text_as_cloudformation_writes_it(value: object, written
 
 def read(tmp_path: Path, text_: str, shell: dict[str, str] | None = None) -> Template:
     (tmp_path / "template.yaml").write_text(text_, encoding="utf-8")
-    return Template(tmp_path / "template.yaml", OWN, stack="local", shell=shell or {})
+    return Template(tmp_path / "template.yaml", OWN, shell or {})
 
 
 def block(properties: str, more: str = "") -> str:
@@ -156,15 +152,15 @@ def test_a_variable_without_a_local_value_is_reported_with_its_fix(tmp_path: Pat
     assert configuration.variables == {"STREAM": "mine"}
 
 
-def test_an_unknown_cloudformation_function_is_reported_in_one_line(tmp_path: Path) -> None:
+def test_a_wrong_call_of_a_cloudformation_function_is_reported_in_one_line(tmp_path: Path) -> None:
     wrong = block("CodeUri: a, Environment: {Variables: {X: !If [OnlyOne]}}", "Conditions: {OnlyOne: !Equals [a, a]}\n")
-    with pytest.raises(Problem, match=r"X has no value here \(it is not what CloudFormation takes there\)"):
+    with pytest.raises(Problem, match=r"X has no value here \(Fn::If\)"):
         read(tmp_path, wrong).configuration(tmp_path / "a")
 
 
 @pytest.mark.parametrize(
     ("written", "message"),
-    [("{", "template.yaml is no template: line 1: "), ("[]", "template.yaml is no template: it has no Resources")],
+    [("{]", "template.yaml is no template: line 1: "), ("[]", "template.yaml is no template: it has no Resources")],
 )
 def test_an_invalid_template_is_reported_in_one_line(tmp_path: Path, written: str, message: str) -> None:
     with pytest.raises(Problem, match=message) as error:
@@ -180,7 +176,7 @@ def test_the_template_is_found_beside_the_folder_of_functions(tmp_path: Path) ->
 
 
 def test_the_projects_own_template_has_a_block_for_every_function_with_the_key() -> None:
-    own_template = Template(ROOT / "template.yaml", OWN, stack="local", shell={})
+    own_template = Template(ROOT / "template.yaml", OWN, {})
     configuration = [
         own_template.configuration(app.parent) for app in find(ROOT / "functions") if app.parent.name != SIGN_IN
     ]

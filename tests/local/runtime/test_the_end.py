@@ -126,27 +126,27 @@ def test_a_child_process_of_a_function_ends_with_it(tmp_path: Path) -> None:
         asked.is_over()
 
 
-def test_a_warden_kills_remaining_processes_after_its_harness_died() -> None:
+def test_a_watchdog_kills_remaining_processes_after_its_harness_died() -> None:
     stays = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"]
     left, released = (subprocess.Popen(stays, start_new_session=True) for _ in range(2))  # noqa: S603
-    warden = Watchdog()
-    warden.watch(left.pid)
-    warden.watch(released.pid)
-    warden.release(released.pid)
-    warden.close()
+    watchdog = Watchdog()
+    watchdog.watch(left.pid)
+    watchdog.watch(released.pid)
+    watchdog.release(released.pid)
+    watchdog.close()
     assert left.wait() == -signal.SIGKILL
     assert released.poll() is None
     released.kill()
     released.wait()
 
 
-def test_the_harness_ends_its_processes_although_its_warden_was_killed(tmp_path: Path) -> None:
+def test_the_harness_ends_its_processes_although_its_watchdog_was_killed(tmp_path: Path) -> None:
     directory = write_project(tmp_path, {"tells": PID})
     before = set(_children(os.getpid()))
     with Harness(directory, state_dir=tmp_path / "s", runtime=True) as running:
-        (warden,) = set(_children(os.getpid())) - before
-        os.kill(warden, signal.SIGKILL)
-        wait_until(lambda: _has_ended(warden))
+        (watchdog,) = set(_children(os.getpid())) - before
+        os.kill(watchdog, signal.SIGKILL)
+        wait_until(lambda: _has_ended(watchdog))
         connection = HTTPConnection(urlsplit(running.url).netloc, timeout=60)
         connection.request("POST", "/mcp/tells")
         pid = int(connection.getresponse().read())

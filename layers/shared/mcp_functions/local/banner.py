@@ -1,18 +1,11 @@
 """The text that `serve` and `kms` print when they start: the URL, the functions, and how to connect."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from mcp_functions.local.environment import TABLE
-from mcp_functions.local.lambdas.functions import FRONT_DOOR
+from mcp_functions.local.issuer import Issuer
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function
 from mcp_functions.local.loopback import HOST
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mcp_functions.local.issuer import Issuer
-    from mcp_functions.local.lambdas.functions import Function
 
 KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}  # as printed
 

@@ -5,10 +5,10 @@
 functions/mcp, the endpoint (or front door), reads it to answer lists, and to find the function of a name.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.handlers import catalog
 from mcp_functions.local import environment
@@ -16,18 +16,11 @@ from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function, Function
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.problems import stop
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
 FILE = "catalog.json"
 
 
 def generate(directory: Path) -> dict[str, Any]:
-    """Import every function, and make the catalog.
-
-    Args:
-        directory: contains a folder for each function.
+    """Import every function of a directory, and make the catalog.
 
     Raises:
         Problem: a function does not load, or two tools, prompts or resources have the same name.

@@ -6,14 +6,9 @@
 `applied` sets variables in this process for a block.
 """
 
-from __future__ import annotations
-
 import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 Variables = dict[str, str | None]  # values by name; None: the variable is not set
 

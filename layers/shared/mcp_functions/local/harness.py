@@ -10,43 +10,33 @@ A request takes this way:
                                             InvokeApi: one function calls another
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
-import secrets
 import sys
-import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from mcp_functions.local import authorization, environment, services
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Lambdas
+from mcp_functions.local.authorization import LocalAuthMode
+from mcp_functions.local.environment import Variables
+from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
-from mcp_functions.local.lambdas.own_variables import separated
+from mcp_functions.local.lambdas.own_variables import SetOwn, separated
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Invocation, Lambdas, Watcher
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.page.controls import Controls
 from mcp_functions.local.page.routes import Page
 from mcp_functions.local.problems import stop
+from mcp_functions.local.runtime.configuration import Template
 from mcp_functions.local.runtime.fleet import Fleet
 from mcp_functions.local.runtime.launcher import Launcher
 from mcp_functions.local.runtime.watchdog import Watchdog
-from mcp_functions.local.template_variables import TemplateVariables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mcp_functions.local.authorization import LocalAuthMode
-    from mcp_functions.local.environment import Variables
-    from mcp_functions.local.issuer import Issuer
-    from mcp_functions.local.lambdas import Invocation, Watcher
-    from mcp_functions.local.lambdas.service import Run
 
 STATE_DIR = Path(".mcp-functions")
 
@@ -101,9 +91,12 @@ class Harness:
     _running: ExitStack = field(default_factory=ExitStack, init=False)  # stops everything when it is closed
     _fleet: Fleet | None = field(default=None, init=False)  # the processes of the functions; None without `runtime`
     _loaded: Functions | None = field(default=None, init=False)  # the functions in this process; None until needed
-    # These two exist while the block runs.
+    # These exist while the block runs.
     _lambdas: Lambdas = field(init=False)
-    _template_variables: TemplateVariables = field(init=False)
+    _set_own_variables: SetOwn = field(init=False)  # sets the variables of the functions in this process
+    _harness_values: Variables = field(init=False)  # the variables that the template does not decide
+    _shell: Mapping[str, str] = field(init=False)  # the developer's environment variables
+    _missing_variables: Sequence[str] = field(init=False)  # a line for each variable that only a deployment knows
 
     @property
     def functions(self) -> Mapping[str, Function]:
@@ -133,11 +126,10 @@ class Harness:
         Raises:
             Problem: the template cannot be read. The configuration before stays.
         """
-        if self._fleet:
-            self._fleet.launcher.configure(folders)
-        unknown = self._template_variables.load(folders)
+        before = self._missing_variables
+        self._configure(folders)
         self._lambdas.folders = folders
-        return unknown
+        return [line for line in self._missing_variables if line not in before]
 
     def load(self, folder: str) -> None:
         """Load a function again. If it does not load, the version before stays.
@@ -152,11 +144,7 @@ class Harness:
         self._load().unload(folder)
 
     def kill_only_process(self, folder: str) -> bool:
-        """With `runtime`, kill the process that runs a request of a function, if there is exactly one.
-
-        Args:
-            folder: the function's folder; with WORKER_SUFFIX, the worker that continues its tasks.
-        """
+        """With `runtime`, kill the process that runs a request of a function or worker, if there is exactly one."""
         return self._fleet is not None and self._fleet.kill_only_process(folder)
 
     def __enter__(self) -> Self:
@@ -180,7 +168,7 @@ class Harness:
         """Start all parts, each before the parts that need it. `_running` stops them in the opposite order."""
         folders = self._find_folders()  # before anything is opened: a wrong directory is the most frequent mistake
         self._loaded = None  # a harness may run twice, and the functions of its first run are closed
-        shell = dict(os.environ)  # as the developer has it, before step 3 changes it
+        self._shell = dict(os.environ)  # before step 3 changes it
 
         # 1. The addresses, which the other parts must know. Steps 4 and 5 start to answer requests there.
         api_loopback = self._running.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
@@ -197,11 +185,16 @@ class Harness:
         settings = environment.settings(port=api_loopback.port, name=name, key_arn=self.key_arn) | access.settings
         endpoints = environment.CREDENTIALS | aws
         self._running.enter_context(environment.applied(settings | endpoints))
-        own_variables = self._running.enter_context(separated())
-        self._template_variables = TemplateVariables(self.directory, settings | endpoints, shell, own_variables)
+        self._set_own_variables = self._running.enter_context(separated())
+        self._harness_values = settings | endpoints
 
         # 4. The functions, which can call each other from now on.
-        run = self._start_processes(folders, settings, endpoints) if self.runtime else self._load_functions(folders)
+        if self.runtime:
+            self._fleet = self._start_fleet(settings, endpoints)
+        self._configure(folders)
+        for line in self._missing_variables:
+            self.on_log("template", line)
+        run = self._fleet.run if self._fleet else InProcess(self.functions, debug=self.debug, watcher=self.watcher).run
         self._lambdas = Lambdas(folders, run, watcher=self.watcher, on_invocation=self.on_invocation)
         invoke_api = InvokeApi(self._lambdas)
         self._running.callback(invoke_api.drain)
@@ -209,13 +202,8 @@ class Harness:
 
         # 5. The API for clients, and the page for the developer's browser.
         api = Api(self._lambdas, authorizer=access.authorizer, has_sign_in=self.auth == "oauth")
-        controls = Controls(
-            key_arn=self.key_arn,
-            lambdas=self._lambdas,
-            make_access_token=partial(authorization.make_token, self.issuer, self.directory),
-            now=time.time,
-        )
-        page = Page(port=api_loopback.port, token=secrets.token_urlsafe(32), controls=controls)
+        controls = Controls(key_arn=self.key_arn, lambdas=self._lambdas, issuer=self.issuer, directory=self.directory)
+        page = Page(port=api_loopback.port, controls=controls)
         api_loopback.start(lambda request: page.answer(request) or api.answer(request))
         self._running.callback(api_loopback.stop)  # stops first, so that no client calls while the other parts stop
 
@@ -225,8 +213,7 @@ class Harness:
             stop(f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth")
         return folders
 
-    def _start_processes(self, folders: Sequence[str], settings: Variables, endpoints: Variables) -> Run:
-        """Prepare the processes of the functions; return the callable that runs one function."""
+    def _start_fleet(self, settings: Variables, endpoints: Variables) -> Fleet:
         launcher = Launcher(
             directory=self.directory,
             settings=settings,
@@ -235,16 +222,19 @@ class Harness:
             watcher=self.watcher,
             watchdog=self._running.enter_context(contextlib.closing(Watchdog())),
         )
-        launcher.configure(folders)
-        self._fleet = self._running.enter_context(Fleet(launcher, reuse=self.reuse))
-        self._template_variables.load(folders)
-        return self._fleet.run
+        return self._running.enter_context(Fleet(launcher, reuse=self.reuse))
 
-    def _load_functions(self, folders: Sequence[str]) -> Run:
-        """Load the functions into this process; return the callable that runs one function."""
-        for line in self._template_variables.load(folders):
-            self.on_log("template", line)
-        return InProcess(self.functions, debug=self.debug, watcher=self.watcher).run
+    def _configure(self, folders: Sequence[str]) -> None:
+        """Read template.yaml, and give functions their configuration and their variables."""
+        template = Template.beside(self.directory, self._harness_values, self._shell)
+        if self._fleet:
+            self._fleet.launcher.configure(folders, template)
+        variables: dict[str, dict[str, str]] = {}
+        missing: list[str] = []
+        if template:
+            variables, missing = template.own_variables(self.directory, folders)
+        self._set_own_variables(variables)
+        self._missing_variables = list(dict.fromkeys(missing))  # each once
 
     def _load(self) -> Functions:
         """Load all functions into this process, if they are not loaded yet."""

@@ -1,21 +1,17 @@
 """`doctor`: looks for the programs and packages that a build, a deployment and `sam local` need on this machine."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mcp_functions.local import template
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SECONDS = 20  # longest time that a program may take to answer
 # Lambda's names of architectures, by Python's names of machines
@@ -70,7 +66,7 @@ def _extras() -> Finding:
 
 def _sam(root: Path) -> Finding:
     project_sam = root / ".venv-sam/bin/sam"  # where the project's Makefile installs it
-    version = _first_line(shutil.which("sam") or str(project_sam), "--version")
+    version = _first_line("sam", "--version") or _first_line(str(project_sam), "--version")
     if not version:
         return Finding("build, deploy", "there is no SAM CLI", "make build installs it, or: pipx install aws-sam-cli")
     return Finding("build, deploy", version)
@@ -89,15 +85,11 @@ def _compiler(runtime: str) -> Finding:
 
 def _interpreters(runtime: str) -> Iterator[str]:
     """Yield candidates for the interpreter of a runtime, e.g. "python3.13"; "" may be one of them."""
-    yield shutil.which(runtime) or ""
     number = runtime.removeprefix("python")
-    uv = shutil.which("uv")
-    if uv:
-        yield _first_line(uv, "python", "find", number)
-    pyenv = shutil.which("pyenv")
-    if pyenv:
-        versions = Path(_first_line(pyenv, "root")) / "versions"
-        yield from map(str, sorted(versions.glob(f"{number}*/bin/{runtime}")))
+    yield shutil.which(runtime) or ""
+    yield _first_line("uv", "python", "find", number)
+    versions = Path(_first_line("pyenv", "root")) / "versions"
+    yield from map(str, sorted(versions.glob(f"{number}*/bin/{runtime}")))
 
 
 def _architecture(architecture: str) -> Finding:
@@ -110,8 +102,7 @@ def _architecture(architecture: str) -> Finding:
 
 def _engine() -> Finding:
     for name in ("docker", "finch", "podman"):
-        engine = shutil.which(name)
-        version = _first_line(engine, "info", "--format", "{{.ServerVersion}}") if engine else ""
+        version = _first_line(name, "info", "--format", "{{.ServerVersion}}")
         if version:
             return Finding("sam local", f"{name} {version}")
     return Finding("sam local", "no container engine answers", "install Docker and start it; all else works without")
@@ -133,9 +124,7 @@ def _aws() -> Finding:
 
 
 def _first_line(program: str, *words: str) -> str:
-    """Run a program, and return the first line that it wrote; "" if it fails, or if there is no program."""
-    if not program:
-        return ""
+    """Run a program, and return the first line that it wrote; "" if it fails, or if there is no such program."""
     try:
         process = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603 - found on the PATH
     except (OSError, subprocess.TimeoutExpired):

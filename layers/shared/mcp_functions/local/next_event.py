@@ -4,9 +4,6 @@ A file in events/<function>/ has {{requestState}} where the encrypted state of t
 `sam local invoke`, the recorded events become a whole conversation.
 """
 
-from __future__ import annotations
-
-import base64
 import json
 from typing import Any
 
@@ -16,14 +13,7 @@ from mcp_functions.local.recording import PLACEHOLDER
 
 
 def fill(response: str, event: str) -> str:
-    """Put the state of a response into an event.
-
-    Args:
-        response: the Lambda's result, as JSON.
-        event: the next API Gateway event of the conversation, as JSON.
-
-    Returns:
-        The event with the state, as JSON.
+    """Put the state of a Lambda's response into the next event of the conversation; all three are JSON.
 
     Raises:
         Problem: the response has no state (it is an error, or final), or the event has no place for one.
@@ -38,7 +28,7 @@ def _find_state(response: dict[str, Any]) -> str:
         stop(f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}")
     if not isinstance(response.get("body"), str):
         stop("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
-    match message_in(_read_body(response)):
+    match message_in(body_text(response)):
         case {"error": {"code": code, "message": message}}:
             problem = f"RESPONSE is an error, {code}: {message}"
         case {"result": {"requestState": str(state)}}:
@@ -54,27 +44,14 @@ def _find_state(response: dict[str, Any]) -> str:
 
 def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
     """Copy an event, with the state in place of the placeholder."""
-    body = _read_body(event)
+    body = str(event.get("body"))
     if PLACEHOLDER not in body:
         stop(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
     escaped_state = json.dumps(state)[1:-1]  # without its quotes, because the placeholder is inside a JSON string
-    body = body.replace(PLACEHOLDER, escaped_state)
-    headers = dict(event.get("headers") or {})
-    for name in headers:
-        if name.lower() == "content-length":
-            headers[name] = str(len(body.encode()))
-    filled = dict(event)
-    if headers:
-        filled["headers"] = headers
-    filled["body"] = base64.b64encode(body.encode()).decode() if event.get("isBase64Encoded") else body
+    filled = {**event, "body": body.replace(PLACEHOLDER, escaped_state)}
+    if "content-length" in event.get("headers", {}):
+        filled["headers"] = {**event["headers"], "content-length": str(len(filled["body"].encode()))}
     return filled
-
-
-def _read_body(event_or_result: dict[str, Any]) -> str:
-    try:
-        return body_text(event_or_result)
-    except ValueError:
-        stop("a body says that it is base64, but it is not")
 
 
 def _read_object(text: str, name: str) -> dict[str, Any]:

@@ -3,22 +3,17 @@
 Each later deployment finds them in samconfig.toml.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions.local import samconfig, template
 from mcp_functions.local.problems import first_line, stop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from mcp_functions.local.samconfig import Parameters
+from mcp_functions.local.samconfig import Parameters
 
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]  # CloudFormation wants them for roles and SAM's transform
 POLL = {"Delay": 5, "MaxAttempts": 360}  # seconds between two polls, and how many: half an hour

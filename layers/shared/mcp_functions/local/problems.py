@@ -1,7 +1,5 @@
 """Errors of the commands. A `Problem` is one line that tells the user what to correct."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 import click
@@ -16,15 +14,7 @@ class DemoError(Exception):
 
 
 def stop(text: str, *, after: BaseException | None = None) -> NoReturn:
-    """End the command with one line for its user.
-
-    Args:
-        text: says what has to change.
-        after: the exception that `--debug` shows.
-
-    Raises:
-        Problem: always.
-    """
+    """Raise a `Problem`: one line that says what has to change. `--debug` shows the exception before it too."""
     raise Problem(text) from after
 
 

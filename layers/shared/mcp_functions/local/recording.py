@@ -7,21 +7,17 @@ From the second event on, `requestState`, the encrypted state of the call, is {{
 every run. `mcp-functions next` fills it in. Time and ids are fixed, so a file changes only if the conversation does.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.attack import messages
 from mcp_functions.local.api_gateway.events import Moment, event_of_message
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from mcp_functions.local.task_client import EVERYTHING
 
 PLACEHOLDER = "{{requestState}}"
 MOMENT = Moment(now=1_785_000_000.0, request_id="JKJaXmPLvHcESHA=", trace_id="Root=1-6a63e840-0123456789abcdef01234567")
-CAPABILITIES: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 REMEDY = "pytest --update-events"  # writes the files again
 
 
@@ -46,37 +42,30 @@ def check(
     texts = {}
     for number, (name, event) in enumerate(zip(names, events, strict=True), start=1):
         texts[folder / f"{number}-{name}.json"] = file_text(event)
-    if update:
-        _write(folder, texts)
-        return []
-    return _differences(folder, texts)
-
-
-def file_text(event: Mapping[str, Any]) -> str:
-    """Return the content of an event's file."""
-    recorded = _with_fixed_moment(_with_placeholder(event))
-    return json.dumps(recorded, indent=2, ensure_ascii=False) + "\n"
-
-
-def round_of(function: str, number: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the event of one round, which is one request of a call, from a client with every capability.
-
-    Args:
-        function: the function's folder.
-        number: the round's number, from 1.
-        method: the method of MCP, e.g. "tools/call".
-        params: the method's params without `_meta`.
-    """
-    message = messages.message(method, params, number, CAPABILITIES)
-    return event_of_message(message, f"/mcp/{function}", MOMENT)
-
-
-def _write(folder: Path, texts: Mapping[Path, str]) -> None:
+    if not update:
+        return _differences(folder, texts)
     for path in _left_over(folder, texts):
         path.unlink()
     for path, text in texts.items():
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    return []
+
+
+def file_text(event: Mapping[str, Any]) -> str:
+    """Return the content of an event's file: the event with the placeholder, the fixed time and the fixed ids."""
+    message = json.loads(event["body"])
+    if "requestState" in message["params"]:
+        message["params"]["requestState"] = PLACEHOLDER
+    authorizer = event["requestContext"].get("authorizer")
+    recorded = event_of_message(message, event["rawPath"], MOMENT, authorizer)
+    return json.dumps(recorded, indent=2, ensure_ascii=False) + "\n"
+
+
+def round_of(function: str, number: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the event of a round, from 1, which is one request of a call; `params` are without `_meta`."""
+    message = messages.message(method, params, number, EVERYTHING)
+    return event_of_message(message, f"/mcp/{function}", MOMENT)
 
 
 def _differences(folder: Path, texts: Mapping[Path, str]) -> list[str]:
@@ -97,25 +86,3 @@ def _left_over(folder: Path, texts: Mapping[Path, str]) -> list[Path]:
 
 def _short(path: Path) -> str:
     return "/".join(path.parts[-3:])
-
-
-def _with_placeholder(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy an event, with the placeholder for its requestState if it has one."""
-    message = json.loads(event["body"])
-    if "requestState" not in message["params"]:
-        return dict(event)
-    message["params"]["requestState"] = PLACEHOLDER
-    body = json.dumps(message, ensure_ascii=False)
-    headers = {**event["headers"], "content-length": str(len(body.encode()))}
-    return {**event, "body": body, "headers": headers}
-
-
-def _with_fixed_moment(event: dict[str, Any]) -> dict[str, Any]:
-    headers = {**event["headers"], "x-amzn-trace-id": MOMENT.trace_id}
-    context = {
-        **event["requestContext"],
-        "requestId": MOMENT.request_id,
-        "time": MOMENT.time,
-        "timeEpoch": MOMENT.time_epoch,
-    }
-    return {**event, "headers": headers, "requestContext": context}

@@ -7,23 +7,18 @@ functions/mcp, the front door, answers lists from its file catalog.json. So this
 functions change what they offer.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 from mcp_functions.local import catalog, template
+from mcp_functions.local.harness import Harness
 from mcp_functions.local.lambdas import failures
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, find
 from mcp_functions.local.lambdas.modules import common
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import fingerprints
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from mcp_functions.local.harness import Harness
-    from mcp_functions.local.runtime.fingerprints import Fingerprint
+from mcp_functions.local.runtime.fingerprints import Fingerprint
 
 
 class Files(NamedTuple):
@@ -37,12 +32,7 @@ class Reloader:
     """Loads functions again when their files have changed."""
 
     def __init__(self, harness: Harness, report: Callable[[str], None]) -> None:
-        """Start with the files as they are now, which the harness has just loaded.
-
-        Args:
-            harness: runs the functions.
-            report: called with each line for the author.
-        """
+        """Start with the files as they are now, which the harness has loaded; `report` gets lines for the author."""
         self._harness = harness
         self._report = report
         self._directory = harness.directory.resolve()
@@ -82,8 +72,7 @@ class Reloader:
             if differences:
                 path = catalog.write(self._harness.directory, new)
                 self._report(f"wrote {path}: {', '.join(differences)}")
-                front_door = fingerprints.of_folder(self._directory / FRONT_DOOR)
-                self._loaded = self._loaded._replace(functions={**self._loaded.functions, FRONT_DOOR: front_door})
+                self._loaded.functions[FRONT_DOOR] = fingerprints.of_folder(self._directory / FRONT_DOOR)
                 self._harness.load(FRONT_DOOR)
         except (Problem, OSError) as problem:
             self._report(str(problem))

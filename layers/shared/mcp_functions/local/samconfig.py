@@ -6,20 +6,15 @@ stack_name = "orders"
 parameter_overrides = ["Stage=prod"]    the template's parameters, or one text: "Stage=prod Architecture=arm64"
 """
 
-from __future__ import annotations
-
 import re
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import tomlkit
 
 from mcp_functions.local.problems import first_line, stop
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    Parameters = dict[str, str]
+Parameters = dict[str, str]
 
 FILE = "samconfig.toml"
 KEY = "parameter_overrides"

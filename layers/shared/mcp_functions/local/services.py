@@ -5,25 +5,20 @@ DynamoDB    with the toolkit's table, and with the tables that template.yaml dec
 S3          if the shell's MCP_BLOBS names a bucket
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.local import environment, template
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
 from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
+from mcp_functions.local.environment import Variables
 from mcp_functions.local.loopback import start_server
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from mcp_functions.local.environment import Variables
 
 TOOLKIT_TABLE = "Table"  # the logical id of the toolkit's table
 # the properties of AWS::DynamoDB::Table that CreateTable takes as they are
@@ -36,7 +31,7 @@ def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str
     Args:
         starting: stops the services when it is closed.
         state_dir: keeps the KMS key and the table between runs.
-        directory: the folder of the functions; the template beside it declares the author's tables.
+        directory: contains the functions' folders.
         invoke_url: the URL of Lambda's Invoke API.
 
     Returns:
@@ -75,7 +70,7 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
     if path is None:
         return []
     parsed = template.read(path)
-    resolver = Resolver(parsed, stack=environment.STACK, key_arn="")
+    resolver = Resolver(parsed, key_arn="")
     tables: list[Any] = []
     for logical_id, resource in parsed["Resources"].items():
         properties = resource.get("Properties") or {}

@@ -7,30 +7,21 @@ task              the response names a task: poll the task, and answer its quest
 any other         the response is the result
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.attack import messages
-from mcp_functions.attack.client import send
+from mcp_functions.attack.client import Response, send
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (the question's key, the question) -> its answer
 
-    from mcp_functions.attack.client import Response
-
-    Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (the question's key, the question) -> its answer
-
-WITH_TASKS: dict[str, Any] = {
-    "elicitation": {"form": {}, "url": {}},
-    "sampling": {"tools": {}},
-    "roots": {},
-    "extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}},
-}
+# Every capability of the core protocol
+EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
 ENDED = ("completed", "failed", "cancelled")  # the statuses of a task that does not go on
 
 
@@ -66,15 +57,7 @@ class TaskClient:
     _ids: Iterator[int] = field(default_factory=lambda: count(1), init=False)  # the ids of requests
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
-        """Call a tool, answer its questions, and wait for its task if it becomes one.
-
-        Args:
-            name: the tool's name.
-            arguments: the arguments by their names in the tool's schema.
-            answer: answers a question; without it the tool may not ask.
-
-        Returns:
-            The tool's result.
+        """Call a tool, answer its questions, and wait for its task if it becomes one; return the tool's result.
 
         Raises:
             Refused: the call, or its task, ended with an error, or was cancelled.
@@ -154,6 +137,8 @@ class TaskClient:
         """
         message = messages.message(method, params, next(self._ids), self.capabilities)
         response = self._send(message, header_parameters)
+        if response.failed:
+            raise OSError(response.failed)
         if response.error is not None:
             raise Refused(response.error)
         if response.result is None:
@@ -161,6 +146,7 @@ class TaskClient:
         return response.result
 
     def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
+        """Send a JSON-RPC request; the client of the command `call` sends it with its user's credentials."""
         request = messages.write(message, header_parameters)
         response = send(self.url, request, (self.headers or {}).items(), seconds=self.timeout)
         if response.failed:

@@ -1,15 +1,11 @@
 """Reads template.yaml as plain data. CloudFormation's short forms become long forms: `!Ref X` is {"Ref": "X"}."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import yaml
 
 from mcp_functions.local.problems import first_line, stop
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = "template.yaml"
 
@@ -27,7 +23,10 @@ def _long_form(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> dict[str, 
     raise TypeError(node)
 
 
-class _Loader(yaml.SafeLoader):
+SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times as fast
+
+
+class _Loader(SafeLoader):  # type: ignore[misc]
     """A SafeLoader that knows the short forms, which are tags that begin with "!"."""
 
     yaml_multi_constructors: ClassVar = {**yaml.SafeLoader.yaml_multi_constructors, "!": _long_form}

@@ -19,17 +19,17 @@ from mcp_functions import lazy_names
 
 if TYPE_CHECKING:
     from mcp_functions.local.doubles.s3 import MemoryBucket
-    from mcp_functions.local.task_client import Refused, TaskClient
+    from mcp_functions.local.task_client import EVERYTHING, Refused, TaskClient
     from mcp_functions.testing.containers import Context
-    from mcp_functions.testing.conversation import EVERYTHING, WITH_APPS, WITH_TASKS, Conversation
+    from mcp_functions.testing.conversation import WITH_APPS, WITH_TASKS, Conversation
     from mcp_functions.testing.deployment import deployed
     from mcp_functions.testing.dynamodb import MemoryTable
 
 _NAMES = {
     "local.doubles.s3": "MemoryBucket",
-    "local.task_client": "Refused TaskClient",
+    "local.task_client": "EVERYTHING Refused TaskClient",
     "testing.containers": "Context",
-    "testing.conversation": "Conversation EVERYTHING WITH_APPS WITH_TASKS",
+    "testing.conversation": "Conversation WITH_APPS WITH_TASKS",
     "testing.deployment": "deployed",
     "testing.dynamodb": "MemoryTable",
 }

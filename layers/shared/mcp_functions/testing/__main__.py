@@ -1,6 +1,6 @@
 """Answers one event in a new process: `python -m mcp_functions.testing`.
 
-`containers.NewProcesses` starts it.
+`containers.answer_in_process` starts it.
 
     stdin    JSON: where the handler is (`module`, `file`, `variable`, `path`), the `event`, the `name` of the function,
              its `remaining` milliseconds, and the seconds by which its clock is `ahead`
@@ -8,24 +8,18 @@
     stderr   what the function printed, and tracebacks
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import redirect_stdout
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import unwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 from mcp_functions.local.lambdas.failures import whole_traceback
-from mcp_functions.observability import listener
+from mcp_functions.observability import Notes, listener
 from mcp_functions.testing import Context
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from mcp_functions.observability import Notes
 
 
 def main() -> None:

@@ -4,19 +4,13 @@ API Gateway checks an access token before it calls a function, and writes the to
 needs no token: it writes the claims itself.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from mcp_functions.attack import messages
 from mcp_functions.local import environment
-from mcp_functions.local.api_gateway.events import event_of_message
+from mcp_functions.local.api_gateway.events import Moment, event_of_message
 from mcp_functions.protocol.messages import Principal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.local.api_gateway.events import Moment
 
 RESOURCE = "https://mcp.example/mcp"  # the audience of principals' access tokens
 TOKEN_SECONDS = 3600  # the life of an access token

@@ -7,31 +7,25 @@ A round is one request and its response. A call that asks its user takes several
     talk.text                                        the text of the result
 """
 
-from __future__ import annotations
-
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from inspect import unwrap
+from typing import Any, Self
 
 from mcp_functions.local import environment
 from mcp_functions.local.api_gateway.events import Moment
+from mcp_functions.local.task_client import EVERYTHING
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER_SUFFIX
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.testing.caller import Caller, as_principal
-from mcp_functions.testing.containers import Context, TimedFunction
+from mcp_functions.testing.containers import Context, answer_in_container, answer_in_process, find_variable
 from mcp_functions.testing.deployment import take_invocations
 from mcp_functions.testing.failures import captured_failures, ends_test
 from mcp_functions.testing.transcript import Transcript
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mcp_functions.protocol.messages import Principal
-
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
-# Every capability of the core protocol. WITH_APPS and WITH_TASKS declare the extensions.
-EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # claude.ai declares this
 WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 WORKER_MS = 900_000  # the time limit of a worker, the function that runs tasks
@@ -43,9 +37,6 @@ class Conversation(Transcript):
 
     Attributes:
         function: the folder of the function.
-        rounds: every event sent and response received so far.
-        raised: the exception that the function raised in the last round, or the toolkit's error for a rule that the
-            function broke. None if there was none. Neither the client nor Lambda's log receives its text.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, most of them rarely given
@@ -76,10 +67,14 @@ class Conversation(Transcript):
             ValueError: with `fresh`, the module has no such variable.
         """
         super().__init__()
-        self._target = TimedFunction(handler, fresh=fresh)
-        self.function = function or self._target.handler.handlers[0].name
+        self._handler = unwrap(handler)
+        self._ahead = 0.0  # the seconds by which the clock is ahead of the function's own
+        self._answer_event = answer_in_process if fresh else answer_in_container
+        if fresh:
+            find_variable(self._handler)
+        self.function = function or self._handler.handlers[0].name
         self._caller = Caller(as_principal(principal), tuple(scopes), capabilities)
-        self._moment = moment or (lambda: Moment.at(self._target.now()))
+        self._moment = moment or (lambda: Moment.at(self._now()))
         # Each round repeats the method and the params of the call. `_inputs` is what the last round added to them: the
         # answers and the state.
         self._method = ""
@@ -102,7 +97,7 @@ class Conversation(Transcript):
         Raises:
             ValueError: the function has no such tool or prompt.
         """
-        handlers = [handler for handler in self._target.handler.handlers if handler.kind in METHODS]
+        handlers = [handler for handler in self._handler.handlers if handler.kind in METHODS]
         named = handlers if name is None else [handler for handler in handlers if handler.name == name]
         if not named:
             names = ", ".join(handler.name for handler in handlers) or "none (a resource is read: talk.read(uri))"
@@ -180,7 +175,7 @@ class Conversation(Transcript):
         raised_by_worker = None
         for event in take_invocations(worker):
             with environment.applied(self._caller.environment()), captured_failures() as failures:
-                self._target(event, Context(worker, WORKER_MS))
+                self._answer_event(self._handler, event, Context(worker, WORKER_MS), ahead=self._ahead)
             raised_by_worker = failures.last or raised_by_worker
         self._request_task("tasks/get")
         self.raised = raised_by_worker or self.raised
@@ -215,13 +210,17 @@ class Conversation(Transcript):
     def later(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Self:
         """Advance the clocks of the function and of API Gateway before the next round."""
         passed = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
-        self._target = self._target.later(passed.total_seconds())
+        self._ahead += passed.total_seconds()
         return self
 
     def upgrade(self, handler: Callable[..., Any]) -> Self:
         """Deploy another version of the function, which answers from the next round on."""
-        self._target = self._target.replaced(handler)
+        self._handler = unwrap(handler)
         return self
+
+    def _now(self) -> float:
+        own_time: float = self._handler.now()
+        return own_time + self._ahead
 
     def _refuse(self, action: str, keys: Sequence[str]) -> Self:
         self.check_asked(keys)
@@ -251,10 +250,11 @@ class Conversation(Transcript):
     def _request(self, method: str, params: Mapping[str, Any]) -> Self:
         message = self._caller.message(self._next_id, method, params)
         self._next_id += 1
-        event = self._caller.event(message, f"/mcp/{self.function}", self._moment(), self._target.now())
+        event = self._caller.event(message, f"/mcp/{self.function}", self._moment(), self._now())
+        copied = json.loads(json.dumps(event))  # as Lambda would read it
         context = Context(f"{environment.STACK}_{self.function}")
         with environment.applied(self._caller.environment()), captured_failures() as self._failures:
-            response = self._target(json.loads(json.dumps(event)), context)  # a copy, as Lambda would read it
+            response = self._answer_event(self._handler, copied, context, ahead=self._ahead)
         self.raised = self._failures.last
         if self.raised and ends_test(self.raised):
             raise self.raised  # `pytest.fail()` ends the test also where a function calls it

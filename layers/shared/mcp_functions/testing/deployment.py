@@ -3,30 +3,23 @@
 A double is a small HTTP server in this process. The functions call it as they call AWS.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import dynamodb, keyfile, s3
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.lambdas import invoke_api
-from mcp_functions.local.loopback import HttpResponse, json_response, start_server
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response, start_server
+from mcp_functions.store import Bucket
 from mcp_functions.testing.dynamodb import MemoryTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mcp_functions.local.loopback import HttpRequest
-    from mcp_functions.store import Bucket
-    from mcp_functions.store.dynamodb import Call
 
 MAX_INVOCATION = 64 * 1024  # bytes; the invocation of a worker has a task's id and little more
 # A worker is a Lambda that continues MCP tasks. Its invocations (name, payload) wait here until a conversation polls.
@@ -34,7 +27,9 @@ _pending_invocations: deque[tuple[str, bytes]] = deque()
 
 
 @contextmanager
-def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **changes: str | None) -> Iterator[None]:
+def deployed(
+    table: dynamodb.Operate | None = None, bucket: Bucket | None = None, /, **changes: str | None
+) -> Iterator[None]:
     """Give functions the environment of a deployment: the template's variables, and KMS, a table and S3 on loopback.
 
     Each deployment has a key of its own, so a state of one is not valid in another. They may be nested.

@@ -5,22 +5,19 @@ hardest for the toolkit: an expired item stays until the test calls `expire`, an
 the item before the last write.
 """
 
-from __future__ import annotations
-
 import copy
 import re
+from collections.abc import Callable, Mapping
 from operator import eq, le, lt
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from mcp_functions.aws.errors import ClientError
 from mcp_functions.local.environment import TABLE
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+Fault: TypeAlias = Literal["throttled", "lost", "unanswered", "denied"] | None
 
-    Fault: TypeAlias = Literal["throttled", "lost", "unanswered", "denied"] | None
-
+OPERATIONS = ("GetItem", "PutItem", "DeleteItem")
 KEY = "key"  # the attribute with the key of an item
 WRONG_KEY = "The provided key element does not match the schema"  # AWS's own message
 # Amazon DynamoDB developer guide, "Constraints"
@@ -85,48 +82,36 @@ class MemoryTable:
                 del self.items[key]
 
     def _run(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        operations = {"GetItem": self._get, "PutItem": self._put, "DeleteItem": self._delete}
-        if operation not in operations:
-            _invalid(f"{operation} is none of {', '.join(operations)}")
+        if operation not in OPERATIONS:
+            _invalid(f"{operation} is none of {', '.join(OPERATIONS)}")
         if request.pop("TableName", None) != self.name:
             code = "ResourceNotFoundException"
             raise ClientError(code)
-        return operations[operation](request)
-
-    def _get(self, request: dict[str, Any]) -> dict[str, Any]:
-        key = _only_key(request["Key"])
-        items = self.items if request.get("ConsistentRead") else self._previous
-        item = items.get(key)
-        return {"Item": item} if item else {}
-
-    def _put(self, request: dict[str, Any]) -> dict[str, Any]:
-        item = request.pop("Item")
-        key = _key(item)
-        if _size(item) > MAX_ITEM_BYTES:
-            _invalid("Item size has exceeded the maximum allowed size")
-        self._check(key, request)
-        self._keep_previous(key)
-        self.items[key] = item
-        return {}
-
-    def _delete(self, request: dict[str, Any]) -> dict[str, Any]:
+        if operation == "PutItem":
+            item = request.pop("Item")
+            if _size(item) > MAX_ITEM_BYTES:
+                _invalid("Item size has exceeded the maximum allowed size")
+            return self._write(_key(item), item, condition=request)
         key = _only_key(request.pop("Key"))
-        self._check(key, request)
-        self._keep_previous(key)
-        self.items.pop(key, None)
-        return {}
+        if operation == "DeleteItem":
+            return self._write(key, None, condition=request)
+        items = self.items if request.get("ConsistentRead") else self._previous
+        return {"Item": items[key]} if key in items else {}
 
-    def _keep_previous(self, key: str) -> None:
-        """Keep the item for reads without `ConsistentRead`, before it is written or deleted."""
-        self._previous.pop(key, None)
-        if key in self.items:
-            self._previous[key] = self.items[key]
-
-    def _check(self, key: str, condition: Mapping[str, Any]) -> None:
-        """Refuse a write if it has a condition that does not hold for the stored item; a missing item counts as {}."""
-        if condition and not _holds(self.items.get(key, {}), condition):
+    def _write(self, key: str, item: dict[str, Any] | None, *, condition: Mapping[str, Any]) -> dict[str, Any]:
+        """Write an item, or delete it for None, if the condition holds for the stored item; a missing item is {}."""
+        stored = self.items.get(key, {})
+        if condition and not _holds(stored, condition):
             code = "ConditionalCheckFailedException"
             raise ClientError(code)
+        self._previous.pop(key, None)
+        if stored:
+            self._previous[key] = stored
+        if item is None:
+            self.items.pop(key, None)
+        else:
+            self.items[key] = item
+        return {}
 
 
 def _holds(item: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:

@@ -3,20 +3,15 @@
 They are nowhere else: the client gets a general message, and the log has only the type of the exception and its place.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
-from typing import TYPE_CHECKING
 
 from mcp_functions.local.lambdas.failures import whole_traceback
 from mcp_functions.observability import Notes, lines, listener
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_RAISED = 20  # the report of a test shows no more exceptions than the last 20
 TEST_RUNNERS = ("_pytest", "hypothesis")  # packages whose exceptions end a test
@@ -45,39 +40,26 @@ class Failures:
             _raised.append((notes.handler or "a function", notes.raised))
 
 
-class _ErrorHandler(logging.Handler):
-    """Keeps the log lines at ERROR of one thread, except a request's own line, which `Failures.listen` keeps."""
-
-    def __init__(self, failures: Failures, fallback: logging.Handler | None) -> None:
-        super().__init__()
-        self._failures = failures
-        self._fallback = fallback
-        self._thread = get_ident()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if self._fallback and record.levelno >= self._fallback.level:
-            self._fallback.handle(record)
-        is_request_line = hasattr(record, "outcome")  # a field that only these lines have
-        if record.levelno >= logging.ERROR and record.thread == self._thread and not is_request_line:
-            self._failures.lines.append(record.getMessage())
-
-
 @contextmanager
 def captured_failures() -> Iterator[Failures]:
     """Collect the failures of the requests that this thread answers."""
     failures = Failures()
+    thread = get_ident()
+
+    def keep_errors(record: logging.LogRecord) -> bool:
+        is_request_line = hasattr(record, "outcome")  # `Failures.listen` keeps these lines, which alone have this field
+        if record.levelno >= logging.ERROR and record.thread == thread and not is_request_line:
+            failures.lines.append(record.getMessage())
+        return True  # every record is logged
+
     log = logging.getLogger("mcp_functions")
-    # A logger without handlers writes warnings to stderr by its "last resort". With our handler it would stop, so our
-    # handler calls the last resort.
-    fallback = None if log.hasHandlers() else logging.lastResort
-    handler = _ErrorHandler(failures, fallback)
-    log.addHandler(handler)
+    log.addFilter(keep_errors)
     token = listener.set(failures.listen)
     try:
         yield failures
     finally:
         listener.reset(token)
-        log.removeHandler(handler)
+        log.removeFilter(keep_errors)
 
 
 def take_raised() -> list[tuple[str, str]]:

@@ -10,18 +10,14 @@ A `result`, `error`, `state` or `status` that does not exist fails the test: the
 and the function's log lines.
 """
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from mcp_functions.apps.asking import META_FORM
 from mcp_functions.local.api_gateway.events import body_text, message_in
 from mcp_functions.testing.failures import Failures
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 # the end of the text of an AssertionError, if the function had no environment
 NO_DEPLOYMENT = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"

@@ -11,32 +11,30 @@ Every other request gets 404. A browser sends OPTIONS without a token, to ask wh
 preflight).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from mcp_functions.local.api_gateway.authorizer import Denied
+from mcp_functions.local.api_gateway.authorizer import Denied, JwtAuthorizer
 from mcp_functions.local.api_gateway.events import Moment, event
 from mcp_functions.local.api_gateway.responses import INTERNAL_ERROR, response
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Throttled
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
-from mcp_functions.local.loopback import json_response
-from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
-    from mcp_functions.local.lambdas import Lambdas
-    from mcp_functions.local.loopback import HttpRequest, HttpResponse
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Lambdas, Throttled
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 
 MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; AWS's quota says "Payload size: 10 MB"
 ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")  # /mcp, or /mcp/ and the name of a function
+# These paths need no authorization, because clients have no token yet when they ask.
+METADATA = "/.well-known/oauth-protected-resource"  # RFC 9728; clients try it with the endpoint's path, and without
+METADATA_PATHS = frozenset({METADATA, f"{METADATA}/mcp"})
+SIGN_IN_PATHS = frozenset({
+    "/authorize", "/callback", "/token", "/register", "/revoke",
+    "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/.well-known/jwks.json",
+})  # fmt: skip
 
 
 class Route(NamedTuple):
@@ -56,13 +54,11 @@ class Api:
         lambdas: runs the functions.
         authorizer: checks tokens, with AuthMode jwt or oauth; None: every request may pass.
         has_sign_in: whether the routes of the sign-in front exist.
-        now: the clock, unix seconds.
     """
 
     lambdas: Lambdas
     authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)
     has_sign_in: bool = field(default=False, kw_only=True)
-    now: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request as API Gateway does."""
@@ -79,7 +75,7 @@ class Api:
         return self._invoke(request, route, claims)
 
     def _invoke(self, request: HttpRequest, route: Route, claims: Mapping[str, Any] | None) -> HttpResponse:
-        moment = Moment.at(self.now())
+        moment = Moment.at(time.time())
         event_json = json.dumps(event(request, route.path, moment, claims, method=route.method), ensure_ascii=False)
         payload = event_json.encode()
         if len(payload) > MAX_PAYLOAD:
@@ -88,7 +84,7 @@ class Api:
             outcome = self.lambdas.invoke(route.folder, payload)
         except Throttled:
             return INTERNAL_ERROR  # the real service answers so too
-        if outcome.failed:
+        if outcome.error:
             return INTERNAL_ERROR
         return response(outcome.payload, moment)
 

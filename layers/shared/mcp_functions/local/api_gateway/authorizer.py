@@ -9,21 +9,15 @@ valid token      the function gets the claims, each as text
 AWS documents the `error_description` of a wrong audience only. The other descriptions are this module's.
 """
 
-from __future__ import annotations
-
 import json
 import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mcp_functions.local.loopback import json_response
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 from mcp_functions.oauth import json_web_tokens
 from mcp_functions.oauth.json_web_tokens import BadToken
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 
 class Denied(Exception):

@@ -7,24 +7,20 @@ This follows AWS's documentation and what users have seen of the real service, n
 lower case, cookies are in the key `cookies` and not in a header, and a request without a body has no key `body`.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
 
 from mcp_functions.attack import messages
 from mcp_functions.local.environment import ACCOUNT
 from mcp_functions.local.loopback import HttpRequest, json_object
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 API_ID = "local00000"
 # Headers of one connection: API Gateway passes them neither to the function nor to the client (RFC 9110, 7.6.1).
@@ -42,20 +38,10 @@ class Moment:
     trace_id: str  # X-Ray's, e.g. "Root=1-6a63e840-0123456789abcdef01234567"
 
     @classmethod
-    def at(cls, now: float) -> Moment:
+    def at(cls, now: float) -> Self:
         """Return a moment with new random ids, in the forms of the real services."""
         request_id = base64.b64encode(os.urandom(11)).decode()
         return cls(now, request_id, trace_id=f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")
-
-    @property
-    def time(self) -> str:
-        """The time as the event has it, e.g. "25/Jul/2026:17:20:00 +0000"."""
-        return datetime.fromtimestamp(self.now, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
-
-    @property
-    def time_epoch(self) -> int:
-        """The time in milliseconds since 1970."""
-        return int(self.now * 1000)
 
 
 def event(
@@ -87,7 +73,7 @@ def event(
         "headers": headers,
         "requestContext": _context(request, route_key, path, moment, authorizer),
     }
-    cookies = _cookies(request)
+    cookies = [cookie.strip() for line in request.values("cookie") for cookie in line.split(";") if cookie.strip()]
     if cookies:
         made["cookies"] = cookies
     parameters = _join_values(parse_qsl(query, keep_blank_values=True))
@@ -99,14 +85,7 @@ def event(
 def event_of_message(
     message: Mapping[str, Any], route: str, moment: Moment, authorizer: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Make the event of an MCP request, with the headers that an MCP client sends.
-
-    Args:
-        message: a JSON-RPC request.
-        route: the path of the function's route, e.g. "/mcp/add".
-        moment: the time and the ids of the request.
-        authorizer: the result of the route's authorizer; None if the route has none.
-    """
+    """Make the event of a JSON-RPC request, with the headers that an MCP client sends; see `event`."""
     headers = (("Host", "localhost"), *messages.headers(message))
     body = json.dumps(message, ensure_ascii=False).encode()
     return event(HttpRequest("POST", route, headers, body), route, moment, authorizer)
@@ -157,8 +136,8 @@ def _context(
         "requestId": moment.request_id,
         "routeKey": route_key,
         "stage": "$default",
-        "time": moment.time,
-        "timeEpoch": moment.time_epoch,
+        "time": datetime.fromtimestamp(moment.now, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000"),
+        "timeEpoch": int(moment.now * 1000),
     }
 
 
@@ -181,11 +160,6 @@ def _join_values(pairs: list[tuple[str, str]]) -> dict[str, str]:
     for name, value in pairs:
         joined[name] = f"{joined[name]},{value}" if name in joined else value
     return joined
-
-
-def _cookies(request: HttpRequest) -> list[str]:
-    cookies = [cookie.strip() for line in request.values("cookie") for cookie in line.split(";")]
-    return list(filter(None, cookies))
 
 
 def _body(body: bytes | None, content_type: str) -> dict[str, Any]:

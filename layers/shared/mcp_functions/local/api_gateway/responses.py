@@ -5,20 +5,14 @@
 A result without `statusCode` is a body itself. A result that breaks the format gets status 500, as from API Gateway.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from mcp_functions.local.api_gateway.events import HOP_BY_HOP
+from mcp_functions.local.api_gateway.events import HOP_BY_HOP, Moment
 from mcp_functions.local.loopback import HttpResponse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.local.api_gateway.events import Moment
 
 REMAPPED = "www-authenticate"  # API Gateway renames this header to x-amzn-remapped-www-authenticate
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # "token" in RFC 9110, section 5.6.2

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import template
+from mcp_functions.local.api_gateway.api import METADATA_PATHS, SIGN_IN_PATHS
 from mcp_functions.local.checks.project import Block, Project, pascal
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
-from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from mcp_functions.local.problems import DemoError, Problem, first_line
 
 if TYPE_CHECKING:
     from mcp_functions.local.harness import Harness
-    from mcp_functions.local.lambdas import Invocation
+    from mcp_functions.local.lambdas.service import Invocation
 
 # Sends the next round of the call in a file, with answers by the key of their question; returns the result.
 Send = Callable[[Path, dict[str, Any]], dict[str, Any]]

@@ -5,31 +5,26 @@
 An operation is a name, e.g. "PutItem"; its parameters and its result are dicts in DynamoDB's JSON.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from mcp_functions.aws.errors import ClientError
 from mcp_functions.local.doubles.moto_service import OK, Protocol
 from mcp_functions.local.environment import ACCOUNT, REGION
+from mcp_functions.local.loopback import HttpRequest, HttpResponse
 from mcp_functions.local.problems import not_installed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.local.loopback import HttpRequest, HttpResponse
-    from mcp_functions.store.dynamodb import Call
 
 MAX_REQUEST = 1024 * 1024  # bytes; an item may have 400 KB
 PROTOCOL = Protocol("dynamodb", "DynamoDB_20120810.", "1.0")
+Operate: TypeAlias = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (operation, parameters) -> result
 
 
 class DynamoDbApi:
     """Answers DynamoDB requests."""
 
-    def __init__(self, tables: Call) -> None:
+    def __init__(self, tables: Operate) -> None:
         """Run the operations with `tables`, e.g. `Moto`."""
         self._tables = tables
         self._lock = Lock()  # `StoredTable` takes several steps: no other request may run in between

@@ -5,8 +5,6 @@
 The key protects only local experiments. Still, git ignores the folder, and only its owner can read the file.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -14,12 +12,9 @@ import re
 import secrets
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mcp_functions.local.problems import Problem, stop
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = "kms.json"
 KEY_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.local.doubles.moto_service import OK, Protocol
 from mcp_functions.local.environment import ACCOUNT, REGION
@@ -35,11 +35,22 @@ CONTEXT_PARAMETERS = ("EncryptionContext", "SourceEncryptionContext", "Destinati
 PROTOCOL = Protocol("kms", "TrentService.", "1.1")
 
 
-class KmsError(NamedTuple):
-    """An error of KMS."""
+class KmsError(Exception):
+    """An error of KMS; `code` is its name in the API."""
 
-    code: str  # its name in the API
-    message: str = ""
+    def __init__(self, code: str, message: str) -> None:
+        """Take the code and the message."""
+        super().__init__(message)
+        self.code = code
+
+
+def refuse(code: str, message: str = "") -> NoReturn:
+    """Refuse a request.
+
+    Raises:
+        KmsError: always.
+    """
+    raise KmsError(code, message)
 
 
 class KmsApi:
@@ -75,40 +86,42 @@ class KmsApi:
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
-        if not request.is_signed:
-            return _error_response(KmsError("MissingAuthenticationTokenException"))
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
-        params = _read_params(request.body)
-        if params is None:
-            return _error_response(KmsError("SerializationException"))
-        error = _find_invalid(operation, params) or self._find_unusable_key(operation, params)
-        if error:
-            return _error_response(error)
-        status, body = self._ask_moto(operation, params)
+        try:
+            if not request.is_signed:
+                refuse("MissingAuthenticationTokenException")
+            return self._run(operation, _read_params(operation, request.body))
+        except KmsError as error:
+            return _error_response(400, error.code, str(error))
+
+    def _run(self, operation: str, params: dict[str, Any]) -> HttpResponse:
+        self._check_keys(operation, params)
+        try:
+            status, body = PROTOCOL.ask(self._response, operation, _for_moto(params))
+        except NotImplementedError:
+            refuse("UnknownOperationException")
+        except Exception as error:  # noqa: BLE001 - moto raises any exception
+            return _error_response(500, "KMSInternalException", type(error).__name__)
         if operation == "Decrypt" and status != OK and not self._names_unknown_key(params):
-            return _error_response(KmsError("InvalidCiphertextException"))
+            refuse("InvalidCiphertextException")
         return PROTOCOL.response(status, body)
 
-    def _ask_moto(self, operation: str, params: dict[str, Any]) -> tuple[int, str]:
-        try:
-            return PROTOCOL.ask(self._response, operation, _for_moto(params))
-        except NotImplementedError:
-            return 400, _error_json(KmsError("UnknownOperationException"))
-        except Exception as error:  # noqa: BLE001 - moto raises any exception
-            return 500, _error_json(KmsError("KMSInternalException", type(error).__name__))
-
-    def _find_unusable_key(self, operation: str, params: dict[str, Any]) -> KmsError | None:
-        """Return the error of AWS for a key that the request may not use; None if it may."""
+    def _check_keys(self, operation: str, params: dict[str, Any]) -> None:
+        """Refuse a request for a key that it may not use."""
         if operation not in CRYPTOGRAPHIC or self._names_unknown_key(params):
-            return None  # moto reports an unknown key as AWS does
-        named_key = self._named_key(params)
-        if operation != "Decrypt":
-            return _error_of_state(named_key)
-        key_of_ciphertext = self._backend.keys.get(_ciphertext(params)[:KEY_ID_BYTES].decode("latin-1"))
-        if key_of_ciphertext and named_key and key_of_ciphertext is not named_key:
-            message = "The key ID in the request does not identify a CMK that can perform this operation."
-            return KmsError("IncorrectKeyException", message)
-        return _error_of_state(key_of_ciphertext)
+            return  # moto reports an unknown key as AWS does
+        named_key = key = self._named_key(params)
+        if operation == "Decrypt":
+            key = self._backend.keys.get(_ciphertext(params)[:KEY_ID_BYTES].decode("latin-1"))
+            if key and named_key and key is not named_key:
+                refuse(
+                    "IncorrectKeyException",
+                    "The key ID in the request does not identify a CMK that can perform this operation.",
+                )
+        if key and key.key_state == "PendingDeletion":
+            refuse("KMSInvalidStateException", f"{key.arn} is pending deletion.")
+        if key and not key.enabled:
+            refuse("DisabledException", f"{key.arn} is disabled.")
 
     def _names_unknown_key(self, params: dict[str, Any]) -> bool:
         return bool(params.get("KeyId")) and self._named_key(params) is None
@@ -132,38 +145,25 @@ def _install(backend: KmsBackend, stored: StoredKey) -> str:
     return str(key.arn)
 
 
-def _error_of_state(key: Key | None) -> KmsError | None:
-    """Return the error for a key that is disabled or pending deletion; None if it is usable, or if there is none."""
-    if key is None:
-        return None
-    if key.key_state == "PendingDeletion":
-        return KmsError("KMSInvalidStateException", f"{key.arn} is pending deletion.")
-    if not key.enabled:
-        return KmsError("DisabledException", f"{key.arn} is disabled.")
-    return None
-
-
-def _read_params(body: bytes | None) -> dict[str, Any] | None:
+def _read_params(operation: str, body: bytes | None) -> dict[str, Any]:
+    """Read the parameters of a request, and refuse those that AWS refuses."""
     try:
         params = json.loads(body or b"{}")
     except ValueError:
-        return None
-    return params if isinstance(params, dict) else None
-
-
-def _find_invalid(operation: str, params: dict[str, Any]) -> KmsError | None:
-    """Return the error for parameters that AWS refuses; None if they are valid."""
+        params = None
+    if not isinstance(params, dict):
+        refuse("SerializationException")
     for name in CONTEXT_PARAMETERS:
         context = params.get(name) or {}
         if not isinstance(context, dict) or not all(isinstance(value, str) for value in context.values()):
-            return KmsError("SerializationException")
+            refuse("SerializationException")
         if len(json.dumps(context)) > MAX_CONTEXT:
-            return KmsError("ValidationException", "the encryption context is too long")
+            refuse("ValidationException", "the encryption context is too long")
     if operation == "Decrypt" and not 1 <= len(_ciphertext(params)) <= MAX_CIPHERTEXT:
         allowed = f"have length greater than or equal to 1 and less than or equal to {MAX_CIPHERTEXT}"
         detected = "1 validation error detected: Value at 'ciphertextBlob' failed to satisfy constraint"
-        return KmsError("ValidationException", f"{detected}: Member must {allowed}")
-    return None
+        refuse("ValidationException", f"{detected}: Member must {allowed}")
+    return params
 
 
 def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
@@ -185,9 +185,5 @@ def _ciphertext(params: dict[str, Any]) -> bytes:
         return b""
 
 
-def _error_response(error: KmsError) -> HttpResponse:
-    return PROTOCOL.response(400, _error_json(error))
-
-
-def _error_json(error: KmsError) -> str:
-    return json.dumps({"__type": error.code, "message": error.message})
+def _error_response(status: int, code: str, message: str) -> HttpResponse:
+    return PROTOCOL.response(status, json.dumps({"__type": code, "message": message}))

@@ -6,24 +6,18 @@ Functions have no permission to list the bucket (`s3:ListBucket`). So S3 does no
 and answers 403.
 """
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, NoReturn, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from mcp_functions.local.loopback import HttpResponse
+from mcp_functions.local.loopback import HttpRequest, HttpResponse
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.store import ObjectNotFound
+from mcp_functions.store import Bucket, ObjectNotFound
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.local.loopback import HttpRequest
-    from mcp_functions.store import Bucket
-
-    BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
+BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
 
 MAX_OBJECT = 8 * 1024 * 1024  # bytes; the largest objects are tokens of 4 MiB
 FAULTS: dict[str, tuple[type[McpError], str]] = {  # the error, and its reason, that the toolkit's S3 client raises
@@ -93,31 +87,39 @@ class MemoryBucket:
         if not 0 < len(key.encode()) <= MAX_KEY_BYTES:
             message = "blobs:KeyTooLongError"
             raise Misconfigured(message)
-        self._run("put", key, lambda: self.objects.__setitem__(key, bytes(body)))
+        with self._operation("put", key):
+            self.objects[key] = bytes(body)
 
     def get(self, key: str) -> bytes:
         """Read an object; a missing one raises ObjectNotFound."""
-        self._run("get", key, lambda: None)
-        if key not in self.objects:
-            raise ObjectNotFound
-        return self.objects[key]
+        with self._operation("get", key):
+            if key not in self.objects:
+                raise ObjectNotFound
+            return self.objects[key]
 
     def delete(self, key: str) -> None:
         """Remove an object."""
-        self._run("delete", key, lambda: self.objects.pop(key, None))
+        with self._operation("delete", key):
+            self.objects.pop(key, None)
 
-    def _run(self, operation: str, key: str, effect: Callable[[], object]) -> None:
-        """Record an operation, and run its effect, unless a fault prevents it."""
+    @contextmanager
+    def _operation(self, name: str, key: str) -> Iterator[None]:
+        """Record an operation, and raise its fault before the block, or after it if only the response is lost."""
         with self._lock:
-            self.calls.append((operation, key))
-            fault = self.weather(operation)
+            self.calls.append((name, key))
+            fault = self.weather(name)
             if fault == "late":
                 raise ObjectNotFound
-            if fault in {None, "lost"}:
-                effect()
+            if fault and fault != "lost":
+                _raise(fault)
+            yield
             if fault:
-                error, reason = FAULTS[fault]
-                raise error(reason)
+                _raise(fault)
+
+
+def _raise(fault: str) -> NoReturn:
+    error, reason = FAULTS[fault]
+    raise error(reason)
 
 
 def _response(status: int, body: bytes = b"") -> HttpResponse:

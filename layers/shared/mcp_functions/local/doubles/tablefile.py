@@ -4,20 +4,15 @@ The table itself is moto's, in memory. `StoredTable` copies each written item in
 answer. SQLite writes an item as a whole, even if the harness is killed. The items are encrypted by the functions.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.aws.errors import ClientError
+from mcp_functions.local.doubles.dynamodb import Operate
 from mcp_functions.local.problems import stop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from mcp_functions.store.dynamodb import Call
 
 FILE = "table.sqlite"
 WRITES = ("PutItem", "UpdateItem", "DeleteItem")
@@ -86,7 +81,7 @@ class TableFile:
 class StoredTable:
     """DynamoDB with one table that is kept in a file."""
 
-    def __init__(self, file: TableFile, name: str, tables: Call) -> None:
+    def __init__(self, file: TableFile, name: str, tables: Operate) -> None:
         """Fill the table of this name with the items of the file; `tables` runs operations, and has it empty."""
         self._file = file
         self._name = name

@@ -3,8 +3,6 @@
 Only the author's terminal shows this. On Lambda neither the client nor the log gets any of it.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import runpy

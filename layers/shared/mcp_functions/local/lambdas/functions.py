@@ -7,14 +7,14 @@
 If a function cannot be loaded, a `Problem` says in which line, and how to correct it.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from mcp_functions.local.lambdas import failures
 from mcp_functions.local.lambdas.loading import Folder
@@ -25,12 +25,9 @@ from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import read_form
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
 FRONT_DOOR = "mcp"
 SIGN_IN = "oauth"
+MAX_VERSIONS = 2  # of a function that was loaded again: calls of the version before may still run
 NAME = re.compile(r"[A-Za-z0-9_-]+")  # the characters of a Lambda's name
 
 
@@ -39,7 +36,6 @@ class Function:
     """One loaded function."""
 
     folder: str  # the name of its folder
-    app: Path  # its app.py
     handler: Callable[[dict[str, Any], Any], Any]  # its entry point, called with an event and Lambda's context
 
     @property
@@ -67,8 +63,7 @@ class Functions(AbstractContextManager["Functions", None]):
             Problem: there is no function, or one does not load.
         """
         self.by_folder: dict[str, Function] = {}
-        self._folders: dict[str, Folder] = {}
-        self._previous_folders: dict[str, Folder] = {}  # the versions before: their last calls may still run
+        self._versions: dict[str, list[Folder]] = {}
         try:
             for app in find(directory, without):
                 self.load(app)
@@ -85,27 +80,26 @@ class Functions(AbstractContextManager["Functions", None]):
         name = app.parent.name
         folder = Folder.isolated(app.parent)
         try:
-            self.by_folder[name] = Function(name, app, _load_handler(folder, app))
+            self.by_folder[name] = Function(name, _load_handler(folder, app))
         except Problem:
             folder.close()
             raise
-        if name in self._previous_folders:
-            self._previous_folders[name].close()
-        if name in self._folders:
-            self._previous_folders[name] = self._folders[name]
-        self._folders[name] = folder
+        versions = self._versions.setdefault(name, [])
+        versions.append(folder)
+        if len(versions) > MAX_VERSIONS:
+            versions.pop(0).close()
 
     def unload(self, name: str) -> None:
         """Remove the function of a folder, with its modules."""
         self.by_folder.pop(name, None)
-        for folders in (self._folders, self._previous_folders):
-            if name in folders:
-                folders.pop(name).close()
+        for folder in self._versions.pop(name, ()):
+            folder.close()
 
     def close(self) -> None:
         """Remove the modules of every function."""
-        for folder in (*self._folders.values(), *self._previous_folders.values()):
-            folder.close()
+        for versions in self._versions.values():
+            for folder in versions:
+                folder.close()
 
     def __exit__(self, *_error: object) -> None:
         """Close."""

@@ -5,55 +5,49 @@ As with Lambda, the event and the result are JSON. If the function fails, the re
     {"errorMessage": "…", "errorType": "KeyError", "requestId": "…", "stackTrace": ["…"]}
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time
 import traceback
 import uuid
+from collections.abc import Mapping
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from mcp_functions.local.environment import arn, function_name
 from mcp_functions.local.lambdas import failures
+from mcp_functions.local.lambdas.functions import Function
 from mcp_functions.local.lambdas.own_variables import running_function
-from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome, Watcher
 from mcp_functions.observability import listener, progress_listener
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.local.lambdas.functions import Function
-    from mcp_functions.local.lambdas.service import Watcher
 
 # Seconds that Lambda's context counts down, as in the template. A function that takes longer is not stopped here.
 TIMEOUT = 29.0
 WORKER_TIMEOUT = 900.0  # for a worker, the second Lambda of a function, which continues its MCP tasks
 
 
-@dataclass(frozen=True)
 class Context:
     """The context object that Lambda passes to a function."""
 
-    function_name: str
-    aws_request_id: str
-    invoked_function_arn: str
-    log_group_name: str
-    log_stream_name: str
-    function_version: str = "$LATEST"
-    memory_limit_in_mb: str = "512"  # AWS passes a text
-    client_context: None = None
-    identity: None = None
-    tenant_id: None = None
-    deadline: float = field(default=0.0, repr=False)  # seconds of time.monotonic()
+    def __init__(self, name: str, seconds: float) -> None:
+        """Start the time of one invocation of the function with this name in AWS."""
+        self.function_name = name
+        self.function_version = "$LATEST"
+        self.invoked_function_arn = arn(name)
+        self.memory_limit_in_mb = "512"  # AWS passes a text
+        self.aws_request_id = str(uuid.uuid4())
+        self.log_group_name = f"/aws/lambda/{name}"
+        self.log_stream_name = f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}"
+        self.client_context = None
+        self.identity = None
+        self.tenant_id = None
+        self._deadline = time.monotonic() + seconds
 
     def get_remaining_time_in_millis(self) -> int:
         """Return the milliseconds that the function may still run."""
-        return max(0, int((self.deadline - time.monotonic()) * 1000))
+        return max(0, int((self._deadline - time.monotonic()) * 1000))
 
 
 class MarshalError(Exception):
@@ -86,19 +80,16 @@ class InProcess:
     watcher: Watcher | None = field(default=None, kw_only=True)
 
     def run(self, folder: str, event: bytes) -> Outcome:
-        """Call a function.
-
-        Args:
-            folder: the function's folder; with the suffix WORKER_SUFFIX, its worker.
-            event: the event as JSON.
-        """
+        """Call the function of a folder, or with WORKER_SUFFIX its worker; the event is JSON."""
         return copy_context().run(self._call, folder, event)  # what the call sets in its context ends with the call
 
     def _call(self, folder: str, event: bytes) -> Outcome:
         name = folder.removesuffix(WORKER_SUFFIX)
-        is_worker = name != folder
-        context = _make_context(function_name(folder), WORKER_TIMEOUT if is_worker else TIMEOUT)
-        self._set_context_variables(name, folder)
+        context = Context(function_name(folder), TIMEOUT if name == folder else WORKER_TIMEOUT)
+        running_function.set(name)  # chooses its environment variables
+        listener.set(lambda notes: self._show_traceback(folder, notes.raised))
+        if self.watcher:
+            progress_listener.set(partial(self.watcher.show_progress, folder))
         began = time.monotonic()
         error_type = None
         try:
@@ -109,13 +100,6 @@ class InProcess:
             self._show_traceback(folder, error)
         milliseconds = (time.monotonic() - began) * 1000
         return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error_type)
-
-    def _set_context_variables(self, name: str, folder: str) -> None:
-        """Choose the environment variables of the function, and listen to what the toolkit tells of the call."""
-        running_function.set(name)
-        listener.set(lambda notes: self._show_traceback(folder, notes.raised))
-        if self.watcher:
-            progress_listener.set(partial(self.watcher.show_progress, folder))
 
     def _show_traceback(self, folder: str, error: BaseException | None) -> None:
         """Write the traceback of an exception for the author; on Lambda neither the client nor the log gets it."""
@@ -140,15 +124,3 @@ def _error_object(error: BaseException, error_type: str, request_id: str) -> byt
     frames = traceback.format_tb(error.__traceback__)[1:]  # without the frame of `_call`
     error_object = {"errorMessage": str(error), "errorType": error_type, "requestId": request_id, "stackTrace": frames}
     return json.dumps(error_object).encode()
-
-
-def _make_context(name: str, timeout: float) -> Context:
-    """Make the context of one invocation, from the function's name in AWS and its timeout in seconds."""
-    return Context(
-        function_name=name,
-        aws_request_id=str(uuid.uuid4()),
-        invoked_function_arn=arn(name),
-        log_group_name=f"/aws/lambda/{name}",
-        log_stream_name=f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}",
-        deadline=time.monotonic() + timeout,
-    )

@@ -6,22 +6,15 @@ AWS clients send it here, because the harness sets AWS_ENDPOINT_URL_LAMBDA. The 
 whether the caller waits for the result ("RequestResponse", the default) or not ("Event").
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading
 from threading import Lock, Thread
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from mcp_functions.local.environment import arn
-from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Throttled
-from mcp_functions.local.loopback import HttpResponse, json_response
-
-if TYPE_CHECKING:
-    from mcp_functions.local.lambdas.service import Lambdas
-    from mcp_functions.local.loopback import HttpRequest
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Lambdas, Throttled
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 
 PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations(?:\?.*)?")
 # AWS's "FunctionName": a name or an ARN, each with or without a version or alias.
@@ -51,7 +44,9 @@ class InvokeApi:
             return _error(404, "UnknownOperationException", "Only Invoke is served here")
         if not request.is_signed:
             return _error(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
-        name = _function_name(unquote(path[1]))
+        named = unquote(path[1])
+        parts = FUNCTION.fullmatch(named)
+        name = parts[1] if parts else named
         folder = self._lambdas.find_folder(name)
         if folder is None:
             return _error(404, "ResourceNotFoundException", f"Function not found: {arn(name)}", Type="User")
@@ -83,7 +78,7 @@ class InvokeApi:
             "x-amz-executed-version": "$LATEST",
             "x-amzn-requestid": outcome.request_id,
         }
-        if outcome.failed:
+        if outcome.error:
             headers["x-amz-function-error"] = "Unhandled"
         return HttpResponse(200, tuple(headers.items()), outcome.payload)
 
@@ -111,12 +106,6 @@ class InvokeApi:
             running = list(self._running)
         for thread in running:
             thread.join(DRAIN_SECONDS)
-
-
-def _function_name(name_or_arn: str) -> str:
-    """Return the name of the function; the text itself if it is no name or ARN, so that no function is found."""
-    match = FUNCTION.fullmatch(name_or_arn)
-    return match[1] if match else name_or_arn
 
 
 def _error(status: int, kind: str, message: str, **members: str) -> HttpResponse:

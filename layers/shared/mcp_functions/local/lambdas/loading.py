@@ -11,22 +11,18 @@ too, so each folder is a package with a name of its own:
 would fail on Lambda fails here too.
 """
 
-from __future__ import annotations
-
 import builtins
 import importlib
 import sys
+from collections.abc import Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Self
 
 from mcp_functions.local.lambdas.modules import COMMON, IN_THE_RUNTIME, common, elsewhere, has_module
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-    from types import CodeType, ModuleType
 
 _numbers = count(1)  # make the names of packages unique
 
@@ -51,12 +47,12 @@ class Folder(MetaPathFinder):
         sys.meta_path.insert(0, self)
 
     @classmethod
-    def isolated(cls, path: Path) -> Folder:
+    def isolated(cls, path: Path) -> Self:
         """Make a folder importable that shares no module with any other folder."""
         return cls(path, f"_function_{next(_numbers)}_{path.name}", has_own_common=True)
 
     @classmethod
-    def in_tests(cls, path: Path) -> Folder:
+    def in_tests(cls, path: Path) -> Self:
         """Make a folder importable for tests, which import `functions.add.app`, and layers/common by `sys.path`."""
         return cls(path, f"{path.parent.name}.{path.name}", has_own_common=False)
 

@@ -1,7 +1,5 @@
 """Where a function finds the modules that it imports: in its own folder, in layers/common, or in the runtime."""
 
-from __future__ import annotations
-
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path

@@ -9,47 +9,52 @@ Until the harness stops, `os.environ` is a mapping that looks up a name in two p
 the process has the variables of all functions too.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, TypeAlias
 
 from mcp_functions.local import environment
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 # the folder of the function that runs in this thread; "" if none runs
 running_function: ContextVar[str] = ContextVar("running_function", default="")
+SetOwn: TypeAlias = Callable[[Mapping[str, Mapping[str, str]]], None]  # takes the variables of each function, by folder
 
 
 class _Environment(MutableMapping[str, str]):
-    """The mapping in place of `os.environ`.
-
-    Attributes:
-        process: the variables of the process, the real `os.environ`.
-        functions: the variables of each function, by folder. None hides a variable of the process, because only
-            another function has it.
-    """
+    """The mapping in place of `os.environ`."""
 
     def __init__(self, process: MutableMapping[str, str]) -> None:
-        self.process = process
-        self.functions: dict[str, dict[str, str | None]] = {}
+        """Start with the variables of the process, the real `os.environ`."""
+        self._process = process
+        self._process_changes = ExitStack()  # restores the process's variables
+        # The variables of each function, by folder. None hides a variable of the process, because only another
+        # function has it.
+        self._functions: dict[str, dict[str, str | None]] = {}
+
+    def set_own(self, variables: Mapping[str, Mapping[str, str]]) -> None:
+        """Replace the variables of all functions, by folder."""
+        of_all_functions: dict[str, str] = {}
+        for own in variables.values():
+            of_all_functions |= own
+        hidden = dict.fromkeys(of_all_functions)  # None for each name
+        # One assignment, because functions may run meanwhile.
+        self._functions = {folder: hidden | dict(own) for folder, own in variables.items()}
+        self._process_changes.close()
+        self._process_changes.enter_context(environment.applied(of_all_functions))
 
     def _own(self) -> dict[str, str | None]:
-        return self.functions.get(running_function.get(), {})
+        return self._functions.get(running_function.get(), {})
 
     def _visible(self) -> dict[str, str]:
         """Return the variables that the running function sees."""
-        merged = {**self.process, **self._own()}
+        merged = {**self._process, **self._own()}
         return {name: value for name, value in merged.items() if value is not None}
 
     def __getitem__(self, name: str) -> str:
         own = self._own()
-        value = own[name] if name in own else self.process[name]
+        value = own[name] if name in own else self._process[name]
         if value is None:
             raise KeyError(name)
         return value
@@ -59,12 +64,12 @@ class _Environment(MutableMapping[str, str]):
         if name in own:
             own[name] = value
         else:
-            self.process[name] = value
+            self._process[name] = value
 
     def __delitem__(self, name: str) -> None:
         own = self._own()
         if name not in own:
-            del self.process[name]
+            del self._process[name]
         elif own[name] is None:  # hidden, or deleted already
             raise KeyError(name)
         else:
@@ -90,40 +95,14 @@ class _Environment(MutableMapping[str, str]):
         return dict(self)
 
 
-class OwnVariables:
-    """Sets the variables of the functions, while the block of `separated` runs."""
-
-    def __init__(self, environ: _Environment) -> None:
-        """Start without variables of functions."""
-        self._environ = environ
-        self._process_variables = ExitStack()  # restores the process's variables
-
-    def set(self, variables: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the variables of all functions, by folder."""
-        of_all_functions: dict[str, str] = {}
-        for own in variables.values():
-            of_all_functions |= own
-        hidden = dict.fromkeys(of_all_functions)  # None for each name
-        # One assignment, because functions may run meanwhile.
-        self._environ.functions = {folder: hidden | dict(own) for folder, own in variables.items()}
-        self._process_variables.close()
-        self._process_variables.enter_context(environment.applied(of_all_functions))
-
-    def clear(self) -> None:
-        """Remove the variables of all functions."""
-        self._environ.functions = {}
-        self._process_variables.close()
-
-
 @contextmanager
-def separated() -> Iterator[OwnVariables]:
-    """Replace `os.environ` until the end of the block."""
+def separated() -> Iterator[SetOwn]:
+    """Replace `os.environ` until the end of the block, which gets the function that sets the functions' variables."""
     os_module: Any = os  # a type checker refuses another type for os.environ
-    environ = _Environment(os.environ)
-    own_variables = OwnVariables(environ)
-    os_module.environ = environ
+    process = os.environ
+    os_module.environ = environ = _Environment(process)
     try:
-        yield own_variables
+        yield environ.set_own
     finally:
-        own_variables.clear()
-        os_module.environ = environ.process
+        environ.set_own({})
+        os_module.environ = process

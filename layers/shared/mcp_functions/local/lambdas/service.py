@@ -3,27 +3,24 @@
 Events and results are JSON in bytes, as on AWS, so two functions never share an object.
 """
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from mcp_functions.local.environment import STACK
 from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 MAX_PAYLOAD = 6 * 1024 * 1024  # bytes of an event or of a result
 MAX_INVOCATIONS = 1000  # how many records of the last invocations are kept
 
 
 @dataclass(frozen=True, kw_only=True)
-class Execution:
-    """What is known of one finished call of a function, besides its event and its result."""
+class Outcome:
+    """How a call of a function ended."""
 
+    payload: bytes  # the function's result as JSON; if it failed, Lambda's error object
     request_id: str  # Lambda's id of the invocation
     milliseconds: float  # the duration, without the start of the process
     error: str | None = None  # the error's type; None if the function returned
@@ -33,26 +30,11 @@ class Execution:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome(Execution):
-    """A finished call with its result."""
-
-    payload: bytes  # the function's result as JSON; if it failed, Lambda's error object
-
-    @property
-    def failed(self) -> bool:
-        """Whether the payload is an error object."""
-        return self.error is not None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Invocation(Execution):
-    """A finished call in the record, with the sizes of its event and its result."""
+class Invocation(Outcome):
+    """The record of a call. Its payload is empty, because the records of many calls are kept."""
 
     folder: str  # the function's folder
     http_request_id: str  # API Gateway's id of the request; "" for a worker, which continues a task without a request
-    status: int | None  # the HTTP status that it returned; None if it failed, or returned no HTTP response
-    event_bytes: int  # size of the event as JSON
-    result_bytes: int  # size of the result as JSON
 
 
 class Watcher(Protocol):
@@ -65,7 +47,7 @@ class Watcher(Protocol):
         """Show the progress of a running call: `progress` and `total` of MCP."""
 
 
-Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # runs a function, by its folder, with an event as JSON
+Run: TypeAlias = Callable[[str, bytes], Outcome]  # runs a function, by its folder, with an event as JSON
 
 
 class Throttled(Exception):
@@ -118,29 +100,17 @@ class Lambdas:
         outcome = self.run(folder, event)
         if self.watcher:
             self.watcher.write_call(folder, event, outcome)
-        invocation = _make_record(folder, event, outcome)
+        fields = vars(outcome) | {"payload": b""}
+        invocation = Invocation(**fields, folder=folder, http_request_id=http_request_id(event))
         self._invocations.append(invocation)
         self.on_invocation(invocation)
         return outcome
 
 
-def _make_record(folder: str, event: bytes, outcome: Outcome) -> Invocation:
-    http_request_id = ""
+def http_request_id(event: bytes) -> str:
+    """Return API Gateway's id of the request in an event; "" if there is none."""
     match json_object(event):
         # functions/mcp, the endpoint, passes the whole event to the function that it calls, so both have the same id
         case {"requestContext": {"requestId": str(request_id)}}:
-            http_request_id = request_id
-    status = json_object(outcome.payload).get("statusCode")  # an error object has none
-    return Invocation(
-        folder=folder,
-        http_request_id=http_request_id,
-        status=status if isinstance(status, int) else None,
-        event_bytes=len(event),
-        result_bytes=len(outcome.payload),
-        request_id=outcome.request_id,
-        milliseconds=outcome.milliseconds,
-        error=outcome.error,
-        pid=outcome.pid,
-        init_milliseconds=outcome.init_milliseconds,
-        memory_mb=outcome.memory_mb,
-    )
+            return request_id
+    return ""

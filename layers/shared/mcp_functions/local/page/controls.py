@@ -3,31 +3,29 @@
 access        {}                   an access token for the page's calls
 executions    {"request": "…"}     which functions ran for a request, and how long
 open          {"state": "…", …}    what is in an encrypted state, and why a server would refuse it
+
+A request with a missing or wrong member raises a Problem.
 """
 
-from __future__ import annotations
-
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from mcp_functions.local.authorization import make_token
 from mcp_functions.local.inspection.claims_check import ON_REQUEST
 from mcp_functions.local.inspection.explain import explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
 from mcp_functions.local.inspection.texts import WHY
+from mcp_functions.local.issuer import Issuer
+from mcp_functions.local.lambdas.service import Lambdas
+from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.seal.kms import KmsKey
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp_functions.local.lambdas.service import Lambdas
-
-    Control = Callable[[Mapping[str, Any]], dict[str, Any]]
-
-
-class BadRequest(Exception):
-    """A member of a control's request is missing or wrong; the message names it."""
+Control = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -37,14 +35,14 @@ class Controls:
     Attributes:
         key_arn: the ARN of the harness's own key, the only one that opens states here.
         lambdas: the functions, and the records of their invocations.
-        make_access_token: returns the members `token`, `subject` and `scopes`; None if the server wants no token.
-        now: the clock, unix seconds.
+        issuer: makes access tokens; None if the server wants no token.
+        directory: contains the functions' folders; a token of the page has the scopes that these need.
     """
 
     key_arn: str
     lambdas: Lambdas
-    make_access_token: Callable[[], Mapping[str, object] | None]
-    now: Callable[[], float]
+    issuer: Issuer | None
+    directory: Path
 
     @property
     def by_name(self) -> dict[str, Control]:
@@ -52,7 +50,7 @@ class Controls:
         return {"access": self._access, "executions": self._executions, "open": self._open}
 
     def _access(self, _request: Mapping[str, Any]) -> dict[str, Any]:
-        return {"access": self.make_access_token()}
+        return {"access": make_token(self.issuer, self.directory)}
 
     def _executions(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """List the invocations for one HTTP request, which API Gateway's id names."""
@@ -81,14 +79,13 @@ class Controls:
         if "target" in request:
             _read_string(request, "target")
         if "method" in request and _read_string(request, "method") not in CALL_METHODS:
-            message = f"method must be one of {', '.join(CALL_METHODS)}"
-            raise BadRequest(message)
+            stop(f"method must be one of {', '.join(CALL_METHODS)}")
         sent: Any = {name: request[name] for name in ("method", "target", "arguments") if name in request}
         # Each function seals its own states, so all are tried; first the function that the request names.
         function = request.get("function")
         folders = sorted(self.lambdas.folders, key=lambda folder: (folder != function, folder))
         keys = KeySource([KmsKey(self.key_arn)], [local_scope(folder) for folder in folders], None)
-        explanation = explain(_read_string(request, "state"), keys, sent, now=self.now())
+        explanation = explain(_read_string(request, "state"), keys, sent, now=time.time())
         steps = (explanation.record or {}).get("steps", {})
         return {
             # Without the lines that only name what `record` shows.
@@ -102,6 +99,5 @@ class Controls:
 def _read_string(request: Mapping[str, Any], name: str) -> str:
     value = request.get(name)
     if not isinstance(value, str):
-        message = f"{name} must be a string"
-        raise BadRequest(message)
+        stop(f"{name} must be a string")
     return value

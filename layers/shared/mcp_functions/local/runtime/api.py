@@ -10,17 +10,12 @@
 A web page can send requests to this machine too. So requests from a browser, or with another Host header, are refused.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from mcp_functions.local.loopback import HttpResponse, Loopback, json_response
-
-if TYPE_CHECKING:
-    from mcp_functions.local.loopback import HttpRequest
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
 
 BASE = "/2018-06-01/runtime"
 RESULT = re.compile(rf"{BASE}/invocation/([^/]+)/(response|error)")

@@ -6,18 +6,12 @@
 The harness starts this file as a script, in the folder of the function, instead of `python -m awslambdaric`.
 """
 
-from __future__ import annotations
-
 import json
 import runpy
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mcp_functions.observability import listener, progress_listener
-
-if TYPE_CHECKING:
-    from mcp_functions.observability import Notes
+from mcp_functions.observability import Notes, listener, progress_listener
 
 PROGRESS = "mcp-functions progress "  # the rest of the line is a JSON array: done, total
 

@@ -3,8 +3,6 @@
 A fingerprint is the path, the time and the size of each file. When the fingerprint changes, the process has old code.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import TypeAlias

@@ -10,23 +10,17 @@ A request without an idle environment waits until one is idle, or until it may s
 share a few processes, and long requests get one each.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import uuid
 from threading import Condition, Event, Thread
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from mcp_functions.local.environment import arn, function_name
-from mcp_functions.local.lambdas import Throttled
+from mcp_functions.local.lambdas.service import Outcome, Throttled
 from mcp_functions.local.runtime.api import Task
-from mcp_functions.local.runtime.sandbox import ProcessGoneError
-
-if TYPE_CHECKING:
-    from mcp_functions.local.lambdas import Outcome
-    from mcp_functions.local.runtime.launcher import Launcher
-    from mcp_functions.local.runtime.sandbox import Sandbox
+from mcp_functions.local.runtime.launcher import Launcher
+from mcp_functions.local.runtime.sandbox import ProcessGoneError, Sandbox
 
 # How many processes one function may have. All functions together have no limit: functions/mcp forwards requests to the
 # other functions. With a limit it could hold the last process, and wait for ever for one of theirs.

@@ -7,23 +7,26 @@
 Most attributes of a resource are unknown too.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from mcp_functions.local.environment import ACCOUNT, REGION, arn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions.local.environment import ACCOUNT, REGION, STACK, arn
 
 NO_VALUE = object()  # the value of AWS::NoValue, by which CloudFormation leaves a property out
 KEY_TYPES = ("AWS::KMS::Key", "AWS::KMS::ReplicaKey")
 FUNCTION_TYPES = ("AWS::Serverless::Function", "AWS::Lambda::Function")
 NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")  # the properties that `Ref` returns
 PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")  # ${Name} of Fn::Sub; ${!Name} is a literal ${Name}
+PSEUDO_PARAMETERS = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::NoValue": NO_VALUE,
+    "AWS::Partition": "aws",
+    "AWS::Region": REGION,
+    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK}/local",
+    "AWS::StackName": STACK,
+    "AWS::URLSuffix": "amazonaws.com",
+}
 
 
 class Unknown(ValueError):
@@ -31,53 +34,24 @@ class Unknown(ValueError):
 
 
 class Resolver:
-    """Resolves the values of one template, for one stack."""
+    """Resolves the values of one template, for the stack of the harness."""
 
-    def __init__(self, template: Mapping[str, Any], *, stack: str, key_arn: str) -> None:
+    def __init__(self, template: Mapping[str, Any], *, key_arn: str) -> None:
         """Read the template's parameters; each has its default as value.
 
         Args:
             template: the parsed template, with its tags in their long form ({"Ref": …}).
-            stack: the stack's name.
             key_arn: the ARN that replaces every KMS key of the template.
         """
-        self._stack = stack
+        self._template = template
         self._key_arn = key_arn
-        self._resources: Mapping[str, Any] = template.get("Resources") or {}
-        self._conditions: Mapping[str, Any] = template.get("Conditions") or {}
-        self._mappings: Mapping[str, Any] = template.get("Mappings") or {}
-        parameters: Mapping[str, Any] = template.get("Parameters") or {}
-        # what `Ref` and `Fn::Sub` may name, apart from resources: pseudo parameters and parameters
-        self._names: dict[str, Any] = {
-            "AWS::AccountId": ACCOUNT,
-            "AWS::NoValue": NO_VALUE,
-            "AWS::Partition": "aws",
-            "AWS::Region": REGION,
-            "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{stack}/local",
-            "AWS::StackName": stack,
-            "AWS::URLSuffix": "amazonaws.com",
-        }
-        for name, declared in parameters.items():
+        self._parameters: dict[str, Any] = dict(PSEUDO_PARAMETERS)
+        for name, declared in self._section("Parameters").items():
             if "Default" in declared:
                 is_list = str(declared.get("Type")).startswith(("CommaDelimitedList", "List<"))
-                self._names[name] = str(declared["Default"]).split(",") if is_list else declared["Default"]
-        self._functions: dict[str, Callable[[Any], Any]] = {
-            "Ref": self._ref,
-            "Condition": self.is_true,
-            "Fn::And": self._and,
-            "Fn::Equals": self._equals,
-            "Fn::FindInMap": self._find_in_map,
-            "Fn::GetAtt": self._attribute,
-            "Fn::If": self._if,
-            "Fn::Join": self._join,
-            "Fn::Not": self._not,
-            "Fn::Or": self._or,
-            "Fn::Select": self._select,
-            "Fn::Split": self._split,
-            "Fn::Sub": self._sub,
-        }
+                self._parameters[name] = str(declared["Default"]).split(",") if is_list else declared["Default"]
 
-    def value(self, expression: object) -> JSONValue:
+    def value(self, expression: object) -> Any:  # noqa: ANN401 - any JSON
         """Resolve a value and the values inside it.
 
         Raises:
@@ -88,55 +62,60 @@ class Resolver:
         if not isinstance(expression, dict):
             return expression
         if len(expression) == 1:  # perhaps a function: {"Fn::Join": […]}
-            (name,) = expression
-            if name in self._functions:
-                return self._functions[name](expression[name])
-            if str(name).startswith("Fn::"):
-                raise Unknown(name)
+            ((name, argument),) = expression.items()
+            if name in {"Ref", "Condition"} or str(name).startswith("Fn::"):
+                return self._call(name, argument)
         resolved = {name: self.value(part) for name, part in expression.items()}
         return {name: value for name, value in resolved.items() if value is not NO_VALUE}
 
-    def is_true(self, condition: str) -> bool:
-        """Whether a condition of the template is true.
+    def _call(self, function: str, argument: object) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - a case for each
+        match function, argument:
+            case "Ref", str(name):
+                return self._ref(name)
+            case "Condition", str(name):
+                return self._is_true(name)
+            case "Fn::And", [*conditions]:
+                return all(map(self.value, conditions))
+            case "Fn::Or", [*conditions]:
+                return any(map(self.value, conditions))
+            case "Fn::Not", [condition, *_]:
+                return not self.value(condition)
+            case "Fn::Equals", [left, right, *_]:
+                return text(self.value(left)) == text(self.value(right))
+            case "Fn::If", [str(condition), yes, no]:
+                return self.value(yes if self._is_true(condition) else no)
+            case "Fn::Join", [separator, parts]:
+                return text(separator).join(map(text, self.value(parts)))
+            case "Fn::Split", [separator, joined]:
+                return text(self.value(joined)).split(text(separator))
+            case "Fn::Select", [index, choices]:
+                return self.value(choices)[int(self.value(index))]
+            case "Fn::FindInMap", [*keys]:
+                return self._find_in_map([text(self.value(key)) for key in keys])
+            case "Fn::GetAtt", str(dotted):
+                return self._attribute(dotted)
+            case "Fn::GetAtt", [*path]:
+                return self._attribute(".".join(map(text, path)))
+            case "Fn::Sub", str(pattern):
+                return self._substitute(pattern, {})
+            case "Fn::Sub", [str(pattern), dict(variables)]:
+                return self._substitute(pattern, variables)
+        raise Unknown(function)
 
-        Raises:
-            Unknown: the template has no such condition.
-        """
-        if condition not in self._conditions:
+    def _section(self, name: str) -> Mapping[str, Any]:
+        """Return a section of the template, e.g. "Resources"; {} if it is missing or empty."""
+        section: Mapping[str, Any] = self._template.get(name) or {}
+        return section
+
+    def _is_true(self, condition: str) -> bool:
+        conditions = self._section("Conditions")
+        if condition not in conditions:
             raise Unknown(condition)
-        return bool(self.value(self._conditions[condition]))
+        return bool(self.value(conditions[condition]))
 
-    def _and(self, conditions: list[Any]) -> bool:
-        return all(self.value(condition) for condition in conditions)
-
-    def _or(self, conditions: list[Any]) -> bool:
-        return any(self.value(condition) for condition in conditions)
-
-    def _not(self, conditions: list[Any]) -> bool:
-        return not self.value(conditions[0])
-
-    def _equals(self, arguments: list[Any]) -> bool:
-        return text(self.value(arguments[0])) == text(self.value(arguments[1]))
-
-    def _if(self, arguments: list[Any]) -> JSONValue:
-        condition, yes, no = arguments
-        return self.value(yes if self.is_true(condition) else no)
-
-    def _join(self, arguments: list[Any]) -> str:
-        separator, values = arguments
-        return text(separator).join(map(text, self.value(values)))
-
-    def _select(self, arguments: list[Any]) -> JSONValue:
-        index, values = arguments
-        return self.value(values)[int(self.value(index))]
-
-    def _split(self, arguments: list[Any]) -> list[str]:
-        separator, value = arguments
-        return text(self.value(value)).split(separator)
-
-    def _ref(self, name: str) -> object:
-        if name in self._names:
-            return self._names[name]
+    def _ref(self, name: str) -> Any:  # noqa: ANN401 - any JSON
+        if name in self._parameters:
+            return self._parameters[name]
         resource = self._resource(name)
         if resource.get("Type") in KEY_TYPES:
             return self._key_arn.rpartition("/")[2]  # the key's id
@@ -144,45 +123,40 @@ class Resolver:
         for name_property in NAME_PROPERTIES:
             if name_property in properties:
                 return self.value(properties[name_property])
-        return f"{self._stack}-{name}"  # CloudFormation's generated name, without its random end
+        return f"{STACK}-{name}"  # CloudFormation's generated name, without its random end
 
-    def _attribute(self, path: str | list[object]) -> str:
-        dotted = path if isinstance(path, str) else ".".join(map(str, path))
+    def _attribute(self, dotted: str) -> str:
+        """Return an attribute of a resource, as "Key.Arn" names it."""
         name, _, attribute = dotted.partition(".")
-        resource_type = self._resource(name).get("Type", "")
+        resource_type = self._resource(name).get("Type")
         if attribute == "Arn" and resource_type in KEY_TYPES:
             return self._key_arn
         if attribute == "Arn" and resource_type in FUNCTION_TYPES:
             return arn(text(self._ref(name)))
-        unknown = f"{name}.{attribute}"
-        raise Unknown(unknown)
+        raise Unknown(dotted)
 
     def _resource(self, name: str) -> Mapping[str, Any]:
-        if name not in self._resources:
+        resources = self._section("Resources")
+        if name not in resources:
             raise Unknown(name)
-        resource: Mapping[str, Any] = self._resources[name]
+        resource: Mapping[str, Any] = resources[name]
         return resource
 
-    def _sub(self, expression: str | list[Any]) -> str:
-        template, variables = (expression, {}) if isinstance(expression, str) else expression
-
+    def _substitute(self, pattern: str, variables: Mapping[str, Any]) -> str:
         def value_of(placeholder: re.Match[str]) -> str:
             name = placeholder[1].strip()
             if name in variables:
                 return text(self.value(variables[name]))
-            if "." in name:
-                return text(self._attribute(name))
-            return text(self._ref(name))
+            return self._attribute(name) if "." in name else text(self._ref(name))
 
-        return PLACEHOLDER.sub(value_of, template).replace("${!", "${")  # see PLACEHOLDER
+        return PLACEHOLDER.sub(value_of, pattern).replace("${!", "${")  # see PLACEHOLDER
 
-    def _find_in_map(self, path: list[Any]) -> JSONValue:
-        map_name, top_key, second_key = (text(self.value(part)) for part in path[:3])
+    def _find_in_map(self, keys: list[str]) -> Any:  # noqa: ANN401 - any JSON
+        map_name, top_key, second_key = keys[:3]
         try:
-            return self._mappings[map_name][top_key][second_key]
+            return self._section("Mappings")[map_name][top_key][second_key]
         except KeyError:
-            unknown = f"{map_name}.{top_key}.{second_key}"
-            raise Unknown(unknown) from None  # the KeyError names one of the three only
+            raise Unknown(".".join(keys[:3])) from None  # the KeyError names one of the three only
 
 
 def text(value: object) -> str:

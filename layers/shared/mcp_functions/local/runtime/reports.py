@@ -6,17 +6,12 @@
 An error that the function reports itself has its own object, which passes unchanged.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import signal
-from typing import TYPE_CHECKING
 
+from mcp_functions.local.lambdas.service import Outcome
 from mcp_functions.local.runtime import api
-
-if TYPE_CHECKING:
-    from mcp_functions.local.lambdas import Outcome
 
 # Lambda's names of the errors that the platform notices; every other error is the function's own.
 EXITED = "Runtime.ExitError"
@@ -31,12 +26,7 @@ class FailedError(Exception):
     """An init or an invocation failed."""
 
     def __init__(self, error: str, payload: bytes) -> None:
-        """Take the error.
-
-        Args:
-            error: the type, as in `PLATFORM`, or the class of the function's exception.
-            payload: the error object as JSON.
-        """
+        """Take the error's type, as in `PLATFORM` or the class of an exception, and the error object as JSON."""
         super().__init__(error)
         self.error = error
         self.payload = payload

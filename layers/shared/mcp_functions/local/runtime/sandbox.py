@@ -8,25 +8,18 @@ init fails again, the invocation fails.
 Every `deadline` is a time of the monotonic clock, in seconds.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
 
-from mcp_functions.local.lambdas import Outcome
+from mcp_functions.local.lambdas.service import Outcome
 from mcp_functions.local.runtime import api, reports
-from mcp_functions.local.runtime.process_status import peak_memory, resident_memory
+from mcp_functions.local.runtime.configuration import Configuration
+from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.reports import FailedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.local.runtime.configuration import Configuration
-    from mcp_functions.local.runtime.process import Process
 
 # AWS Lambda Developer Guide, "Lambda execution environment lifecycle": "The Init phase is limited to 10 seconds"
 INIT_SECONDS = 10.0
@@ -50,10 +43,8 @@ class Sandbox:
     fingerprint: object
     start_process: Callable[[], Process]
     _process: Process | None = field(default=None, init=False)  # the one that was started last
-    _ready_process: Process | None = field(default=None, init=False)  # the same, once its init has succeeded
     _init_milliseconds: float | None = field(default=None, init=False)  # of `initialize`, until it is reported
     _is_used: bool = field(default=False, init=False)  # whether an invocation has begun
-    _peak_memory: int = field(default=0, init=False)  # MB; 0 if unknown
     # `end` comes from another thread. The lock keeps a process from being started after it.
     _lock: Lock = field(default_factory=Lock, init=False)
     _has_ended: bool = field(default=False, init=False)  # whether `end` was called
@@ -72,7 +63,7 @@ class Sandbox:
         """Start the process before the first invocation, and run its init. A failed init runs again in `invoke`."""
         began = time.monotonic()
         try:
-            self._ready_process = self._start(began + INIT_SECONDS, "init", request_id="")
+            self._start(began + INIT_SECONDS, "init", request_id="")
         except FailedError:
             return
         self._init_milliseconds = _milliseconds_since(began)
@@ -98,7 +89,7 @@ class Sandbox:
             error=error,
             pid=self._process.pid if self._process else None,
             init_milliseconds=self._init_milliseconds,
-            memory_mb=self._reported_memory(),
+            memory_mb=min(self._peak_memory, self.configuration.memory) or None,  # as Lambda reports it
         )
         self._init_milliseconds = None
         self._write_end(outcome)
@@ -106,10 +97,7 @@ class Sandbox:
 
     def check_memory(self) -> None:
         """Kill the process if it has too much memory."""
-        if self._process is None:
-            return
-        self._keep_peak(resident_memory(self._process.pid))
-        if self._has_too_much_memory:
+        if self._process and self._has_too_much_memory:
             self._process.kill()
 
     def end(self) -> None:
@@ -139,11 +127,11 @@ class Sandbox:
         with self._lock:
             if self._has_ended:
                 raise self._failure(api.Exit(-signal.SIGKILL), request_id)
-            self._peak_memory = 0
             process = self.start_process()
             self._process = process
         event = process.next_event(deadline)
         if event == api.Ready():
+            process.is_ready = True
             return process
         _kill_and_join(process)
         failed = self._failure(event, request_id)
@@ -159,9 +147,9 @@ class Sandbox:
         """
         is_first = not self._is_used
         self._is_used = True
-        if self._ready_process is None:
-            self._ready_process = self._start(deadline, "invoke", task.request_id)
-        process = self._ready_process
+        process = self._process
+        if process is None or not process.is_ready:
+            process = self._start(deadline, "invoke", task.request_id)
         task.deadline_ms = int((time.time() + deadline - time.monotonic()) * 1000)
         process.api.give(task)
         event = process.next_event(deadline)
@@ -170,7 +158,6 @@ class Sandbox:
         # An idle process may have ended. At the first invocation it has just started, so its own code has ended it.
         if isinstance(event, api.Exit) and not task.is_taken and not is_first:
             raise ProcessGoneError
-        self._keep_peak(peak_memory(process.pid))
         if isinstance(event, api.Response) and not self._has_too_much_memory:
             return event.payload
         self._clean_up(process, event, deadline)
@@ -188,18 +175,13 @@ class Sandbox:
         return reports.failure(event, request_id, timeout, too_much_memory=self._has_too_much_memory)
 
     @property
+    def _peak_memory(self) -> int:
+        """The most memory that the process has had, in MB; 0 if unknown."""
+        return self._process.peak_memory if self._process else 0
+
+    @property
     def _has_too_much_memory(self) -> bool:
         return self._peak_memory > self.configuration.memory
-
-    def _keep_peak(self, megabytes: int | None) -> None:
-        """Keep the most memory that the process has had; None is unknown."""
-        self._peak_memory = max(self._peak_memory, megabytes or 0)
-
-    def _reported_memory(self) -> int | None:
-        """Return the peak as Lambda reports it: never more than the limit. None if unknown."""
-        if self._peak_memory == 0:
-            return None
-        return min(self._peak_memory, self.configuration.memory)
 
     def _write_end(self, outcome: Outcome) -> None:
         """Write the lines after an invocation."""

@@ -10,8 +10,6 @@ A group is named by the pid of its first process.
 A bare interpreter runs this file as a script, so it imports nothing of the package.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,34 +1,30 @@
 """Shows which function has printed or logged a line, though all functions share this process.
 
 `FunctionStream` replaces `sys.stdout` and `sys.stderr`, and `FunctionLogHandler` gets the records of `logging`. Both
-write each line to the screen with the folder in `running_function`, the function that runs in this thread.
+write each line with the folder in `running_function`, the function that runs in this thread.
 """
-
-from __future__ import annotations
 
 import contextlib
 import io
 import logging
 import sys
+from collections.abc import Callable, Iterator
 from threading import get_ident
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO, TypeAlias
 
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.terminal.log_lines import TOOLKIT, is_skipped
-from mcp_functions.local.terminal.screen import FAILED
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions.local.terminal.screen import Screen
+WriteLog: TypeAlias = Callable[[str, str, str], None]  # writes a function's folder, a line, and its style
+FAILED = "red"  # a style of `rich`
 
 
 class FunctionStream(io.TextIOBase):
-    """A stdout or stderr that writes whole lines of functions to a screen."""
+    """A stdout or stderr that writes whole lines of functions, each with its function."""
 
-    def __init__(self, screen: Screen, out: TextIO) -> None:
-        """Write lines of functions to the screen, and what is printed outside of functions to `out`."""
-        self._screen = screen
+    def __init__(self, write_log: WriteLog, out: TextIO) -> None:
+        """Write lines of functions with `write_log`, and what is printed outside of functions to `out`."""
+        self._write_log = write_log
         self._out = out
         self._partial_lines: dict[tuple[str, int], str] = {}  # starts of lines without an end, by folder and thread
 
@@ -41,7 +37,7 @@ class FunctionStream(io.TextIOBase):
         pending = self._partial_lines.pop(writer, "") + text
         *complete_lines, rest = pending.split("\n")
         for line in complete_lines:
-            self._screen.write_log(folder, line)
+            self._write_log(folder, line, "")
         if rest:
             self._partial_lines[writer] = rest
         return len(text)
@@ -52,12 +48,12 @@ class FunctionStream(io.TextIOBase):
 
 
 class FunctionLogHandler(logging.Handler):
-    """Writes log records to a screen: all of functions and of the toolkit, of other code those from WARNING on."""
+    """Writes log records: all of functions and of the toolkit, of other code those from WARNING on."""
 
-    def __init__(self, screen: Screen) -> None:
-        """Write to a screen."""
+    def __init__(self, write_log: WriteLog) -> None:
+        """Write with `write_log`."""
         super().__init__()
-        self._screen = screen
+        self._write_log = write_log
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record with the name of the function that logged it."""
@@ -72,16 +68,16 @@ class FunctionLogHandler(logging.Handler):
         if record.exc_info:
             text += f"\n{logging.Formatter().formatException(record.exc_info)}"
         style = FAILED if record.levelno >= logging.ERROR else ""
-        self._screen.write_log(folder or record.name, text, style)
+        self._write_log(folder or record.name, text, style)
 
 
 @contextlib.contextmanager
-def redirected_to(screen: Screen, out: TextIO) -> Iterator[None]:
-    """Until the end of the block, write to a screen what functions print and log; write other prints to `out`."""
+def redirected_to(write_log: WriteLog, out: TextIO) -> Iterator[None]:
+    """Until the end of the block, write what functions print and log with `write_log`, and other prints to `out`."""
     with (
-        contextlib.redirect_stdout(FunctionStream(screen, out)),
-        contextlib.redirect_stderr(FunctionStream(screen, sys.stderr)),
-        handling_records(FunctionLogHandler(screen)),
+        contextlib.redirect_stdout(FunctionStream(write_log, out)),
+        contextlib.redirect_stderr(FunctionStream(write_log, sys.stderr)),
+        handling_records(FunctionLogHandler(write_log)),
     ):
         yield
 

@@ -6,8 +6,6 @@ START RequestId: …                          nothing: the line of the call has 
 any other line                              the line as it is
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from mcp_functions.http.identity import NO_AUTHENTICATION

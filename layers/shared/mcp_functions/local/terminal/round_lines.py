@@ -8,19 +8,27 @@ A round is one request of a tool call: the first, or a later one with the user's
 state, a sealed text that the client got with the questions.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+import os
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
 
 from mcp_functions.local.api_gateway.events import body_text, message_in
+from mcp_functions.local.inspection.key_source import local_scope, unlimited_envelope
+from mcp_functions.local.lambdas.service import Outcome
 from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import CALL_METHODS, METHODS
+from mcp_functions.protocol.errors import McpError
+from mcp_functions.seal.claims import read_claims
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.kms import KmsKey
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mcp_functions.local.lambdas.service import Outcome
+INTERNAL_ERROR = -32603  # JSON-RPC's code
+SERVER_ERROR = 500  # the first HTTP status that means an error of the server
+CRASH_TEXT = "failed unexpectedly. The server's log says why."  # the toolkit's text for a tool that raised by accident
+MAX_TEXT = 60  # the most characters of a client's text in a line
 
 
 class Line(NamedTuple):
@@ -31,17 +39,12 @@ class Line(NamedTuple):
 
 
 class RoundLines:
-    """Makes the line of each call."""
+    """Makes the line of each call. It opens states with the harness's key, which is in the environment."""
 
-    def __init__(self, round_of_state: Callable[[str, str], int | None], *, show_answers: bool) -> None:
-        """Choose what the lines show.
-
-        Args:
-            round_of_state: returns which round of a function (its folder) left a state; None if that is unknown.
-            show_answers: whether to show the answers of users, or only that they answered.
-        """
-        self._round_of_state = round_of_state
+    def __init__(self, *, show_answers: bool) -> None:
+        """Choose whether lines have the answers of users, or say only that they answered."""
         self._show_answers = show_answers
+        self._envelope_of = cache(_envelope_of)
 
     def line(self, folder: str, sent: dict[str, Any], outcome: Outcome) -> Line:
         """Return the line of a call: a function's folder, the event, and what the function returned."""
@@ -67,8 +70,10 @@ class RoundLines:
         state = _object(request.get("params")).get("requestState")
         if not isinstance(state, str) or not state:
             return "round 1"
-        last_round = self._round_of_state(folder, state)
-        return "round ?" if last_round is None else f"round {last_round + 1}"
+        try:
+            return f"round {read_claims(self._envelope_of(folder).unseal(state)).round + 1}"
+        except McpError:  # the function refuses the state, too
+            return "round ?"
 
     def _answers(self, request: dict[str, Any]) -> Iterator[str]:
         """Yield e.g. "date answered" for each answer."""
@@ -77,6 +82,11 @@ class RoundLines:
             verb = verbs.get(str(_object(response).get("action")), "answered")
             answer = f" {without_controls(json.dumps(response, ensure_ascii=False))}" if self._show_answers else ""
             yield f"{printable(key)} {verb}{answer}"
+
+
+def _envelope_of(folder: str) -> Envelope:
+    """Return the envelope that opens the states of a function."""
+    return unlimited_envelope(KmsKey(os.environ["MCP_KMS_KEYS"]), local_scope(folder), now=time.time)
 
 
 def _method(request: dict[str, Any], sent: dict[str, Any]) -> str:
@@ -94,11 +104,6 @@ def _name(request: dict[str, Any]) -> str:
     return printable(name) if isinstance(name, str) else ""
 
 
-INTERNAL_ERROR = -32603  # JSON-RPC's code
-SERVER_ERROR = 500  # the first HTTP status that means an error of the server
-CRASH_TEXT = "failed unexpectedly. The server's log says why."  # the toolkit's text for a tool that raised by accident
-
-
 def _failure(returned: dict[str, Any], response: dict[str, Any], error: str | None) -> str:
     """Return how a call failed; "" if it succeeded.
 
@@ -109,15 +114,13 @@ def _failure(returned: dict[str, Any], response: dict[str, Any], error: str | No
     """
     if error:
         return f"failed: {error}"
-    rpc_error = response.get("error")
-    if isinstance(rpc_error, dict):
-        code = rpc_error.get("code")
-        status = returned.get("statusCode")
-        is_server_error = code == INTERNAL_ERROR or (isinstance(status, int) and status >= SERVER_ERROR)
-        return f"{'failed' if is_server_error else 'refused'} {code}"
-    result = _object(response.get("result"))
-    if result.get("isError") is True:
-        return "failed" if CRASH_TEXT in json.dumps(result.get("content")) else "tool error"
+    match response:
+        case {"error": {"code": code}}:
+            status = returned.get("statusCode")
+            is_server_error = code == INTERNAL_ERROR or (isinstance(status, int) and status >= SERVER_ERROR)
+            return f"failed {code}" if is_server_error else f"refused {code}"
+        case {"result": {"isError": True, "content": content}}:
+            return "failed" if CRASH_TEXT in json.dumps(content) else "tool error"
     return ""
 
 
@@ -145,9 +148,6 @@ def _measurements(response: dict[str, Any], outcome: Outcome) -> Iterator[str]:
     state = _object(response.get("result")).get("requestState")
     if isinstance(state, str):
         yield f"state {len(state)} B"
-
-
-MAX_TEXT = 60  # the most characters of a client's text in a line
 
 
 def printable(text: str) -> str:

@@ -14,8 +14,8 @@ from botocore.exceptions import BotoCoreError
 
 from mcp_functions.attack import messages
 from mcp_functions.attack.client import Request, Response, send
+from mcp_functions.local.api_gateway.api import METADATA
 from mcp_functions.local.loopback import json_object
-from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.task_client import TaskClient
 from mcp_functions.local.verification.report import Failed, Skipped

@@ -7,32 +7,82 @@ A web page can reach 127.0.0.1 through a host name that resolves to it (DNS rebi
 of this machine's names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
+import json
 import os
 import re
 import socket
 import sys
 import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from threading import Lock, Thread, current_thread
-from typing import TYPE_CHECKING, TypeAlias
+from threading import Thread
+from typing import Any
 
-from mcp_functions.local.loopback.bodies import BadBody, TooLarge, read_body
-from mcp_functions.local.loopback.messages import HOST, HttpRequest, HttpResponse, json_response
 from mcp_functions.local.problems import Problem
+from mcp_functions.local.request_bodies import BadBody, TooLarge, read_body
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-
-RequestSocket: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # socketserver's; TCP has only the first
+HOST = "127.0.0.1"
 OWN_NAMES = {"localhost", HOST, "[::1]"}
 DRAIN_SECONDS = 2.0  # the longest wait for pending responses when the server stops
 POLL_SECONDS = 0.02  # the longest time until a stop is noticed
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """One HTTP request."""
+
+    method: str
+    target: str  # the path and the query as the client sent them
+    headers: tuple[tuple[str, str], ...]
+    body: bytes | None  # None if it has no body
+    protocol: str = "HTTP/1.1"
+    source_ip: str = HOST  # the client's address
+    port: int = 80  # the server's port
+
+    def header(self, name: str) -> str:
+        """Return the first value of a header; "" if there is none. The name is in lower case."""
+        values = self.values(name)
+        return values[0] if values else ""
+
+    def values(self, name: str) -> list[str]:
+        """Return every value of a header. The name is in lower case."""
+        return [value for key, value in self.headers if key.lower() == name]
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the request has a signature of AWS (SigV4), as every request of an AWS client has.
+
+        The signature itself is not checked. The header alone keeps web pages out: before a browser sends the header
+        Authorization for a page, it asks the server (CORS preflight), and the copies of AWS's services do not allow it.
+        """
+        return self.header("authorization").startswith("AWS4-")
+
+
+@dataclass(frozen=True)
+class HttpResponse:
+    """One HTTP response; the server adds Date, Content-Length and Connection."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+def json_object(text: str | bytes) -> dict[str, Any]:
+    """Read a JSON object; {} if the text is no JSON, or another value."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def json_response(status: int, value: object, *headers: tuple[str, str]) -> HttpResponse:
+    """Make a response with a JSON value as its body."""
+    return HttpResponse(status, (("content-type", "application/json"), *headers), json.dumps(value).encode())
 
 
 class Loopback(contextlib.AbstractContextManager["Loopback", None]):
@@ -102,7 +152,7 @@ def _why_not(error: OSError | OverflowError, address: str, port: int) -> str:
 
 
 class _Server(ThreadingHTTPServer):
-    """Keeps the list of open connections, so that `drain` can close them."""
+    """Answers each connection in a thread of its own. It keeps the open connections, so that `drain` can close them."""
 
     request_queue_size = 128  # connections that may wait to be accepted; the default of 5 is too few for the tests
     answer: Callable[[HttpRequest], HttpResponse]  # `Loopback.start` sets it, before the first connection is accepted
@@ -110,8 +160,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: str, port: int, max_body: int, names: Collection[str]) -> None:
         self.max_body = max_body
         self.names = names
-        self._connections: dict[Thread, socket.socket] = {}  # the open connections, by their threads
-        self._lock = Lock()  # guards _connections
+        self._connections: set[socket.socket] = set()
         super().__init__((address, port), _Connection)
 
     def server_bind(self) -> None:
@@ -119,31 +168,27 @@ class _Server(ThreadingHTTPServer):
         self.server_name = str(self.server_address[0])
         self.server_port = self.server_address[1]
 
-    def process_request(self, request: RequestSocket, client_address: object) -> None:
-        thread = Thread(target=self._serve, args=(request, client_address), daemon=True)
-        if isinstance(request, socket.socket):
-            with self._lock:
-                self._connections[thread] = request
-        thread.start()
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, client_address = super().get_request()
+        self._connections.add(connection)
+        return connection, client_address
 
-    def _serve(self, request: RequestSocket, client_address: object) -> None:
-        try:
-            self.process_request_thread(request, client_address)
-        finally:
-            with self._lock:
-                self._connections.pop(current_thread(), None)
+    def close_request(self, request: Any) -> None:  # noqa: ANN401 - socketserver's; here it is a connection
+        super().close_request(request)
+        self._connections.discard(request)
 
     def drain(self, seconds: float) -> None:
         """Let pending responses be sent, for so many seconds at most, then close every connection."""
         deadline = time.monotonic() + seconds
-        with self._lock:
-            connections = dict(self._connections)
-        for direction in (socket.SHUT_RD, socket.SHUT_RDWR):  # no further request is read; then nothing is written
-            for connection in connections.values():
-                with contextlib.suppress(OSError):  # the client has closed it
-                    connection.shutdown(direction)
-            for thread in connections:
-                thread.join(max(0.0, deadline - time.monotonic()))
+        self._shut(socket.SHUT_RD)  # no further request is read
+        while self._connections and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        self._shut(socket.SHUT_RDWR)
+
+    def _shut(self, direction: int) -> None:
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):  # the client, or its thread here, has closed it
+                connection.shutdown(direction)
 
     def handle_error(self, _request: object, _client_address: object) -> None:
         """Write only the type of an error, because its text may contain a part of a request."""

@@ -5,19 +5,14 @@ its size in hexadecimal, a line break, the bytes, and a line break. A chunk of s
 headers between these two, the "trailers", are ignored.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from email.message import Message
-    from io import BufferedIOBase
+import re
+from collections.abc import Iterator
+from email.message import Message
+from io import BufferedIOBase
 
 MAX_LINE = 1024  # bytes of a line with a chunk's size, or of a trailer
-MAX_SIZE_DIGITS = 16  # digits of a chunk's size: 64 bits
 MAX_TRAILERS = 64
-HEX_DIGITS = b"0123456789abcdefABCDEF"
+CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,16}")  # int() would accept a sign, "0x" and underscores too
 PIECE = 64 * 1024  # bytes that are read at once
 # Bytes that are read beyond the limit. A client that still sends its body would not read the 413.
 MAX_DISCARDED = 32 * 1024 * 1024
@@ -101,8 +96,6 @@ def _read_chunks(stream: BufferedIOBase) -> Iterator[bytes]:
 def _read_chunk_size(stream: BufferedIOBase) -> int:
     line = stream.readline(MAX_LINE)
     size = line.partition(b";")[0].strip()  # without the chunk's extensions, which are ignored
-    if not size or len(size) > MAX_SIZE_DIGITS:
-        raise BadBody
-    if any(digit not in HEX_DIGITS for digit in size):  # int() would accept a sign, "0x" and underscores too
+    if not CHUNK_SIZE.fullmatch(size):
         raise BadBody
     return int(size, 16)
