@@ -3,11 +3,10 @@
 Exit codes: 0, no hole; 1, a hole was found; 2, an option is wrong or the server cannot be attacked; 130, Ctrl-C.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 from urllib.parse import urlsplit
 
 import click
@@ -17,9 +16,6 @@ from mcp_functions.attack.checks import CHECKS
 from mcp_functions.attack.client import send
 from mcp_functions.attack.runner import attack
 from mcp_functions.attack.scan import DEFAULT_BOUNDS, Bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # exit codes
 HOLES = 1

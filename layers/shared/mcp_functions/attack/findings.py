@@ -12,17 +12,13 @@ A check tests one sentence of the specification, or of another source. It is a f
 A finding is a check that failed, with proofs: exchanges of a request and its response.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from mcp_functions.attack.client import Exchange
-    from mcp_functions.attack.scan import Scan
+from mcp_functions.attack.client import Exchange
+from mcp_functions.attack.scan import Scan
 
 
 class Severity(StrEnum):

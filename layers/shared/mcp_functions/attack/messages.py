@@ -3,17 +3,13 @@
 An attack takes a correct request and changes it in one place.
 """
 
-from __future__ import annotations
-
 import base64
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.attack.client import CALLER, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 VERSION = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"  # begins the names of MCP's own members of `_meta`

@@ -1,16 +1,12 @@
 """Writes a report as text for people, with a curl command that repeats each request, and as JSON for programs."""
 
-from __future__ import annotations
-
 import base64
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions.attack.client import Request
-    from mcp_functions.attack.findings import Finding, Proof, Report
+from mcp_functions.attack.client import Request
+from mcp_functions.attack.findings import Finding, Proof, Report
 
 SHOWN_PROOFS = 3  # how many proofs of a finding the text shows
 MAX_BODY_CHARS = 1500  # the longest body that a command contains

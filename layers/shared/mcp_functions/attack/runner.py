@@ -5,25 +5,17 @@ First it calls everything that the server lists once, to find the calls that are
 sends its requests. At the end each check with `watch` examines every exchange of the run.
 """
 
-from __future__ import annotations
-
 import re
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.attack import messages, schema_values
 from mcp_functions.attack.checks import CHECKS
-from mcp_functions.attack.client import CALLER, OTHER
-from mcp_functions.attack.findings import Proof, Report, Severity
-from mcp_functions.attack.scan import DEFAULT_BOUNDS, LimitReached, Scan, SkipCheck, Target
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from mcp_functions.attack.client import Exchange
-    from mcp_functions.attack.findings import Check
-    from mcp_functions.attack.scan import Bounds
+from mcp_functions.attack.client import CALLER, OTHER, Exchange
+from mcp_functions.attack.findings import Check, Proof, Report, Severity
+from mcp_functions.attack.scan import DEFAULT_BOUNDS, Bounds, LimitReached, Scan, SkipCheck, Target
 
 MAX_PAGES = 5  # pages of a list that are read
 MAX_CALLS = 60  # calls that are tried

@@ -9,23 +9,17 @@ and send its states in calls of the other targets.
 MRTR in the sources of checks is the specification's chapter "Multi Round-Trip Requests".
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mcp_functions.attack import client, messages, schema_values
-from mcp_functions.attack.client import CALLER, RESPONSE_SECONDS, Exchange
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from mcp_functions.attack.client import Request, Response
+from mcp_functions.attack.client import CALLER, RESPONSE_SECONDS, Exchange, Request, Response
 
 # A random text that checks write into states, answers and headers. No error should repeat it.
 CANARY = f"canary-{secrets.token_hex(8)}"

@@ -3,12 +3,8 @@
 Both the schema and the values come from the attacked server, so nothing is certain about their types.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 TEXT = "example"  # the value of a text for which the schema says nothing more
 FORMATS = {

@@ -9,21 +9,15 @@ rewritten instead. With the mode `oauth` it also deploys functions/oauth, the au
 name for operators is the sign-in front.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mcp_functions.local import template
 from mcp_functions.local.lambdas.functions import SIGN_IN
 from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import files
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mcp_functions.settings import AuthMode
+from mcp_functions.settings import AuthMode
 
 PLACES = ("who may call", "open routes", "variables", "parameters", "rules", "conditions", "sign-in")
 END = "# auth: end"

@@ -5,20 +5,15 @@ jwt      by an access token of a local issuer, which gives one to every client
 oauth    by an access token that a client gets at functions/oauth, the sign-in front before the issuer
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
 
 from mcp_functions.local import catalog, environment, issuer
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
+from mcp_functions.local.environment import Variables
 from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.loopback import Loopback
-
-if TYPE_CHECKING:
-    from contextlib import ExitStack
-    from pathlib import Path
-
-    from mcp_functions.local.environment import Variables
 
 LocalAuthMode: TypeAlias = Literal["none", "jwt", "oauth"]
 CLIENT_OF_FRONT = "local-front"  # the client id of the sign-in front at the issuer

@@ -4,19 +4,14 @@ The function of a command returns the exit code, or None for 0. If it raises an 
 line goes to stderr, and the exit code is 2.
 """
 
-from __future__ import annotations
-
 import sys
 import traceback
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import click
 
 from mcp_functions.local.commands.options import DEBUG, INTERRUPTED, USAGE, Reporting
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NAME = "mcp-functions"
 COMMANDS = {  # the function of each command, within this package

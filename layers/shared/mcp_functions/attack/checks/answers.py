@@ -4,20 +4,14 @@ The docstring of a check is the sentence that it tests. The check yields a `Proo
 did what the sentence forbids.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.attack import schema_values
+from mcp_functions.attack.client import Exchange
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
-from mcp_functions.attack.scan import CANARY, SkipCheck
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mcp_functions.attack.client import Exchange
-    from mcp_functions.attack.scan import Scan, Target
+from mcp_functions.attack.scan import CANARY, Scan, SkipCheck, Target
 
 MRTR = "basic/patterns/mrtr"
 MISSING_CAPABILITY = -32021

@@ -4,19 +4,12 @@ A server that completes a call with such a state does not bind its states, so an
 The docstring of a check is the sentence that it tests.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from mcp_functions.attack.client import CALLER, OTHER
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
-from mcp_functions.attack.scan import SkipCheck
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mcp_functions.attack.scan import Scan, Target
+from mcp_functions.attack.scan import Scan, SkipCheck, Target
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
 

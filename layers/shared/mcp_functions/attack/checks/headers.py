@@ -4,20 +4,14 @@ MCP repeats the revision, the method and the name in headers. Each check sends a
 The docstring of a check is the sentence that it tests.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from mcp_functions.attack import messages
+from mcp_functions.attack.client import Exchange, Request
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
 from mcp_functions.attack.messages import in_base64, with_header
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions.attack.client import Exchange, Request
-    from mcp_functions.attack.scan import Scan
+from mcp_functions.attack.scan import Scan
 
 HTTP = "basic/transports/streamable-http"
 OLDER = "2025-11-25"  # a revision without these headers

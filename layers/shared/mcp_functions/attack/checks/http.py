@@ -3,23 +3,15 @@
 The docstring of a check is the sentence that it tests.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from mcp_functions.attack import messages
-from mcp_functions.attack.client import Request
+from mcp_functions.attack.client import Exchange, Request
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
 from mcp_functions.attack.messages import PREFIX, with_header
-from mcp_functions.attack.scan import CANARY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions.attack.client import Exchange
-    from mcp_functions.attack.scan import Scan
+from mcp_functions.attack.scan import CANARY, Scan
 
 HTTP = "basic/transports/streamable-http"
 STRANGER = "https://attacker.example"

@@ -13,27 +13,21 @@ answers. If the server completes the call, it does not protect its states.
 The docstring of a check is the sentence that it tests.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
 import secrets
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from mcp_functions.attack import schema_values
+from mcp_functions.attack.client import Exchange, Response
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
-from mcp_functions.attack.scan import CANARY, SkipCheck
+from mcp_functions.attack.scan import CANARY, Scan, SkipCheck
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from mcp_functions.attack.client import Exchange, Response
-    from mcp_functions.attack.scan import Scan
-
-    States: TypeAlias = Iterable[tuple[str, Any]]  # states, each with a description
+States: TypeAlias = Iterable[tuple[str, Any]]  # states, each with a description
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
 MAX_CHANGES = 16  # how many characters of a state are changed, one at a time

@@ -4,23 +4,16 @@ Functions such as `_not_json` make these bodies from the text of a correct reque
 sentence that it tests.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from mcp_functions.attack import messages
-from mcp_functions.attack.client import Request
+from mcp_functions.attack.client import Exchange, Request
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
-from mcp_functions.attack.scan import CANARY
+from mcp_functions.attack.scan import CANARY, Scan
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mcp_functions.attack.client import Exchange
-    from mcp_functions.attack.scan import Scan
-
-    Bodies: TypeAlias = Iterator[tuple[str, bytes]]  # bodies, each with a description
+Bodies: TypeAlias = Iterator[tuple[str, bytes]]  # bodies, each with a description
 
 BASIC = "basic, Messages"
 DEEP = 20_000  # levels of lists and objects in each other

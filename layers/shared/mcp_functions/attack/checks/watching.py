@@ -4,19 +4,13 @@ A check takes an exchange, that is a request and its response. It returns what i
 The docstring of a check is the sentence that it tests.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
 
-from mcp_functions.attack.client import parse_message
+from mcp_functions.attack.client import Exchange, parse_message
 from mcp_functions.attack.findings import Basis, Severity, watch
 from mcp_functions.attack.messages import VERSION
 from mcp_functions.attack.scan import CANARY
-
-if TYPE_CHECKING:
-    from mcp_functions.attack.client import Exchange
 
 HTTP = "basic/transports/streamable-http"
 CACHING = "server/utilities/caching"

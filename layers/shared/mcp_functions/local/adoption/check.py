@@ -12,18 +12,14 @@ step: code whose result the toolkit records.
 The check reads one file and runs nothing. A call that it does not know is a finding too.
 """
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from mcp_functions.local.adoption import known_calls
 from mcp_functions.local.adoption.events import FUNCTIONS, Event, Function, Reader, Source, dotted
 from mcp_functions.local.problems import first_line, stop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 # How servers written with mcp or fastmcp register their handlers:
 DECORATORS = frozenset({"tool", "prompt", "resource"})  # @server.tool

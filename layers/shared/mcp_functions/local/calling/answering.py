@@ -6,18 +6,14 @@
 --decline KEY, --cancel KEY
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.local.calling import questions, values
 from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused, Terminal
 from mcp_functions.local.problems import stop
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(kw_only=True)

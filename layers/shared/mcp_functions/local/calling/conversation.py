@@ -4,24 +4,19 @@
 server's questions, and waits for the end if the server makes the call an MCP task.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from mcp_functions.attack import messages
 from mcp_functions.local.calling import values
+from mcp_functions.local.calling.answering import Answers
+from mcp_functions.local.calling.server import CalledServer
 from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused, Terminal
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.task_client import Refused
 from mcp_functions.local.verification.calls import Call
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from mcp_functions.local.calling.answering import Answers
-    from mcp_functions.local.calling.server import CalledServer
 
 METHODS = {"tools": "tools/call", "prompts": "prompts/get"}  # by the key of an entry's list in the catalog
 

@@ -6,15 +6,11 @@ sampling/createMessage    types what a model would say
 roots/list                names folders
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.local.calling.terminal import Terminal, block_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HELP = "(/decline or /cancel instead of an answer)"
 ACCEPT = "accept"  # the `action` of an answered elicitation

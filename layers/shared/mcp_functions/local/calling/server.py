@@ -5,17 +5,17 @@ of a folder    this module starts the functions and makes their catalog, which l
                their functions; each call goes to the function's own route
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mcp_functions.attack.client import Response
 from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog
 from mcp_functions.local.calling.terminal import Terminal, notification_text
@@ -24,15 +24,10 @@ from mcp_functions.local.problems import stop
 from mcp_functions.local.task_client import ENDED
 from mcp_functions.local.terminal.log_lines import shown_text
 from mcp_functions.local.verification import lists
+from mcp_functions.local.verification.options import Access
 from mcp_functions.local.verification.server import Server, make_session
 from mcp_functions.protocol.constants import META_LOG_LEVEL
 from mcp_functions.protocol.errors import McpError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from mcp_functions.attack.client import Response
-    from mcp_functions.local.verification.options import Access
 
 
 @dataclass(eq=False)

@@ -4,20 +4,15 @@
 user sees of a result, a notification and a content block.
 """
 
-from __future__ import annotations
-
 import json
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Mapping
+from typing import Any, TextIO
 
 import click
 
 from mcp_functions.local.calling import values
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions.protocol.wire_types import JSONValue
 
 # the actions with which MCP lets a user refuse a question
 DECLINE = "decline"

@@ -8,18 +8,14 @@ an array                  "a, b", or JSON
 any other                 JSON
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions.protocol.wire_types import JSONValue
 
 BOOLEANS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
 EXPECTED_INPUT = {"boolean": "yes | no", "array": "several, with commas"}  # by the schema's type

@@ -4,12 +4,11 @@ A module may be in the function's folder, in layers/common (the code that functi
 package of its requirements.txt. The files are parsed, not run.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.local import template
 from mcp_functions.local.checks import iam
@@ -17,9 +16,6 @@ from mcp_functions.local.checks.packages import available_packages, distribution
 from mcp_functions.local.checks.project import FOLDER, Block, Project
 from mcp_functions.local.lambdas.functions import SIGN_IN, find
 from mcp_functions.local.lambdas.modules import COMMON, IN_THE_RUNTIME, elsewhere, has_module
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LAYER = "AWS::Serverless::LayerVersion"
 RELATIVE = "."  # in the result of `imported`: stands for every relative import

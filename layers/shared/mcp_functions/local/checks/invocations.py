@@ -5,20 +5,14 @@
 A worker is a second Lambda with the function's code. It continues a task, which may take minutes.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from mcp_functions.local.checks import iam
 from mcp_functions.local.checks.permissions import WRITE_BLOCK
+from mcp_functions.local.checks.project import Block, Project
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions.local.checks.project import Block, Project
 
 API_GATEWAY_SECONDS = 30  # API Gateway waits no longer for a function
 DEFAULT_TIMEOUT = 3  # seconds; Lambda's default

@@ -7,19 +7,14 @@ A policy names a resource by its logical id, or by an ARN that may have wildcard
 checks try it on an example of an ARN, in which STACK is the stack's name.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from copy import deepcopy
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.local.checks import iam
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions.local.checks.project import Block, Project
+from mcp_functions.local.checks.project import Block, Project
 
 # service -> the logical id of its shared resource, and an example of the end of its ARN
 SHARED = {

@@ -7,19 +7,14 @@
 "To seal" is to encrypt a state so that a client can neither read nor change it.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from mcp_functions.local.checks import iam
+from mcp_functions.local.checks.project import Project
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions.local.checks.project import Project
 
 # the ARN of one key: without a wildcard, and of no alias
 KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")

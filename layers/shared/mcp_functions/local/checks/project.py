@@ -7,19 +7,15 @@
 A block is a resource of the type AWS::Serverless::Function.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mcp_functions.local import catalog, environment, template
 from mcp_functions.local.checks import iam
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-
-if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions.protocol.wire_types import JSONValue
 
 FOLDER = "functions"
 FUNCTION = "AWS::Serverless::Function"

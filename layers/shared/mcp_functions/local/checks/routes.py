@@ -4,17 +4,13 @@ MCP_AUTH_MODE says how the API knows who calls: by nothing, by IAM, by a JWT, or
 sign-in front. The API and the functions must agree on it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from mcp_functions.local import template
 from mcp_functions.local.api_gateway.api import METADATA_PATHS, SIGN_IN_PATHS
 from mcp_functions.local.checks.project import Block, Project, pascal
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 API = {"Ref": "HttpApi"}  # the API of the project, by its logical id
 ROUTE = "HttpApi"  # the type of an event that is a route (AWS SAM, "EventSource")

@@ -1,11 +1,11 @@
 """`call`: calls a tool, a prompt or a resource, and asks the user at the terminal what the server asks."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Unpack
 
 import click
 
@@ -15,10 +15,6 @@ from mcp_functions.local.calling.answering import Answers
 from mcp_functions.local.calling.terminal import CANCEL, DECLINE, Terminal, result_text
 from mcp_functions.local.commands import options
 from mcp_functions.local.verification.options import Access
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 def _complete(context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:

@@ -1,18 +1,13 @@
 """`demo`: the official client holds a conversation, and the terminal shows each round."""
 
-from __future__ import annotations
-
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from mcp_functions.local.commands import options
 from mcp_functions.local.problems import DemoError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command("demo")

@@ -1,17 +1,12 @@
 """`auth`, `set` and `doctor`: prepare a deployment of the project in this folder."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from mcp_functions.local import auth, machine, parameter_changes, template
 from mcp_functions.settings import AUTH_MODES, AuthMode
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @click.command("auth")

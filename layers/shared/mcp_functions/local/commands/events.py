@@ -1,21 +1,17 @@
 """`events` and `next`: the events of recorded conversations, for `sam local invoke`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
 from mcp_functions.local import next_event
 from mcp_functions.local.commands import options
 from mcp_functions.local.problems import stop
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 EVENTS = Path("events")
 TESTS = Path("tests/functions")

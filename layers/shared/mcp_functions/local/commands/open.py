@@ -4,12 +4,11 @@ A requestState is the encrypted ("sealed") state of an unfinished call, which a 
 opens only with its KMS key, and only for its scope: a service (`<stack>/<function>`), a stage and a generation.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
@@ -18,6 +17,7 @@ from mcp_functions.local.commands import options
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.inspection import explain, key_source
 from mcp_functions.local.inspection.claims_check import RefusedRequest
+from mcp_functions.local.inspection.key_source import KeySource
 from mcp_functions.local.lambdas import functions
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol import json_reader
@@ -25,11 +25,6 @@ from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.keys import Scope
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mcp_functions.local.inspection.key_source import KeySource
 
 AWS_STAGE = "prod"  # the default stage with --key
 STDIN = "-"

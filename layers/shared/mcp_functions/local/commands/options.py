@@ -1,21 +1,16 @@
 """Shared by several commands: options, packages of an extra, and the end of `serve` and `kms` by a signal."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import signal
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 import click
 
 from mcp_functions.local.problems import not_installed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended

@@ -1,24 +1,19 @@
 """`serve`: runs the functions of a project until Ctrl-C. Saved files are loaded, and each call writes a line."""
 
-from __future__ import annotations
-
 import sys
 import time
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
 from mcp_functions.local import banner
+from mcp_functions.local.authorization import LocalAuthMode
 from mcp_functions.local.checks import imports
 from mcp_functions.local.commands import options
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.reloading import Reloader
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from mcp_functions.local.authorization import LocalAuthMode
 
 PORT = 8000
 LOOK_SECONDS = 0.1  # pause between two looks at the project's files

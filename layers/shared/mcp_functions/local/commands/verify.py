@@ -1,20 +1,15 @@
 """`verify`: whether a server that was just deployed works."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Sequence
+from typing import Unpack
 
 import click
 
 from mcp_functions.attack.cli import json_object, named_calls
 from mcp_functions.local.commands import options
 from mcp_functions.local.verification import verify
+from mcp_functions.local.verification.options import Choices, Options
 from mcp_functions.settings import AUTH_MODES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mcp_functions.local.verification.options import Choices, Options
 
 
 @click.command("verify")

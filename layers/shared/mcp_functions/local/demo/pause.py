@@ -8,14 +8,13 @@
 Each client is a separate process. A temporary copy of the functions is changed, not the project.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TextIO
 from urllib.parse import urlsplit
 
 from mcp_functions import aws
@@ -26,9 +25,6 @@ from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, Transcript, exp
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.inspection.explain import describe
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 AHEAD = 3 * 24 * 3600  # how many seconds the clock of the upgraded function is ahead
 NEWS = "(release 2)"  # what the upgraded function adds to its result

@@ -7,10 +7,9 @@
 At the end the server refuses a state with one changed character.
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, TextIO
+from pathlib import Path
+from typing import Any, TextIO
 
 from mcp import MCPError
 
@@ -18,9 +17,6 @@ from mcp_functions.local.demo import one_round
 from mcp_functions.local.demo.rounds import ANSWERS, COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import DemoError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INVALID_STATE = -32602  # JSON-RPC's code for invalid params
 

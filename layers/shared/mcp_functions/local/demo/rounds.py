@@ -3,8 +3,6 @@
 A round is one request of the call: the first, or a later one with the answers to the questions of the round before.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -12,16 +10,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 
 from mcp_functions.local import banner, catalog
+from mcp_functions.local.harness import Harness
+from mcp_functions.local.lambdas.service import Invocation
 from mcp_functions.local.problems import DemoError, Problem, first_line
-
-if TYPE_CHECKING:
-    from mcp_functions.local.harness import Harness
-    from mcp_functions.local.lambdas.service import Invocation
 
 # Sends the next round of the call in a file, with answers by the key of their question; returns the result.
 Send = Callable[[Path, dict[str, Any]], dict[str, Any]]

@@ -5,21 +5,17 @@ each worker is a process of the real Lambda runtime. It holds the task for a sho
 a worker was killed, its lease ends, and the client's next poll starts another worker.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from mcp_functions.local.demo.rounds import Transcript, expect
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import DemoError
 from mcp_functions.local.task_client import Refused, TaskClient
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TOOL = "audit_year"
 ARGUMENTS = {"year": 2026}

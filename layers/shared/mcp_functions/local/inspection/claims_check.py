@@ -4,24 +4,19 @@ The claims are the encrypted part of a `requestState` that says for which reques
 compares them with the request's own values, its "binding", and stops at the first difference.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Iterator
+from typing import Any, TypedDict
 
 from mcp_functions.local.inspection.texts import line, when
 from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import Binding, bind_request, principal_digest
 from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import MAX_ROUNDS, RequestStates
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions.protocol.messages import Principal
 
 ON_REQUEST = "(--show-state shows it)"  # in place of a part of the record
 

@@ -9,13 +9,13 @@ A server stops at the first reason to refuse a token. Here the server's code run
 of them are named. Keys are never shown, answers only on request.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mcp_functions.local.inspection import claims_check
+from mcp_functions.local.inspection.claims_check import RefusedRequest
 from mcp_functions.local.inspection.key_source import FOR_EVER, KeySource, unlimited_envelope
 from mcp_functions.local.inspection.texts import WHY, line, when
 from mcp_functions.local.problems import stop
@@ -25,13 +25,8 @@ from mcp_functions.seal.chunked_encryption import SEALED_CHUNK_BYTES, TAG_BYTES,
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope, kek_hint, key_name
+from mcp_functions.seal.kms import Wrapping
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mcp_functions.local.inspection.claims_check import RefusedRequest
-    from mcp_functions.seal.kms import Wrapping
 
 
 class Explanation(NamedTuple):

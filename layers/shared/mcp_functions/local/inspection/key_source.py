@@ -4,11 +4,11 @@ A `requestState`, or token, opens only with the KMS key that has encrypted ("wra
 scope: the function, the stage and the generation for which it was made.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from mcp_functions.aws import CallLimits, boto3_client
 from mcp_functions.local import environment
@@ -21,10 +21,6 @@ from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey, Wrapping
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 ARN_PARTS = 6  # arn:partition:kms:region:account:key/id
 # the stage and the generation of the harness

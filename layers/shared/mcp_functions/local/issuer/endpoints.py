@@ -10,28 +10,22 @@
 `/authorize` signs the user in as `login_hint`, or else as `local-user`, or asks for the name on a page.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
 import secrets
 import time
+from collections.abc import Callable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_functions.local.issuer.grants import CODE_SECONDS, Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
-from mcp_functions.local.loopback import HttpResponse, json_response
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 from mcp_functions.oauth import client_metadata, redirects, registration
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.request import read_parameters
 from mcp_functions.oauth.sign_in import CHALLENGE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp_functions.local.loopback import HttpRequest
 
 USER = "local-user"
 TOKEN_SECONDS = 3600  # how long an access token is valid

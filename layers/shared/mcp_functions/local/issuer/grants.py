@@ -7,20 +7,16 @@ refresh_token    a permission           -> a refresh token
 refresh          a refresh token        -> the permission; a refresh token is valid once
 """
 
-from __future__ import annotations
-
 import hmac
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from mcp_functions.oauth import redirects
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.provider import challenge
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 T = TypeVar("T")
 

@@ -1,18 +1,14 @@
 """JSON Web Tokens signed with RS256: "API Gateway currently supports only RSA-based algorithms"."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from mcp_functions.protocol.json_writer import base64url
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ALGORITHM = "RS256"
 KEY_BITS = 2048

@@ -4,10 +4,7 @@ Before a file is written, the project's own checks read the new template. If the
 nothing is written.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from mcp_functions.local import checks, template
 from mcp_functions.local.checks import Project, imports
@@ -15,10 +12,8 @@ from mcp_functions.local.checks.iam import KEEP, SEAL
 from mcp_functions.local.lambdas.modules import COMMON
 from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import files
+from mcp_functions.local.scaffold.samples import Draft
 from mcp_functions.local.scaffold.template_editor import TemplateEditor
-
-if TYPE_CHECKING:
-    from mcp_functions.local.scaffold.samples import Draft
 
 COMMON_LAYER = "CommonLayer"  # the layer of the code that functions share
 DEPENDENCIES_LAYER = "DependenciesLayer"  # the layer after which it is written

@@ -13,11 +13,9 @@ For example, after the function add has begun to ask its user, `block --write ad
       +       Policies: !Ref MaySeal
 """
 
-from __future__ import annotations
-
 import difflib
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.checks import Project, imports
@@ -27,9 +25,6 @@ from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import blocks, files, samples, spelling
 from mcp_functions.local.scaffold.samples import Draft
 from mcp_functions.local.scaffold.template_editor import TemplateEditor
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NEW_FILES = """\
 {files}

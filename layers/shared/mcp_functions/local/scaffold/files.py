@@ -1,15 +1,10 @@
 """Writes templates with @placeholders@ as new files. If one of the files exists already, it writes none."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mcp_functions.local.problems import first_line, stop
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HERE = Path(__file__).parent
 SUFFIX = ".in"  # the end of a template's file name

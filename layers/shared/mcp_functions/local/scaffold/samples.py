@@ -1,18 +1,13 @@
 """The functions that `new` copies: samples/<kind>/ has an app.py, a test, and the conversation of its events."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mcp_functions.local import recording
 from mcp_functions.local.checks import pascal
 from mcp_functions.local.checks.iam import KEEP, SEAL
 from mcp_functions.local.scaffold.files import template
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # kind -> the comment on its resource in template.yaml, and its policies
 # The policy SEAL is for the KMS key, which a function that asks its user needs; KEEP is for the table.

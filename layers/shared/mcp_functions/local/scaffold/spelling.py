@@ -1,18 +1,13 @@
 """Checks the names of functions and projects: a name becomes a Python function, a folder, a Lambda and a resource."""
 
-from __future__ import annotations
-
 import builtins
 import keyword
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import mcp_functions
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.problems import stop
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = re.compile(r"[a-z](?:_?[a-z0-9])*")
 # Characters. The longest name of a Lambda is "<stack>-prod_<name>-worker", and AWS allows 64 characters.

@@ -12,16 +12,11 @@ The lines are edited as text, because a YAML library would lose the comments and
 at its key, and its other lines are indented deeper. A template with another indentation is not changed.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from mcp_functions.local import template
 from mcp_functions.local.checks.iam import KEEP, SEAL, TAG
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FUNCTION = "AWS::Serverless::Function"
 INDENT = "  "  # of one level of the template

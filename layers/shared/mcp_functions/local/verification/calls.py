@@ -9,25 +9,20 @@ Only calls that change nothing are made, and those of tools that the user names.
 `readOnlyHint` change nothing. MCP says that any other tool may be destructive ("destructiveHint … Default: true").
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mcp_functions.attack import messages, schema_values
+from mcp_functions.attack.client import Response
 from mcp_functions.local.task_client import ENDED, Refused
 from mcp_functions.local.verification import lists
+from mcp_functions.local.verification.lists import Catalog
+from mcp_functions.local.verification.options import Options
 from mcp_functions.local.verification.report import Failed, Skipped
+from mcp_functions.local.verification.server import Server
 from mcp_functions.protocol.constants import EXTENSION_TASKS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mcp_functions.attack.client import Response
-    from mcp_functions.local.verification.lists import Catalog
-    from mcp_functions.local.verification.options import Options
-    from mcp_functions.local.verification.server import Server
 
 MAX_CALLS = 20  # of calls that the user did not name
 MAX_ROUNDS = 20

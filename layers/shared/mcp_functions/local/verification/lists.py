@@ -4,20 +4,15 @@ functions/mcp/catalog.json has all tools, prompts and resources of a project, an
 that another version of the project was deployed.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from mcp_functions.handlers.catalog import LIST_NAMES, key_of
 from mcp_functions.local import catalog
 from mcp_functions.local.verification.report import Failed, Skipped, comma_list
+from mcp_functions.local.verification.server import Server
 from mcp_functions.protocol.constants import LIST_METHODS
 from mcp_functions.protocol.errors import MethodNotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from mcp_functions.local.verification.server import Server
 
 Catalog = dict[str, Any]
 MAX_PAGES = 100  # pages of one list that are read

@@ -1,12 +1,8 @@
 """What the user of `verify` says, most of it on the command line."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
 
 
 class Access(TypedDict):

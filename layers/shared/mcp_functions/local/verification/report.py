@@ -1,15 +1,11 @@
 """The outcome of a check, in one line: `ok`, `FAILED why` or `skipped why`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Literal, NamedTuple, ParamSpec
+from collections.abc import Callable
+from typing import Literal, NamedTuple, ParamSpec
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions.local.problems import Problem, first_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_NAMES = 5  # of names that a line shows
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")

@@ -9,10 +9,9 @@ With the mode oauth, the sign-in front is the issuer, and belongs to the same se
 request (a preflight) whether a page may call. It sends no credentials with this request.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_functions.attack.client import Request
@@ -20,11 +19,7 @@ from mcp_functions.local.loopback import json_object
 from mcp_functions.local.verification.report import Failed, Skipped, comma_list
 from mcp_functions.local.verification.server import STATUSES, Server
 from mcp_functions.oauth.discovery import AUTHORIZATION_SERVER, OPENID
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mcp_functions.settings import AuthMode
+from mcp_functions.settings import AuthMode
 
 CALLERS: dict[AuthMode, str] = {
     "iam": "callers sign their requests",

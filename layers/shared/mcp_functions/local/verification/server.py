@@ -1,10 +1,9 @@
 """The server that is verified, as its callers use it: over HTTP, with the user's credentials or without any."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
@@ -18,14 +17,10 @@ from mcp_functions.local.api_gateway.api import METADATA
 from mcp_functions.local.loopback import json_object
 from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.task_client import TaskClient
+from mcp_functions.local.verification.options import Access
 from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mcp_functions.local.verification.options import Access
-    from mcp_functions.settings import AuthMode
+from mcp_functions.settings import AuthMode
 
 # the HTTP status that a caller without credentials gets in each mode
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}

@@ -3,22 +3,17 @@
 Without these checks, an operator would notice only in trouble that a log or an alarm is missing.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.verification.report import Failed, Skipped, comma_list
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import boto3
 
 ENDPOINT = "Endpoint"  # the output of template.yaml with the server's URL
 # types of resources
