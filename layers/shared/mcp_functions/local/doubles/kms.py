@@ -8,17 +8,21 @@
     4. A ciphertext is damaged, or has another context. AWS has one error for it, moto has several.
 """
 
+from __future__ import annotations
+
 import base64
 import json
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from moto.kms.models import Key, KmsBackend
-
-from mcp_functions.local.doubles.keyfile import StoredKey
 from mcp_functions.local.doubles.moto_service import OK, Protocol
 from mcp_functions.local.environment import ACCOUNT, REGION
-from mcp_functions.local.loopback import HttpRequest, HttpResponse
 from mcp_functions.local.problems import not_installed
+
+if TYPE_CHECKING:
+    from moto.kms.models import Key, KmsBackend
+
+    from mcp_functions.local.doubles.keyfile import StoredKey
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 MAX_REQUEST = 1024 * 1024  # bytes of a request's body
 MAX_CIPHERTEXT = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"

@@ -8,15 +8,19 @@
 This is AWS's JSON protocol, which KMS and DynamoDB use.
 """
 
+from __future__ import annotations
+
 import json
 import uuid
-from collections.abc import Mapping
-from typing import Any, NamedTuple
-
-from moto.core.responses import BaseResponse
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local.environment import REGION
 from mcp_functions.local.loopback import HttpResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moto.core.responses import BaseResponse
 
 OK = 200
 
