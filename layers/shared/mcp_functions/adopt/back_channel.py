@@ -182,8 +182,8 @@ class RoundChannel(SilentChannel):
         """
         text = rule.format(name=self._name, number=number or len(self._asked))
         log.warning("%s", text)
-        self._round.ended_by = ToolError(text)
-        self._round.end()
+        self._round.error = ToolError(text)
+        self._round.interrupt()
 
 
 def _to_2026_07_28(method: str, params: Mapping[str, Any]) -> JSONObject:

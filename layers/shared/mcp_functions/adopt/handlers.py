@@ -126,4 +126,4 @@ def _end_with_questions(result: Mapping[str, Any], round_: Round) -> None:
     for key, request in (result.get("inputRequests") or {}).items():
         round_.questions.open_low_level(key, request)
     round_.record.state = result.get("requestState")
-    round_.end()
+    round_.interrupt()

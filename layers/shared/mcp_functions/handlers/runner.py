@@ -56,7 +56,7 @@ def run_round(
         error = raised
     if round_:
         round_.close()
-        if round_.ended_by:
+        if round_.error or round_.continues:
             # The round ended before the function did. What the function returned or raised afterwards does not count.
             result, error = None, round_.error
     if error is None:

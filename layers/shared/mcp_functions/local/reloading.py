@@ -36,8 +36,8 @@ class Reloader:
         self._harness = harness
         self._report = report
         self._directory = harness.directory.resolve()
-        self._loaded = self._read_files()
-        self._last_seen = self._loaded
+        self._loaded = self._read_files()  # as the harness has loaded them
+        self._last_seen = self._loaded  # as the last call of `reload` saw them
 
     def reload(self) -> bool:
         """Load what was saved, and return whether anything was.
@@ -46,20 +46,25 @@ class Reloader:
         written.
         """
         current = self._read_files()
-        is_stable = current == self._last_seen
-        self._last_seen = current
-        if not is_stable or current == self._loaded:
+        if current != self._last_seen:
+            self._last_seen = current
+            return False
+        if current == self._loaded:
             return False
         before = self._loaded
         self._loaded = current
+        self._load_changes(before, current)
+        self.refresh_catalog()
+        return True
+
+    def _load_changes(self, before: Files, current: Files) -> None:
+        """Bring the harness from the files that it has loaded before to the current ones."""
         self._report_requirements(before, current)
         self._configure(current)
         for folder in sorted(before.functions.keys() - current.functions.keys()):
             self._harness.unload(folder)
             self._report(f"{folder} is gone")
         self._load(_changed_folders(before, current))
-        self.refresh_catalog()
-        return True
 
     def refresh_catalog(self) -> None:
         """If catalog.json differs from the functions, write it, and load the front door again."""
@@ -72,10 +77,15 @@ class Reloader:
             if differences:
                 path = catalog.write(self._harness.directory, new)
                 self._report(f"wrote {path}: {', '.join(differences)}")
-                self._loaded.functions[FRONT_DOOR] = fingerprints.of_folder(self._directory / FRONT_DOOR)
+                self._note_loaded(FRONT_DOOR)
                 self._harness.load(FRONT_DOOR)
         except (Problem, OSError) as problem:
             self._report(str(problem))
+
+    def _note_loaded(self, folder: str) -> None:
+        """Note the files of a function that the reloader itself has written: they must not start another reload."""
+        written = fingerprints.of_folder(self._directory / folder)
+        self._loaded = self._loaded._replace(functions={**self._loaded.functions, folder: written})
 
     def _read_files(self) -> Files:
         functions = {folder.name: fingerprints.of_folder(folder) for folder in self._find_folders()}

@@ -69,8 +69,8 @@ class InputRequiredResult(NamedTuple):
                 round_.questions.open_low_level(key, request.wire(key, camel_case=round_.options.camel_case))
             round_.record.state = None if self.request_state is None else _write_state(self.request_state)
         except DeveloperError as error:
-            round_.end(error)
-        round_.end()
+            round_.fail_with(error)
+        round_.interrupt()
 
 
 class InputResponses(Capability, Mapping[str, "JSONObject"]):

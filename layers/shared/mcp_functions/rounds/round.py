@@ -15,7 +15,7 @@ client carries; for a task, a table has it. A round ends in one of these ways:
     an error                 the client gets the error: the function broke a rule, or needs too many rounds
 
 A round sheds its further work if its time is up: it raises InputRequired without a question, and the client only sends
-the next request. The author's function may catch these exceptions, so the round keeps the last two ways in `ended_by`.
+the next request. The author's function may catch these exceptions and go on, but the round has ended all the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import math
 import time
 from contextvars import ContextVar
 from threading import Condition
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
 from mcp_functions.rounds.questions import Questions
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.questions import WireQuestion
-
-    EndReason: TypeAlias = DeveloperError | ToolError | type[InputRequired]  # an error, or the class itself
 
 # From the end of the last step to the deadline: the time to seal the state and to answer. It also allows for a
 # difference between the clock of this machine and the clock of the gateway, which sets the deadline.
@@ -132,8 +130,9 @@ class Round:
         self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
         self.running_steps = RunningSteps(self.lock)
         self.steps_must_end = request.deadline - MARGIN_SECONDS  # in unix seconds
-        self.ended_by: EndReason | None = None  # None until the round ends; then no step begins
-        self.is_closed = False  # True once the function is done: no step begins, and no question is asked
+        self.error: DeveloperError | ToolError | None = None  # the error with which the call fails
+        self._is_interrupted = False  # True once InputRequired was raised
+        self._is_closed = False  # True once the function is done
         # What the client gets before the result.
         self.notifications: list[dict[str, Any]] = []
         self.progress_message = ""  # the last message that the function reported; a task shows it
@@ -151,32 +150,40 @@ class Round:
         return int(self.request.now() * 1000)
 
     @property
-    def error(self) -> DeveloperError | ToolError | None:
-        """The error with which the call fails; None if it does not fail."""
-        return self.ended_by if isinstance(self.ended_by, Exception) else None
+    def continues(self) -> bool:
+        """Whether the client sends the next request of the call, after InputRequired. An error ends the call."""
+        return self._is_interrupted and self.error is None
 
     @property
     def has_new_step(self) -> bool:
         """Whether this round has recorded a step."""
         return len(self.record.steps) > len(self.history.record.get("steps", EMPTY))
 
-    def end(self, reason: EndReason = InputRequired) -> NoReturn:
-        """End the round by raising the reason, which the author's code may catch, but cannot undo.
+    def interrupt(self) -> NoReturn:
+        """End the round with an InputRequired: the client gets the open questions, and sends the next request."""
+        self._is_interrupted = True
+        raise InputRequired
 
-        An error replaces an InputRequired, because a call that fails has no next round. The first error stays.
-        """
-        if self.error is None:
-            self.ended_by = reason
-        raise reason
+    def fail_with(self, error: DeveloperError | ToolError) -> NoReturn:
+        """End the call with an error. The client gets the first error of the round."""
+        self.error = self.error or error
+        raise error
 
     def fail(self, rule: str, **values: object) -> NoReturn:
-        """End the round with a DeveloperError.
+        """End the call with a DeveloperError.
 
         Args:
             rule: the text, with a `{name}` for each value. It is no f-string, because the log gets it without values.
             values: what replaces the names, for an author who runs the function locally.
         """
-        self.end(DeveloperError(rule, **values))
+        self.fail_with(DeveloperError(rule, **values))
+
+    def check_not_ended(self) -> None:
+        """Raise again what has ended the round, because the author's code may have caught it and gone on."""
+        if self.error:
+            raise self.error
+        if self._is_interrupted or self._is_closed:
+            raise InputRequired
 
     def ask(self, *questions: WireQuestion) -> list[Any]:
         """Return the answers to some questions. If an answer is missing, end the round with the open questions.
@@ -187,20 +194,20 @@ class Round:
             Exception: all questions have a response, and one of them is an exception for the function (`Declined`).
         """
         if self.error:
-            raise self.error  # once more, because the author's code has caught it
+            raise self.error
         step = self.running_step()
         if questions and step:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step.key)
         with self.lock:
-            if self.is_closed:
+            if self._is_closed:
                 raise InputRequired
             try:
                 outcomes = [self.questions.ask(question) for question in questions]
             except DeveloperError as error:
-                self.end(error)
+                self.fail_with(error)
         if any(outcome.is_open for outcome in outcomes):
-            self.end()
+            self.interrupt()
         for outcome in outcomes:
             if outcome.error is not None:  # an exception of the author's code may be false (`__bool__`)
                 raise outcome.error
@@ -209,7 +216,7 @@ class Round:
     def shed(self) -> NoReturn:
         """End the round without a question: the next round continues after the recorded steps."""
         if self.error:
-            raise self.error  # once more, because the author's code has caught it
+            raise self.error
         if not self.has_new_step:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.options.max_sheds:
@@ -217,8 +224,8 @@ class Round:
                 f"This call takes longer than {self.options.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            self.end(ToolError(text))
-        self.end()
+            self.fail_with(ToolError(text))
+        self.interrupt()
 
     def require_state(self) -> None:
         """End the round if its request has no state, so that the client repeats the request with a state.
@@ -228,7 +235,7 @@ class Round:
         has_state = self.history.record or self.history.asked
         may_end = self.options.max_sheds > 0  # with 0, no round may end without a question
         if may_end and not has_state:
-            self.end()
+            self.interrupt()
 
     def running_step(self) -> RunningStep | None:
         """Return the step of this round in which the calling code runs; None outside of steps."""
@@ -239,8 +246,8 @@ class Round:
 
     async def wait_for_steps(self) -> None:
         """Wait for the steps that an async function has left running, so that the record has their results."""
-        if self.ended_by is not InputRequired:
-            self.is_closed = True  # the call has its result, so asyncio tasks that still run start no steps
+        if not self.continues:
+            self._is_closed = True  # the call has its result, so asyncio tasks that still run start no steps
         await self.running_steps.wait_for_tasks()
 
     def close(self) -> None:
@@ -249,14 +256,14 @@ class Round:
         A round that the client continues first waits for the steps in other threads, until the deadline.
         """
         with self.lock:
-            if self.ended_by is InputRequired:
+            if self.continues:
                 seconds = max(0.0, self.steps_must_end - self.request.now())  # infinite without a deadline
                 self.running_steps.wait_until_ended(seconds)
-            self.is_closed = True
+            self._is_closed = True
         try:
             self.questions.count_lost_answer()
         except DeveloperError as error:
-            self.ended_by = self.error or error
+            self.error = self.error or error
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""

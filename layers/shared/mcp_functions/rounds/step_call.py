@@ -12,7 +12,6 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.record import RecordedStep
@@ -77,7 +76,7 @@ class StepCall:
             try:
                 self._end_round_if_step_must_wait(max_seconds)
                 work = self._await_and_record()
-                await round_.running_steps.await_in_task(work, must_finish=lambda: round_.ended_by is InputRequired)
+                await round_.running_steps.await_in_task(work, must_finish=lambda: round_.continues)
             finally:
                 round_.running_steps.remove(self._key)
         return self._recorded_result()
@@ -86,10 +85,7 @@ class StepCall:
         """Add the step to the running ones, and return True; return False if the record has its result."""
         round_ = self._round
         with round_.lock:  # of two threads, only one may begin the step
-            if round_.ended_by:
-                raise round_.ended_by
-            if round_.is_closed:
-                raise InputRequired
+            round_.check_not_ended()
             if self._key in round_.running_steps.keys:
                 self._fail(
                     "step {key!r} is called again while its first call still runs, in another task or thread: "
@@ -115,7 +111,7 @@ class StepCall:
         """
         round_ = self._round
         if round_.lease and not round_.lease.renew_before_step(round_):
-            round_.end()  # the task was cancelled, or another worker has it
+            round_.interrupt()  # the task was cancelled, or another worker has it
         if round_.options.single_use:
             round_.require_state()
         if not round_.has_new_step:
@@ -157,7 +153,7 @@ class StepCall:
         with round_.lock:
             round_.record.steps[self._key] = step
         if round_.lease and not round_.lease.save_step(round_):
-            round_.end()  # another worker has the task: this one must not run a step after one that was not saved
+            round_.interrupt()  # another worker has the task: this one must not run a step after one that was not saved
 
     def _to_json(self, result: object) -> object:
         """Return the result as JSON. Check that it is small enough, and that later rounds can read it."""
