@@ -77,11 +77,11 @@ def _problem(token: AccessToken, settings: Settings, now: float) -> str | None:
     if token.audiences.isdisjoint(settings.jwt_audiences):
         return "token_audience"
     is_oauth = settings.auth_mode == "oauth"
-    # Some providers do not mark an ID token. It has a `nonce`, because the front sends one with each sign-in.
+    # Some providers do not mark an ID token. It has a `nonce`, because `oauth` sends one with each sign-in.
     is_unmarked_id_token = is_oauth and token.has_id_token_claims and not token.is_marked
     if token.is_marked_for_other_use or is_unmarked_id_token:
         return "token_use"
-    # With another binding, the audience of the token names the front or this server.
+    # With another binding, the audience of the token is checked above.
     if is_oauth and settings.oauth_binding == "client_id" and token.client != settings.oauth_client_id:
         return "token_client"
     if token.expires <= now:
