@@ -39,10 +39,8 @@ def connect(_address, seconds):
 def tls():
     return ssl.create_default_context(cafile={authority!r})
 
-front = serve_oauth(network=Network(lambda _host: ["{public}"], connect, tls))
-
 def handler(event, context):
-    return front.fresh()(event, context)
+    return serve_oauth(network=Network(lambda _host: ["{public}"], connect, tls))(event, context)
 """
 
 
