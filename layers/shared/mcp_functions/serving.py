@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from copy import copy
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -130,15 +129,9 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         message = "serve() takes wrapping or codec: a codec wraps its own keys"
         raise TypeError(message)
     _check_handlers(handlers, around)
-    copies = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
     about = catalog.describe_server(instructions, server_info)
     error_classes = read_errors(errors)
-    for handler in copies:
-        handler.server_description = {**handler.server_description, **about}
-        if isinstance(handler, FunctionHandler):
-            handler.around = around
-        if handler.kind == "tool":
-            handler.errors |= error_classes
+    copies = tuple(handler.with_options(about, error_classes, around) for handler in handlers)
     catalog.build(copies)  # a check: it refuses two handlers with the same name now, and not at the first event
     options = ServeOptions(copies, audience, wrapping, codec, audit)
     with GcPause():  # imports leave no garbage, and looking for it would take 4 ms of a cold start

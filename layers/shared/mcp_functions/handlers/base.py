@@ -9,12 +9,15 @@ the earlier answers, and the handler begins anew.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
+    from typing import Self
 
+    from mcp_functions.handlers.hooks import Hook
     from mcp_functions.rounds.round import Round
 
 # What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
@@ -37,6 +40,7 @@ class Handler(Generic[P, R]):
     server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
+    around: Hook | None = None  # the hook that runs around its function
 
     # About calls of several rounds:
     needs_state = False  # whether a call may take more than one round
@@ -55,6 +59,23 @@ class Handler(Generic[P, R]):
     may_show_form = False  # whether an app (MCP Apps) may show the questions as a form
     ask_in_words: Sequence[str] = ()  # the keys of the questions that the model may ask in the chat
     is_app_only = False  # whether only an app may call the tool, and not the model
+
+    def with_options(
+        self, server_description: Mapping[str, Any], errors: frozenset[type[Exception]], around: Hook | None
+    ) -> Self:
+        """Return a copy with the options of `serve`. Another `serve` may take the same handler with other options.
+
+        Args:
+            server_description: replaces the members of the handler's own.
+            errors: added to the `errors` of a tool.
+            around: the hook that runs around the function.
+        """
+        served = copy(self)
+        served.server_description = {**self.server_description, **server_description}
+        served.around = around
+        if self.kind == "tool":
+            served.errors = self.errors | errors
+        return served
 
     @property
     def needs_round(self) -> bool:

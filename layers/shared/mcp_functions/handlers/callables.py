@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import FunctionType
 
 
-def to_function(given: object) -> FunctionType:
+def to_function(given: Callable[..., object]) -> FunctionType:
     """Make a function with the parameters, annotations and docstring of a callable.
 
     Args:
@@ -34,17 +34,15 @@ def to_function(given: object) -> FunctionType:
     if written is None:
         message = f"{given!r}: a handler is a function written with def, a method of an object, or a callable object"
         raise TypeError(message)
-    call: Any = given
 
     def function(*args: object, **kwargs: object) -> object:
-        return call(*args, **kwargs)
+        return given(*args, **kwargs)
 
     update_wrapper(function, written)
     if written.__name__ == "__call__":  # the class has a better name, and may have the docstring
         function.__name__ = type(given).__name__
         function.__doc__ = written.__doc__ or given.__doc__
-    signature: Any = inspect.Signature(_parameters(call))
-    vars(function)["__signature__"] = signature  # mypy knows no such attribute of a function
+    vars(function)["__signature__"] = inspect.Signature(_parameters(given))  # mypy knows no such attribute
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 

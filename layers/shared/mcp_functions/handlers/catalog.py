@@ -10,7 +10,8 @@ The front door is the endpoint of the whole server, and reads this JSON from cat
 the catalog of its own handlers: its tools, prompts and resources. The members of the JSON:
 
     tools, prompts, …       the entries of each list, as clients get them
-    functions               for each list, the names or URIs with the folder of the Lambda function that serves them
+    functions               for each list, the names or URIs with the folder of the Lambda function that serves them. An
+                            adopted server may also serve names that no list has; their key is "*" (UNLISTED_KEY)
     completions, logging    whether any handler completes arguments, or sends log messages
     servers                 the `instructions` and `serverInfo` of authors. A server of another library (`adopt`) also
                             has `extensions`, and `order`: for each list, its names or URIs in the order of that server
@@ -26,6 +27,7 @@ the catalog of its own handlers: its tools, prompts and resources. The members o
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,8 +42,9 @@ LISTS_BY_KIND = {
     "resource_template": "resourceTemplates",
 }
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
-# In "functions", this key is for names that are in no list. An adopted server may serve some.
-UNLISTED_KEY = "*"
+UNLISTED_KEY = "*"  # see "functions" above
+# The members that list what has a property: the tools that ask, for example.
+PROPERTIES = ("scopes", "tasks", "asks", "formless", "relays", "apps")
 # A client that cannot show a question sends the answer to a second tool, the answer tool: `book-form` or `book-answer`.
 ANSWER_TOOL_SUFFIXES = ("-form", "-answer")
 
@@ -59,27 +62,17 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> dict[
     """
     served = [(folder, handler) for folder, handlers in functions.items() for handler in handlers]
     handlers = [handler for _folder, handler in served]
-    asking = [handler for handler in handlers if handler.has_answer_tool]
     servers: list[Mapping[str, Any]] = []
     for handler in handlers:  # every handler of a server has the same description
         if handler.server_description and handler.server_description not in servers:
             servers.append(handler.server_description)
-    optional = {
-        "servers": servers,
-        "scopes": sorted({scope for handler in handlers for scope in handler.scopes}),
-        "tasks": sorted({folder for folder, handler in served if handler.task}),
-        "asks": sorted(handler.name for handler in asking),
-        "formless": sorted(handler.name for handler in asking if not handler.may_show_form),
-        "relays": sorted(handler.name for handler in handlers if handler.ask_in_words),
-        "apps": sorted(handler.name for handler in handlers if handler.is_app_only),
-    }
-    catalog = {
-        **{list_name: _entries(handlers, list_name, servers) for list_name in LIST_NAMES},
-        "functions": {list_name: _folders(served, list_name) for list_name in LIST_NAMES},
-        "completions": any(handler.has_completers for handler in handlers),
-        "logging": any(handler.logs for handler in handlers),
-        **{member: names for member, names in optional.items() if names},
-    }
+    catalog: dict[str, Any] = {list_name: _entries(handlers, list_name, servers) for list_name in LIST_NAMES}
+    catalog["functions"] = {list_name: _folders(served, list_name) for list_name in LIST_NAMES}
+    catalog["completions"] = any(handler.has_completers for handler in handlers)
+    catalog["logging"] = any(handler.logs for handler in handlers)
+    if servers:
+        catalog["servers"] = servers
+    catalog.update(_properties(served))
     _check_answer_tools(catalog)
     return catalog
 
@@ -91,47 +84,59 @@ def _entries(
 
     Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
     """
-    adopted_keys = [key for server in servers for key in server.get("order", {}).get(list_name, ())]
-    places = {key: place for place, key in enumerate(adopted_keys)}
-
-    def place_and_name(entry: dict[str, Any]) -> tuple[int, str]:
-        return places.get(key_of(entry), -1), str(entry["name"])
-
-    entries = [handler.describe() for handler in handlers if LISTS_BY_KIND[handler.kind] == list_name]
-    # The handler of an adopted server for UNLISTED_KEY has no entry.
-    return sorted((entry for entry in entries if entry), key=place_and_name)
+    entries = {handler.key: handler.describe() for handler in handlers if LISTS_BY_KIND[handler.kind] == list_name}
+    entries.pop(UNLISTED_KEY, None)  # it is in no list
+    adopted = []
+    for server in servers:
+        for key in server.get("order", {}).get(list_name, ()):
+            entry = entries.pop(key, None)
+            if entry:  # an author need not serve every handler of an adopted server
+                adopted.append(entry)
+    own = sorted(entries.values(), key=itemgetter("name"))  # the entries that no adopted server orders
+    return own + adopted
 
 
 def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: str) -> dict[str, str]:
     """Return the folder of the function that serves each name of a list, sorted by name."""
-    folders: dict[str, str] = {}
-    unlisted_folders = []
+    folders: dict[str, list[str]] = {}
     for folder, handler in served:
-        if LISTS_BY_KIND[handler.kind] != list_name:
-            continue
-        if handler.key == UNLISTED_KEY:
-            unlisted_folders.append(folder)
-            continue
-        if handler.key in folders:
-            other = folders[handler.key]
-            place = "" if folder == other else f", in {other} and in {folder}"
-            message = f"two {list_name} named {handler.key!r}{place}: names are unique"
+        if LISTS_BY_KIND[handler.kind] == list_name:
+            folders.setdefault(handler.key, []).append(folder)
+    if len(folders.get(UNLISTED_KEY, ())) > 1:  # nothing tells which adopted server has a name that no list has
+        del folders[UNLISTED_KEY]
+    for key, (first, *others) in folders.items():
+        if others:
+            place = "" if others[0] == first else f", in {first} and in {others[0]}"
+            message = f"two {list_name} named {key!r}{place}: names are unique"
             raise ValueError(message)
-        folders[handler.key] = folder
-    if len(unlisted_folders) == 1:  # with two functions, no rule would tell which one serves an unlisted name
-        folders[UNLISTED_KEY] = unlisted_folders[0]
-    return dict(sorted(folders.items()))
+    return {key: folders[key][0] for key in sorted(folders)}
+
+
+def _properties(served: Iterable[tuple[str, Handler[..., Any]]]) -> dict[str, list[str]]:
+    """Write the members of PROPERTIES: for each, the names of what has the property. An empty member is left out."""
+    found: dict[str, set[str]] = {member: set() for member in PROPERTIES}
+    for folder, handler in served:
+        found["scopes"].update(handler.scopes)
+        if handler.task:
+            found["tasks"].add(folder)
+        if handler.has_answer_tool:  # it may ask its user
+            found["asks"].add(handler.name)
+            if not handler.may_show_form:  # no client gets its questions as a form of an app
+                found["formless"].add(handler.name)
+        if handler.ask_in_words:  # the model may pass on the user's answers
+            found["relays"].add(handler.name)
+        if handler.is_app_only:
+            found["apps"].add(handler.name)
+    return {member: sorted(names) for member, names in found.items() if names}
 
 
 def _check_answer_tools(catalog: Mapping[str, Any]) -> None:
     """Refuse a tool that has the name of another tool's answer tool."""
     for tool in catalog.get("asks", ()):
         for suffix in ANSWER_TOOL_SUFFIXES:
-            answer_tool = tool + suffix
-            if answer_tool in catalog["functions"]["tools"]:
-                message = (
-                    f"rename the tool {answer_tool!r}: {tool!r} asks its user, and this is the name of its answer tool"
-                )
+            name = tool + suffix
+            if name in catalog["functions"]["tools"]:
+                message = f"rename the tool {name!r}: {tool!r} asks its user, and this is the name of its answer tool"
                 raise ValueError(message)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from functools import update_wrapper
-from types import CoroutineType, FunctionType
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import signatures
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import TypedDict
 
-    from mcp_functions.handlers.hooks import Hook
     from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
 
@@ -53,6 +52,8 @@ if TYPE_CHECKING:
 class FunctionHandler(Handler[P, R]):
     """The base class of tools, prompts and resources, which define `describe` and `call`."""
 
+    asks = False  # whether the function may ask its user
+
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
         function: Callable[P, R],
@@ -73,41 +74,36 @@ class FunctionHandler(Handler[P, R]):
         Raises:
             TypeError: the signature or an option is wrong.
         """
-        plain: Any = function
-        if not isinstance(function, FunctionType):  # a method or an object with `__call__`, for example
-            from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
-
-            plain = callables.to_function(function)
+        plain: Any = signatures.to_plain_function(function)
         update_wrapper(self, plain)  # Python's own tools find the name and the docstring of the function
         self.function: Callable[P, R] = plain
         self.name = self.key = name or plain.__name__
-        self.title = title
         self.description = description or docstring(plain)
         self.camel_case = camel_case
         self.answer_within = to_seconds(answer_within)
         self.max_sheds = max_sheds
         self.scopes = tuple(scopes)
+        self._entry: dict[str, Any] = {  # in its list; the kinds of handlers add more fields
+            "name": self.name,
+            "title": title,
+            **_read_icons_and_meta(icons, meta, tags),
+            "description": self.description,
+        }
         self._check_options(scopes)
-        self._icons: list[dict[str, Any]] | None = None
-        self._meta: Mapping[str, Any] | None = None
-        if icons is not None or meta is not None or tags:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
-
-            self._icons = hints.read_icons(icons)
-            self._meta = hints.add_tags(hints.read_meta(meta), tags)
         self._signature = signatures.read(plain, camel_case=camel_case)
-        injection = self._signature.injection  # None if the function has no parameters after `*`
-        if injection:
+        injection = self._signature.injection
+        if injection:  # the function has parameters after `*`
+            self.asks = injection.asks
             self.needs_state = injection.needs_state  # true also for steps without a question
             self.logs = injection.logs
-        self.asks = injection is not None and injection.asks  # whether the function may ask its user
-        self.around: Hook | None = None  # the hook that runs around the function: `serve(around=…)` sets it
 
     def _check_options(self, scopes: object) -> None:
+        """Check the options. `self.scopes` does not show whether `scopes` was a text: `tuple` accepts that, too."""
         # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
         is_name = re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", self.name)
         require(is_name, f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - .")
-        for option, text in (("title", self.title), ("description", self.description)):
+        for option in ("title", "description"):
+            text = self._entry[option]
             require(isinstance(text, str | None), f"title and description are text, and this {option} is {text!r}")
         require(self.answer_within >= 1, "answer_within is a timedelta or seconds, 1 or more")
         require(self.max_sheds >= 0, "max_sheds is a number of rounds, 0 or more")
@@ -134,14 +130,7 @@ class FunctionHandler(Handler[P, R]):
 
     def write_entry(self, **fields: object) -> dict[str, Any]:
         """Write its entry in a list, with the fields of its kind. A field that is None is left out."""
-        entry = {
-            "name": self.name,
-            "title": self.title,
-            "icons": self._icons,
-            "_meta": self._meta,
-            "description": self.description,
-            **fields,
-        }
+        entry = {**self._entry, **fields}
         return {field: content for field, content in entry.items() if content is not None}
 
     def run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
@@ -159,11 +148,14 @@ class FunctionHandler(Handler[P, R]):
             return self._run_function(arguments, round_)
         from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
 
+        has_returned = False
         with hooks.call_hook(self.around, self.kind, self.name, arguments, round_):
-            return self._run_function(arguments, round_)
-        # Not dead code: a context manager whose `__exit__` returns True swallows the exception of the function.
-        rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
-        raise DeveloperError(rule)
+            returned = self._run_function(arguments, round_)
+            has_returned = True
+        if not has_returned:  # the function raised an exception, and `__exit__` of the hook returned True
+            rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
+            raise DeveloperError(rule)
+        return returned
 
     def _run_function(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function
@@ -182,3 +174,12 @@ class FunctionHandler(Handler[P, R]):
                 raise DeveloperError(rule, name=self.name)
             returned.end_round(round_)  # raises InputRequired
         return returned
+
+
+def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> dict[str, Any]:
+    """Read the options for the `icons` and the `_meta` of an entry; tags are a member of `_meta`."""
+    if icons is None and meta is None and not tags:
+        return {"icons": None, "_meta": None}
+    from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
+
+    return {"icons": hints.read_icons(icons), "_meta": hints.add_tags(hints.read_meta(meta), tags)}

@@ -29,12 +29,11 @@ from mcp_functions.handlers.return_types import make_union, union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.capabilities import Ask, Capability, Shared
-from mcp_functions.schemas.parameters import MISSING, to_camel_case
+from mcp_functions.schemas.parameters import to_camel_case
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
 
     from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.elicitation import Question
@@ -42,8 +41,12 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
-    # A class, and the types in its brackets: `(RequestState, (Draft,))` for `RequestState[Draft]`.
-    CapabilityType: TypeAlias = tuple[type[Capability], tuple[Any, ...]]
+
+class DeclaredCapability(NamedTuple):
+    """A capability in a signature, as in `state: RequestState[Draft]`."""
+
+    class_: type[Capability]  # RequestState
+    types: tuple[Any, ...]  # the types in brackets: `(Draft,)`
 
 
 class DeclaredQuestion(NamedTuple):
@@ -71,32 +74,31 @@ class Injection(NamedTuple):
     """The parameters after `*` of a function. Each mapping has the names of parameters as keys."""
 
     questions: Mapping[str, DeclaredQuestion]
-    capabilities: Mapping[str, CapabilityType]
+    capabilities: Mapping[str, DeclaredCapability]
     shared_values: Mapping[str, Callable[[], object]]  # the first call of each function opens the value
-    defaults: Mapping[str, Any]  # the defaults of the parameters before `*`, for the messages of questions
 
     @property
     def asks(self) -> bool:
         """Whether the function may ask its user."""
-        return bool(self.questions) or any(each.asks for each, _types in self.capabilities.values())
+        return bool(self.questions) or any(each.class_.asks for each in self.capabilities.values())
 
     @property
     def needs_state(self) -> bool:
         """Whether a call may take more than one request, which a state then connects."""
-        return bool(self.questions) or any(each.needs_state for each, _types in self.capabilities.values())
+        return bool(self.questions) or any(each.class_.needs_state for each in self.capabilities.values())
 
     @property
     def logs(self) -> bool:
         """Whether the function can send log messages to the client."""
-        return any(each.logs for each, _types in self.capabilities.values())
+        return any(each.class_.logs for each in self.capabilities.values())
 
     def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Return the keyword arguments for one run of the function; raise InputRequired if an answer is missing."""
         # The function gets copies, which it may change: the state is bound to the arguments as the client sent them.
         values: dict[str, Any] = copy_json(arguments)
         values |= self.ask_questions(arguments, round_)
-        for name, (capability, types) in self.capabilities.items():
-            values[name] = capability(round_, *types)
+        for name, capability in self.capabilities.items():
+            values[name] = capability.class_(round_, *capability.types)
         for name, get_value in self.shared_values.items():
             values[name] = get_value()
         return values
@@ -104,14 +106,17 @@ class Injection(NamedTuple):
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Ask all questions at once, and return the answers by parameter.
 
+        Args:
+            arguments: the arguments of all parameters before `*`, for the messages of the questions.
+            round_: the current round.
+
         Raises:
             InputRequired: an answer is missing, and the round has ended with the questions.
         """
-        if not self.questions:
-            return {}
-        known = {**self.defaults, **arguments}
         camel_case = round_.options.camel_case
-        answers = round_.ask(*[question.write(known, camel_case=camel_case) for question in self.questions.values()])
+        answers = round_.ask(
+            *[question.write(arguments, camel_case=camel_case) for question in self.questions.values()]
+        )
         return dict(zip(self.questions, answers, strict=True))
 
 
@@ -120,11 +125,7 @@ CAPABILITY_NAMES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestStat
 
 
 def read_injection(
-    client_parameters: Sequence[Parameter],
-    after_star: Sequence[str],
-    annotations: Mapping[str, Any],
-    *,
-    camel_case: bool,
+    client_parameters: Sequence[Parameter], after_star: list[str], annotations: Mapping[str, Any], *, camel_case: bool
 ) -> Injection:
     """Read the parameters after `*`.
 
@@ -138,30 +139,25 @@ def read_injection(
         TypeError: the client sends a parameter after `*`, a form is not possible, or the function asks in two ways.
     """
     questions: dict[str, DeclaredQuestion] = {}
-    capabilities: dict[str, CapabilityType] = {}
+    capabilities: dict[str, DeclaredCapability] = {}
     shared_values: dict[str, Callable[[], object]] = {}
     for name in after_star:
         annotation = annotations.get(name)
         declaration = _find_declaration(name, annotation)
         if isinstance(declaration, Ask):
-            _check_braces(name, declaration.message, client_parameters)
-            questions[name] = _read_question(name, annotation, declaration, camel_case=camel_case)
+            questions[name] = _read_question(name, annotation, declaration, client_parameters, camel_case=camel_case)
         elif isinstance(declaration, Shared):
-            rule = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
-            require(callable(declaration.enter), rule)
-            from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
-
-            shared_values[name] = shared_value(declaration.enter)
+            shared_values[name] = _read_shared_value(name, declaration)
         else:
             types = get_args(annotation)
             declaration.check(name, types)
-            capabilities[name] = (declaration, types)
+            capabilities[name] = DeclaredCapability(declaration, types)
     # Inline, a function calls `answer = elicit(…)`. On the low level, it returns an InputRequiredResult.
-    levels = {capability.low_level for capability, _types in capabilities.values() if capability.needs_state}
+    asks_inline = any(each.class_.needs_state and not each.class_.low_level for each in capabilities.values())
+    is_low_level = any(each.class_.low_level for each in capabilities.values())
     rule = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
-    require(levels != {True, False}, rule)
-    defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
-    return Injection(questions, capabilities, shared_values, defaults)
+    require(not (asks_inline and is_low_level), rule)
+    return Injection(questions, capabilities, shared_values)
 
 
 def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask | Shared:
@@ -172,28 +168,21 @@ def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask |
     for item in get_args(annotation):
         if isinstance(item, Ask | Shared):  # in `Annotated[…]`
             return item
-    rule = f"after * a function takes capabilities ({CAPABILITY_NAMES}); what the client sends is before *"
-    message = f"{name}: {rule}"
+    message = f"{name}: after * a function takes capabilities ({CAPABILITY_NAMES}); what the client sends is before *"
     raise TypeError(message)
 
 
-def _check_braces(name: str, message: str, client_parameters: Sequence[Parameter]) -> None:
-    """Check that each `{field}` in the message of a question is an argument; otherwise raise a TypeError."""
-    arguments = {parameter.name for parameter in client_parameters}
-    for _text, field, _format, _conversion in Formatter().parse(message):
-        if field is not None and field not in arguments:
-            error = f"{name}: the message names {{{field}}}, which is none of the arguments ({{{{ writes a brace)"
-            raise TypeError(error)
-
-
-def _read_question(name: str, annotation: object, ask: Ask, *, camel_case: bool) -> DeclaredQuestion:
+def _read_question(
+    name: str, annotation: object, ask: Ask, client_parameters: Sequence[Parameter], *, camel_case: bool
+) -> DeclaredQuestion:
     """Read a question from the annotation of its parameter: `Annotated[<form>, Ask(…), …]`.
 
     Raises:
-        TypeError: the specification has no form for this type.
+        TypeError: the specification has no form for this type, or the message names something else than an argument.
     """
     from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - few functions declare a question
 
+    _check_braces(name, ask.message, client_parameters)
     answer_type, *metadata = get_args(annotation)
     metadata.remove(ask)
     members = union_members(answer_type)
@@ -208,3 +197,21 @@ def _read_question(name: str, annotation: object, ask: Ask, *, camel_case: bool)
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
     return DeclaredQuestion(question, is_optional=type(None) in members)
+
+
+def _check_braces(name: str, message: str, client_parameters: Sequence[Parameter]) -> None:
+    """Check that each `{field}` in the message of a question is an argument; otherwise raise a TypeError."""
+    arguments = {parameter.name for parameter in client_parameters}
+    for _text, field, _format, _conversion in Formatter().parse(message):
+        if field is not None and field not in arguments:
+            error = f"{name}: the message names {{{field}}}, which is none of the arguments ({{{{ writes a brace)"
+            raise TypeError(error)
+
+
+def _read_shared_value(name: str, shared: Shared) -> Callable[[], object]:
+    """Return a function that returns the shared value, and opens it at the first call."""
+    from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
+
+    rule = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
+    require(callable(shared.enter), rule)
+    return shared_value(shared.enter)

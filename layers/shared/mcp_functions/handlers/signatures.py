@@ -14,7 +14,7 @@ object of a plain `def`, and leaves other functions to `callables`, which import
 
 from __future__ import annotations
 
-import sys
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from mcp_functions.handlers.base import require
@@ -39,6 +39,19 @@ class Signature(NamedTuple):
     injection: Injection | None
 
 
+def to_plain_function(given: Callable[..., Any]) -> FunctionType:
+    """Return a function, or make one of a method, of an object with `__call__`, or of a partial.
+
+    Raises:
+        TypeError: it is a class, or not callable, or not written in Python.
+    """
+    if isinstance(given, FunctionType):
+        return given
+    from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
+
+    return callables.to_function(given)
+
+
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     """Read a function's signature; `camel_case` is true if names are camelCase on the wire.
 
@@ -51,9 +64,7 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
         message = f"an annotation cannot be read: {error}"
         raise TypeError(message) from error
     before_star, after_star = _list_parameters(function)
-    client_parameters = tuple(
-        _read_client_parameter(name, default, annotations) for name, default in before_star.items()
-    )
+    client_parameters = tuple(_read_parameter(name, default, annotations) for name, default in before_star.items())
     injection = None
     if after_star:
         from mcp_functions.handlers.injection import read_injection  # noqa: PLC0415 - many functions need no injection
@@ -70,25 +81,32 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list
         from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
 
         return callables.list_parameters(function)
-    # The names of a code object begin with the parameters before `*`, and then those after it.
-    star = code.co_argcount
-    before_star = dict.fromkeys(code.co_varnames[:star], MISSING)
-    after_star = code.co_varnames[star : star + code.co_kwonlyargcount]
-    defaults = function.__defaults__ or ()  # of the last parameters before `*`
-    before_star.update(zip(code.co_varnames[star - len(defaults) : star], defaults, strict=True))
+    # A code object names first the parameters before `*`, then those after it, and then other variables.
+    names = code.co_varnames
+    count = code.co_argcount  # of the parameters before `*`
+    defaults = function.__defaults__ or ()  # of the last of them
+    missing = (MISSING,) * (count - len(defaults))  # of those without a default, which come first
+    before_star = dict(zip(names[:count], missing + defaults, strict=True))
+    after_star = names[count : count + code.co_kwonlyargcount]
     return before_star, list(after_star)
 
 
-def _read_client_parameter(name: str, default: object, annotations: Mapping[str, Any]) -> Parameter:
+def _read_parameter(name: str, default: object, annotations: Mapping[str, Any]) -> Parameter:
     """Read the annotation and the default of a parameter before `*`."""
     if name not in annotations:  # `schemas.arguments` refuses it, unless the author wrote a JSON Schema
         return Parameter(name, default)
-    _check_is_before_star(name, annotations[name])
+    annotation = annotations[name]
+    _check_is_before_star(name, annotation)
     try:
-        return _read_default(Parameter(name, default, annotation=annotations[name]))
+        if any(_is_field(item) for item in (default, *get_args(annotation))):
+            from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - it imports pydantic
+
+            return pydantic_fields.read_field(Parameter(name, default, annotation=annotation))
+        make_default = None if default is MISSING else default_maker(default)
     except (TypeError, ValueError) as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
+    return Parameter(name, default, make_default, annotation)
 
 
 def _check_is_before_star(name: str, annotation: object) -> None:
@@ -98,13 +116,7 @@ def _check_is_before_star(name: str, annotation: object) -> None:
         require(not isinstance(noun, str), f"{name}: {noun} is a parameter after *, as in (…, *, {name})")
 
 
-def _read_default(parameter: Parameter) -> Parameter:
-    """Read the default of a parameter, and its `Field` if it has one."""
-    fields = sys.modules.get("pydantic.fields")  # without this module, the author cannot have made a `Field`
-    places = (parameter.default, *get_args(parameter.annotation))
-    if fields is None or not any(isinstance(item, fields.FieldInfo) for item in places):
-        default = parameter.default
-        return parameter if default is MISSING else parameter._replace(make_default=default_maker(default))
-    from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
-
-    return pydantic_fields.read_field(parameter)
+def _is_field(item: object) -> bool:
+    """Tell whether an object is a `Field` of pydantic. `isinstance` would need an import of pydantic."""
+    classes = type(item).__mro__  # its class, and those from which it inherits
+    return any(class_.__name__ == "FieldInfo" and class_.__module__ == "pydantic.fields" for class_ in classes)

@@ -91,7 +91,7 @@ class Tool(FunctionHandler[P, R]):
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self._meta = tool_options.add_app(self._meta, app, visibility)
+            self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
         self._annotations: dict[str, Any] | None = None
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
