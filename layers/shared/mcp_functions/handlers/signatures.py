@@ -14,6 +14,7 @@ object of a plain `def`, and leaves other functions to `callables`, which import
 
 from __future__ import annotations
 
+import sys
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
@@ -117,6 +118,6 @@ def _check_is_before_star(name: str, annotation: object) -> None:
 
 
 def _is_field(item: object) -> bool:
-    """Tell whether an object is a `Field` of pydantic. `isinstance` would need an import of pydantic."""
-    classes = type(item).__mro__  # its class, and those from which it inherits
-    return any(class_.__name__ == "FieldInfo" and class_.__module__ == "pydantic.fields" for class_ in classes)
+    """Tell whether an object is a `Field` of pydantic, without an import of pydantic."""
+    pydantic_fields = sys.modules.get("pydantic.fields")
+    return pydantic_fields is not None and isinstance(item, pydantic_fields.FieldInfo)
