@@ -21,13 +21,15 @@ The whole template matches from index 0: `author` ends at 3, and `path` at 7.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 # The most characters of a URI. The header Mcp-Name repeats the URI. API Gateway accepts 10,240 bytes of headers, so
 # 2 KB remain for the other headers.
 MAX_URI = 8192
 EXPRESSION = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}")  # `{name}` or `{+name}`
 DELIMITERS = "/?#&=,;"  # the value of `{name}` has none of them
+# How a part of a template matches: by the index where a match starts, the index behind each of its values.
+Matches: TypeAlias = dict[int, tuple[int, ...]]
 
 
 class Expression(NamedTuple):
@@ -71,7 +73,7 @@ class UriTemplate:
         # Most functions have no template, and this import would slow down their cold start.
         from urllib.parse import unquote  # noqa: PLC0415
 
-        matches: dict[int, tuple[int, ...]] = {len(uri): ()}  # nothing may follow the last literal
+        matches: Matches = {len(uri): ()}  # nothing may follow the last literal
         for expression in reversed(self._expressions):
             matches = _match_from_each_index(uri, expression, matches)
         start = len(self._prefix)
@@ -87,22 +89,10 @@ class UriTemplate:
         return values
 
 
-def _match_from_each_index(
-    uri: str, expression: Expression, rest_matches: dict[int, tuple[int, ...]]
-) -> dict[int, tuple[int, ...]]:
-    """Match an expression and the rest of the template from each index of the URI.
-
-    Args:
-        uri: the URI.
-        expression: the expression, with its literal.
-        rest_matches: the matches of the template after this literal, by the index where each starts. A match has the
-            index behind each of its values.
-
-    Returns:
-        the same for the template from this expression on; its value is as long as possible.
-    """
+def _match_from_each_index(uri: str, expression: Expression, rest_matches: Matches) -> Matches:
+    """Match an expression and the rest of the template, whose matches are given; each value is as long as possible."""
     matches = {}
-    match = None  # of the values that hold the character at `start` and have no delimiter
+    match = None  # the match whose first value may begin at `start`
     for start in reversed(range(len(uri))):
         end = start + 1  # of the shortest value
         after_literal = end + len(expression.literal)
