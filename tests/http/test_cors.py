@@ -270,7 +270,7 @@ def assert_security_headers(response: dict[str, Any]) -> None:
     [
         pytest.param(LookupError(), 200, id="a failure of the function"),
         pytest.param(TemporarilyUnavailable("kms:ThrottlingException"), 503, id="a failure of KMS"),
-        pytest.param(InsufficientScope("work:write", "Bearer"), 403, id="a missing scope"),
+        pytest.param(InsufficientScope(), 403, id="a missing scope"),
         pytest.param(ContentTooLarge(), 413, id="a large body"),
         pytest.param(OutcomeUnknown(), 200, id="an unknown outcome"),
     ],

@@ -430,11 +430,6 @@ def fields_of_answer(form: Form, content: dict[str, Any]) -> dict[str, Any] | No
     return {name: (type(value), value) for name, value in fields.items()}
 
 
-def test_a_type_is_read_once_and_not_in_every_round() -> None:
-    seats = Literal["window", "aisle"]
-    assert read_as_form(seats) is read_as_form(seats)
-
-
 @given(NAMED_ANNOTATIONS, st.booleans(), st.data())
 def test_dataclasses_and_typed_dicts_are_read_as_pydantic_reads_a_model(
     fields: dict[str, Any],

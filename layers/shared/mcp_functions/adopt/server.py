@@ -47,7 +47,7 @@ class AdoptedError(McpError):
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         """Keep the code, which differs from error to error, beside the message."""
-        super().__init__(message, data)
+        super().__init__(message=message, data=data)
         self.code = code
 
 

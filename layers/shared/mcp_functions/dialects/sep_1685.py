@@ -236,7 +236,7 @@ def _read_options(request: Request) -> Options:
     state_type = declared.get("state", "string")
     if type(option) is not int or option not in FORMATS or state_type not in ("string", "object"):
         message = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
-        raise InvalidParams(message)
+        raise InvalidParams(message=message)
     return Options(FORMATS[option], state_is_object=state_type == "object")
 
 

@@ -86,7 +86,7 @@ class MultiTurnStreams(Dialect):
         event_id = http.headers.get(HEADER)
         if body and not event_id:
             message = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
-            raise InvalidRequest(message)
+            raise InvalidRequest(message=message)
         return event_id
 
     def continue_call(self, context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:

@@ -109,7 +109,7 @@ def _call_without_task(context: DialectContext, request: Request) -> AnyResult:
         if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
             raise  # the tool needs another capability
         message = 'This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
-        raise InvalidParams(message) from None
+        raise InvalidParams(message=message) from None
 
 
 class TaskRequest(NamedTuple):
@@ -155,7 +155,7 @@ class TaskRequest(NamedTuple):
             case "cancelled":
                 raise UnknownName(message="The task was cancelled, so it has no result")
         message = "The task is still working: poll tasks/get until its status is input_required or completed"
-        raise UnknownName(message, {"task": _status(task)})
+        raise UnknownName(message=message, data={"task": _status(task)})
 
     def _questions(self, questions: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result with the questions, and a requestState that holds their keys.
@@ -227,12 +227,12 @@ def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Reques
 def _ttl(task: object) -> int:
     """Read `params.task`: the milliseconds for which the client wants its task to be kept; 0 if it names none."""
     if not isinstance(task, dict):
-        raise InvalidParams(INVALID_TASK)
+        raise InvalidParams(message=INVALID_TASK)
     ttl = task.get("ttl")
     if ttl is None:
         return 0
     if type(ttl) is not int or ttl < 1:
-        raise InvalidParams(INVALID_TASK)
+        raise InvalidParams(message=INVALID_TASK)
     return ttl
 
 
@@ -246,7 +246,7 @@ def _task_id(request: Request) -> str:
         ids.append(value_at(params["_meta"], RELATED, "taskId"))
     if not ids or not all(isinstance(task_id, str) for task_id in ids):
         invalid_meta = f'params._meta must hold "{RELATED}": {{"taskId": …}}'
-        raise InvalidParams(invalid_meta if request.method == "tasks/input_response" else None)
+        raise InvalidParams(message=invalid_meta if request.method == "tasks/input_response" else None)
     if len(set(ids)) > 1:
         raise InvalidParams(message=f"params.taskId and {RELATED} name two tasks")
     return str(ids[0])
@@ -268,7 +268,7 @@ def _status(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_exception(json_error: Mapping[str, Any]) -> McpError:
-    error = McpError(str(json_error["message"]), json_error.get("data"), reason="task_failed")
+    error = McpError("task_failed", message=str(json_error["message"]), data=json_error.get("data"))
     error.code = json_error["code"]
     return error
 

@@ -127,7 +127,7 @@ def too_large(context: DialectContext, request: Request, error: StateTooLarge) -
     """
     observability.current().reason = error.reason
     if request.method != "tools/call":
-        raise HandlerError(TOO_LARGE, reason=error.reason)
+        raise HandlerError(error.reason, message=TOO_LARGE)
     return Result(complete(results.tool_error(TOO_LARGE), context.settings.server_info))
 
 
@@ -143,7 +143,7 @@ def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict
         return result
     if isinstance(response.get("error"), dict) and "result" not in response:
         message = f"The client answered {question.method} with an error, so this call cannot go on"
-        raise HandlerError(message)
+        raise HandlerError(message=message)
     raise InvalidRequest(message="A response holds a result or an error, which is an object")
 
 

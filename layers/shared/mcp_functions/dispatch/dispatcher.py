@@ -185,4 +185,4 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
         raise InvalidParams(message=f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
     if "progressToken" in meta and not is_id(meta["progressToken"]):
         text = f"_meta.progressToken must be a string of at most {MAX_ID_CHARS} characters, or an integer"
-        raise InvalidParams(text)
+        raise InvalidParams(message=text)

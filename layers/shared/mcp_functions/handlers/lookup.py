@@ -120,7 +120,7 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
                 return Target("resourceTemplates", uri, templates[uri])
             return find(catalog, "resources/read", ref)
     message = 'params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
-    raise InvalidParams(message)
+    raise InvalidParams(message=message)
 
 
 def _text_param(params: Mapping[str, Any], name: str) -> str:

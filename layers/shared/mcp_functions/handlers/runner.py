@@ -123,7 +123,7 @@ def error_result(handler: Handler[..., Any], text: str) -> dict[str, Any]:
         HandlerError: the handler is a prompt or a resource, whose results cannot report an error.
     """
     if handler.kind != "tool":
-        raise HandlerError(text) from None  # the client may learn the text, and nothing else of the author's exception
+        raise HandlerError(message=text) from None  # the client gets nothing else of the author's exception
     return results.tool_error(text)
 
 

@@ -60,7 +60,8 @@ def check_claims(
     token = AccessToken(claims)
     reason = _problem(token, settings, now)
     if reason:  # the client learns only that the token is invalid
-        raise Unauthorized(reason, metadata.challenge(settings, request_context, error="invalid_token"))
+        challenge = metadata.challenge(settings, request_context, error="invalid_token")
+        raise Unauthorized(reason, headers={"www-authenticate": challenge})
     if settings.auth_mode == "oauth":
         # Every MCP app uses the same provider client, so its id does not tell which app calls.
         principal = Principal(iss=token.issuer, sub=token.subject, client="")
@@ -113,7 +114,9 @@ def require_scopes(handler: str, needed: Sequence[str], request: Request, settin
         scope = " ".join(needed)
         request_context = request.event.get("requestContext", {})
         challenge = metadata.challenge(settings, request_context, error="insufficient_scope", scope=scope)
-        raise InsufficientScope(scope, challenge)
+        # The body has the scopes too, because API Gateway renames the header.
+        data = {"reason": "insufficient_scope", "scope": scope}
+        raise InsufficientScope(data=data, headers={"www-authenticate": challenge})
 
 
 class AccessToken:

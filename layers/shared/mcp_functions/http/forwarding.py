@@ -121,9 +121,9 @@ def _function_error(payload: bytes) -> McpError:
             return errors.OutcomeUnknown(reason="function_timed_out")
         case "Runtime.ExitError" | "Runtime.OutOfMemory":
             message = "The function ended before it answered; whether it acted is unknown"
-            return errors.OutcomeUnknown(message, reason="function_ended")
+            return errors.OutcomeUnknown("function_ended", message=message)
         case "Function.ResponseSizeTooLarge":
-            return errors.ResultTooLarge(MAX_MEGABYTES)
+            return errors.ResultTooLarge()
     return errors.InternalError(reason="function_error")  # the function raised
 
 
@@ -135,7 +135,7 @@ def _read_response(payload: bytes) -> dict[str, Any]:
         InternalError: it is no HTTP response.
     """
     if len(payload) > MAX_MEGABYTES * 1024 * 1024:
-        raise errors.ResultTooLarge(MAX_MEGABYTES)
+        raise errors.ResultTooLarge
     response = _read_object(payload)
     match response:
         case {"statusCode": int(status), "headers": dict(), "body": str()} if status in range(200, 600):

@@ -112,7 +112,7 @@ def check_size(http_response: Response) -> Response:
     may_be_too_large = size * MAX_CHARS_PER_BYTE > MAX_ESCAPED_CHARS
     # The exact size takes time, so small bodies are not measured.
     if may_be_too_large and sum(map(len, escape_in_chunks(body))) > MAX_ESCAPED_CHARS:
-        raise ResultTooLarge(MAX_MEGABYTES)
+        raise ResultTooLarge
     return http_response
 
 

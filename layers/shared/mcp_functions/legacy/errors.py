@@ -28,12 +28,10 @@ class UnknownQuestion(InvalidRequest):
 class QuestionExpired(InternalError):
     """The call ended while its client still waits: the answer came too late, or the call was cancelled."""
 
-    status = 200
     default_message = "The call has ended: its question was not answered in time"
 
 
 class ResultLost(InternalError):
     """The function finished the call, and the table cannot keep its result."""
 
-    status = 200
     default_message = "The call was done, but its result is too large to be kept for this client"

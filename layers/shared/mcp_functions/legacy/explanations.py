@@ -56,7 +56,7 @@ def explanation(call: Call, questions: Iterable[str], reason: str) -> dict[str, 
     text = unfinished_text(reason, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
-    return responses.error_message(call.id, HandlerError(text).to_json())
+    return responses.error_message(call.id, HandlerError(message=text).to_json())
 
 
 def cannot_continue(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:

@@ -3,10 +3,14 @@
 Codes and statuses are those of the specification (basic/transports). If the specification does not set the status, it
 is 200, because the official TypeScript client reads JSON-RPC errors only at the statuses 200 and 400.
 
-Each class sets `code, status, default_message` in one line, and inherits what it does not set. The sections:
+    raise InvalidParams(message="params.name must be a string")    the client gets this message
+    raise Misconfigured("kms:AccessDenied")                        only the log gets this reason
+    raise ResourceNotFound("note://ann")                           the specification says what `data` holds
+
+The sections:
 
     the request is not valid              the client sent what the specification does not allow
-    the caller may not do this            a valid request, but the access token does not allow it
+    the caller may not do this            a valid request, but the access token or the operator does not allow it
     the request cannot be fulfilled       a valid request, but there is no such name, or its state is not valid
     the server failed                     an author's code, a setting, KMS or a table
     exceptions of an author's function    no JSON-RPC errors: they become results, or end a round
@@ -27,37 +31,38 @@ if TYPE_CHECKING:
 class McpError(Exception):
     """A JSON-RPC error.
 
-    Attributes:
-        code: the error code of JSON-RPC.
-        status: the status of the HTTP response.
-        default_message: the message of an error that is raised without a message.
-        is_server_fault: True if the server failed, which an alarm counts; False if the server refuses a request.
-        message: the message for the client.
-        data: the `data` member for the client; None if there is none.
-        reason: a constant text for the log, which the client does not get.
-        headers: the headers of the HTTP response, beside those that every response has.
-        id: the id of the JSON-RPC request, if it was read before the error.
+    It is written to three places: `code`, `message`, `data` and `id` to the JSON-RPC response, `status` and `headers`
+    to the HTTP response around it, `reason` and `is_server_fault` to the log.
     """
 
     code: int = -32603  # an error that another server sent has its own code
     status: ClassVar[int] = 200
     default_message: ClassVar[str] = "Internal error"
-    is_server_fault: ClassVar[bool] = False
+    default_data: ClassVar[object] = None
+    is_server_fault: ClassVar[bool] = False  # True if the server failed, which an alarm counts
 
     def __init__(
         self,
+        reason: str | None = None,
+        *,
         message: str | None = None,
         data: object = None,
-        *,
-        reason: str | None = None,
         id: str | int | None = None,  # noqa: A002 - the name in JSON-RPC
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Keep what goes to the client, and `reason` for the log (default: the name of the class)."""
+        """Make an error; without arguments, it has what its class sets.
+
+        Args:
+            reason: a constant text for the log, which the client does not get; default: the name of the class.
+            message: the message for the client.
+            data: the member `data` for the client; None if there is none.
+            id: the id of the JSON-RPC request, if it was read before the error.
+            headers: the headers of the HTTP response, beside those that every response has.
+        """
+        self.reason = reason or type(self).__name__
         self.message = message or self.default_message
         super().__init__(self.message)
-        self.data = data
-        self.reason = reason or type(self).__name__
+        self.data = self.default_data if data is None else data
         self.id = id
         self.headers = headers or {}
 
@@ -75,49 +80,63 @@ class McpError(Exception):
 class ParseError(McpError):
     """The body is not JSON, or is ambiguous JSON."""
 
-    code, status, default_message = -32700, 400, "Parse error"
+    code = -32700
+    status = 400
+    default_message = "Parse error"
 
 
 class InvalidRequest(McpError):
     """The JSON is not one JSON-RPC request or notification."""
 
-    code, status, default_message = -32600, 400, "Invalid request"
+    code = -32600
+    status = 400
+    default_message = "Invalid request"
 
 
 class ContentTooLarge(InvalidRequest):
     """The body is over the size limit. It was not parsed."""
 
-    status, default_message = 413, "Request body too large"
+    status = 413
+    default_message = "Request body too large"
 
 
 class UnsupportedMediaType(InvalidRequest):
     """The body is not plain JSON."""
 
-    status, default_message = 415, "The body must be application/json, not compressed"
+    status = 415
+    default_message = "The body must be application/json, not compressed"
 
 
 class MethodNotFound(McpError):
     """The method does not exist, or the server did not advertise its capability."""
 
-    code, status, default_message = -32601, 404, "Method not found"
+    code = -32601
+    status = 404
+    default_message = "Method not found"
 
 
 class InvalidParams(McpError):
     """The params do not have the shape that the method requires."""
 
-    code, status, default_message = -32602, 400, "Invalid params"
+    code = -32602
+    status = 400
+    default_message = "Invalid params"
 
 
 class HeaderMismatch(McpError):
     """A header is missing, is malformed, or differs from the body."""
 
-    code, status, default_message = -32020, 400, "Header mismatch"
+    code = -32020
+    status = 400
+    default_message = "Header mismatch"
 
 
 class MissingRequiredClientCapability(McpError):
     """The client does not declare a capability that this request requires."""
 
-    code, status, default_message = -32021, 400, "The client lacks a required capability"
+    code = -32021
+    status = 400
+    default_message = "The client lacks a required capability"
 
     def __init__(self, required: Mapping[str, object], text: str = "", **data: object) -> None:
         """Name the missing capabilities.
@@ -128,13 +147,15 @@ class MissingRequiredClientCapability(McpError):
             data: further members of `data`.
         """
         message = f"{self.default_message}: {', '.join(capability_names(required))}{text}"
-        super().__init__(message, {"requiredCapabilities": required, **data})
+        super().__init__(message=message, data={"requiredCapabilities": required, **data})
 
 
 class UnsupportedProtocolVersion(McpError):
     """The server does not implement the requested revision."""
 
-    code, status, default_message = -32022, 400, "Unsupported protocol version"
+    code = -32022
+    status = 400
+    default_message = "Unsupported protocol version"
 
     def __init__(self, requested: str, supported: tuple[str, ...]) -> None:
         """Name the requested revision and the supported ones."""
@@ -147,21 +168,23 @@ class UnsupportedProtocolVersion(McpError):
 class Unauthorized(InvalidRequest):
     """The access token is not valid for this server. Only the log says which check failed (`reason`)."""
 
-    status, default_message = 401, "Invalid access token"
-
-    def __init__(self, reason: str, challenge: str) -> None:
-        """Keep the reason for the log, and the value of the header `WWW-Authenticate` for the client."""
-        super().__init__(data={"reason": "invalid_token"}, reason=reason, headers={"www-authenticate": challenge})
+    status = 401
+    default_message = "Invalid access token"
+    default_data: ClassVar[object] = {"reason": "invalid_token"}
 
 
 class InsufficientScope(InvalidRequest):
-    """The access token lacks a scope. The body has the scopes too, because API Gateway renames the header."""
+    """The access token lacks a scope."""
 
-    status, default_message = 403, "The access token lacks a scope"
+    status = 403
+    default_message = "The access token lacks a scope"
 
-    def __init__(self, scope: str, challenge: str) -> None:
-        """Keep all required scopes, separated by spaces, and the value of `WWW-Authenticate` that asks for them."""
-        super().__init__(data={"reason": "insufficient_scope", "scope": scope}, headers={"www-authenticate": challenge})
+
+class CallerStopped(InvalidRequest):
+    """The operator stopped this caller."""
+
+    status = 403
+    default_message = "The operator of this server has stopped this caller"
 
 
 # ---- The request cannot be fulfilled
@@ -171,10 +194,7 @@ class InvalidRequestState(InvalidParams):
     """The `requestState` is not valid. The client gets the same bytes for every cause; the log has the reason."""
 
     default_message = "Invalid or expired requestState"
-
-    def __init__(self, reason: str) -> None:
-        """Keep the reason for the log."""
-        super().__init__(data={"reason": "invalid_request_state"}, reason=reason)
+    default_data: ClassVar[object] = {"reason": "invalid_request_state"}
 
 
 class UnknownName(InvalidParams):
@@ -192,21 +212,17 @@ class UnknownTask(UnknownName):
 class ResourceNotFound(UnknownName):
     """No resource has this URI. "Servers SHOULD return … -32602", with the `uri` in `data` (server/resources)."""
 
+    default_message = "Resource not found"
+
     def __init__(self, uri: str) -> None:
         """Name the URI."""
-        super().__init__("Resource not found", {"uri": shortened(uri)})
+        super().__init__(data={"uri": shortened(uri)})
 
 
 class HandlerError(InvalidParams):
     """A prompt or resource cannot return a result, and says why; a tool returns `isError` instead."""
 
     status = 200
-
-
-class CallerStopped(McpError):
-    """The operator stopped this caller."""
-
-    code, status, default_message = -32600, 403, "The operator of this server has stopped this caller"
 
 
 # ---- The server failed
@@ -223,7 +239,7 @@ class Crash(InternalError):
 
     def __init__(self, message: str, cause: BaseException) -> None:
         """Keep a message that names the handler, and the exception, whose text must not leave this process."""
-        super().__init__(message, reason=type(cause).__name__)
+        super().__init__(type(cause).__name__, message=message)
         self.cause = cause
 
 
@@ -236,34 +252,30 @@ class OutcomeUnknown(InternalError):
 class ResultTooLarge(InternalError):
     """The result is over the size that Lambda can return. Without this error the client would only see a 502."""
 
-    def __init__(self, megabytes: int) -> None:
-        """Name the limit."""
-        super().__init__(f"The result is larger than this server can send ({megabytes} MB)")
+    default_message = "The result is larger than this server can send (6 MB)"  # `http.responses` has the limit
 
 
 class Misconfigured(InternalError):
-    """The operator must act: a setting is missing, a key is denied, a state is too large."""
+    """The operator must act: a setting is missing, a key is denied, a state is too large. Only the log says which."""
 
     status = 500
-
-    def __init__(self, reason: str) -> None:
-        """Keep the reason for the log. The client only receives "Internal error"."""
-        super().__init__(reason=reason)
 
 
 class StateTooLarge(Misconfigured):
     """The state does not fit into a token that this server would accept."""
 
 
-class TemporarilyUnavailable(McpError):
+class TemporarilyUnavailable(InternalError):
     """KMS or a table cannot answer now. Nothing is lost, and the client may send the same request again."""
 
-    status, default_message = 503, "Temporarily unavailable"
-    is_server_fault = True
+    status = 503
+    default_message = "Temporarily unavailable"
+    default_data: ClassVar[object] = {"retryable": True}
+    retry_after = 2  # seconds, after which the client may retry
 
-    def __init__(self, reason: str, *, retry_after: int = 2) -> None:
+    def __init__(self, reason: str | None = None, *, retry_after: int | None = None) -> None:
         """Keep the reason for the log, and the seconds of `Retry-After`."""
-        super().__init__(data={"retryable": True}, reason=reason, headers={"retry-after": str(retry_after)})
+        super().__init__(reason, headers={"retry-after": str(retry_after or self.retry_after)})
 
 
 class Busy(TemporarilyUnavailable):
@@ -276,10 +288,7 @@ class FunctionStopped(Busy):
     """The operator stopped this function. Nothing ran, so that the client may retry."""
 
     default_message = "The operator of this server has stopped this function"
-
-    def __init__(self) -> None:
-        """Invite the client to retry in five minutes."""
-        super().__init__(type(self).__name__, retry_after=300)
+    retry_after = 300
 
 
 # ---- Exceptions of an author's function

@@ -219,7 +219,7 @@ def check_meta(message: JSONRPCRequest) -> None:
     if message["method"] == "initialize":
         # Basic/versioning: a server "SHOULD name the versions it supports in any error it returns to initialize".
         raise UnsupportedProtocolVersion(str(params.get("protocolVersion")), SUPPORTED_VERSIONS)
-    raise InvalidParams(fault)
+    raise InvalidParams(message=fault)
 
 
 def check_version(message: JSONRPCRequest) -> None:

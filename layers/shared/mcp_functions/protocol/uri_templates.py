@@ -7,35 +7,37 @@ r"""Reads the variables of a URI template (RFC 6570) from a URI.
 `{name}` ends at the next delimiter, such as a slash. `{+name}` may hold delimiters. Both are percent-decoded.
 
 The client writes the URI, and a hostile one could make a regular expression backtrack for hours. `match` goes over the
-URI once for each expression. It begins with the last one, because then it knows where the rest of the template fits:
+URI once for each expression. It begins with the last one, and notes for each index of the URI how the rest of the
+template matches from there. The template "{author}/{+path}" and the URI "ann/b/c", whose end is 7, as an example:
 
-    note://ann/b    {+path} may start at any character, and ends at the end
-                    {author} may start at "a" or a later letter of "ann", and ends before "/", where the rest fits
+    rest of the template    index where it matches, with the ends of its values
+    (nothing)               7 ()
+    {+path}                 0 to 6 (7)
+    {author}/{+path}        0 to 2 (3, 7)    4 (5, 7)
+
+The whole template matches from index 0: `author` ends at 3, and `path` at 7.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from typing import NamedTuple, TypeAlias
 
 # The most characters of a URI. The header Mcp-Name repeats the URI. API Gateway accepts 10,240 bytes of headers, so
 # 2 KB remain for the other headers.
 MAX_URI = 8192
 EXPRESSION = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}")  # `{name}` or `{+name}`
-# A value lies within one run of characters that the pattern of its expression matches.
-WITHOUT_DELIMITERS = re.compile(r"[^/?#&=,;]+")
-ANYTHING = re.compile(r".+", re.DOTALL)
+DELIMITERS = "/?#&=,;"  # the value of `{name}` has none of them
+# How a part of a template matches: by the index where a match starts, the index behind each of its values.
+Matches: TypeAlias = dict[int, tuple[int, ...]]
 
 
 class Expression(NamedTuple):
-    """An expression of a template."""
+    """An expression of a template, and the literal text that follows it."""
 
-    name: str
-    runs: re.Pattern[str]  # WITHOUT_DELIMITERS, or ANYTHING for `{+name}`
-    literal: str  # the text between this expression and the next one
+    variable: str
+    delimiters: str  # the characters that the value must not have; none for `{+name}`
+    literal: str
 
 
 class UriTemplate:
@@ -49,8 +51,8 @@ class UriTemplate:
         """
         self._prefix, *parts = EXPRESSION.split(text)
         self._expressions = [
-            Expression(name, ANYTHING if plus else WITHOUT_DELIMITERS, literal)
-            for plus, name, literal in zip(parts[0::3], parts[1::3], parts[2::3], strict=True)
+            Expression(variable, "" if plus else DELIMITERS, literal)
+            for plus, variable, literal in zip(parts[0::3], parts[1::3], parts[2::3], strict=True)
         ]
         literals = self._prefix + "".join(parts[2::3])
         if "{" in literals or "}" in literals:
@@ -71,35 +73,33 @@ class UriTemplate:
         # Most functions have no template, and this import would slow down their cold start.
         from urllib.parse import unquote  # noqa: PLC0415
 
-        ends_by_expression: list[dict[int, int]] = []  # what `_find_ends` returns, from the last expression on
-        rest_starts: Collection[int] = {len(uri)}  # after the last literal, nothing may follow
+        matches: Matches = {len(uri): ()}  # nothing may follow the last literal
         for expression in reversed(self._expressions):
-            ends_by_expression.append(_find_ends(expression, uri, rest_starts))
-            rest_starts = ends_by_expression[-1].keys()
-        values = {}
+            matches = _match_from_each_index(uri, expression, matches)
         start = len(self._prefix)
-        for expression, ends in zip(self._expressions, reversed(ends_by_expression), strict=True):
-            if start not in ends:
-                return None
-            end = ends[start]
+        if start not in matches:
+            return None
+        values = {}
+        for expression, end in zip(self._expressions, matches[start], strict=True):
             try:
-                values[expression.name] = unquote(uri[start:end], errors="strict")
+                values[expression.variable] = unquote(uri[start:end], errors="strict")
             except UnicodeDecodeError:  # a percent-encoded value that is not UTF-8 matches nothing
                 return None
             start = end + len(expression.literal)
-        return values if start == len(uri) else None
+        return values
 
 
-def _find_ends(expression: Expression, uri: str, rest_starts: Collection[int]) -> dict[int, int]:
-    """Return the last end of a value, for each index where the value may start.
-
-    `rest_starts` has each index where the template after this expression's literal may start to match.
-    """
-    ends = {}
-    for run in expression.runs.finditer(uri):
-        first, behind = run.span()
-        for end in range(behind, first, -1):  # a value has at least one character
-            if end + len(expression.literal) in rest_starts and uri.startswith(expression.literal, end):
-                ends.update(dict.fromkeys(range(first, end), end))
-                break
-    return ends
+def _match_from_each_index(uri: str, expression: Expression, rest_matches: Matches) -> Matches:
+    """Match an expression and the rest of the template, whose matches are given; each value is as long as possible."""
+    matches = {}
+    match = None  # the match whose first value may begin at `start`
+    for start in reversed(range(len(uri))):
+        end = start + 1  # of the shortest value
+        after_literal = end + len(expression.literal)
+        if uri[start] in expression.delimiters:
+            match = None
+        elif match is None and uri.startswith(expression.literal, end) and after_literal in rest_matches:
+            match = (end, *rest_matches[after_literal])
+        if match is not None:
+            matches[start] = match
+    return matches

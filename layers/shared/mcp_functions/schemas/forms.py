@@ -17,6 +17,7 @@ becomes an object with one property. A type that the restricted schema cannot ex
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
@@ -33,21 +34,18 @@ class InvalidAnswer(Exception):
 
 
 class Form:
-    """A type whose members a user fills in."""
+    """An object whose members a user fills in.
 
-    def __init__(self, annotation: object, key: str, *, camel_case: bool) -> None:
-        """Read a type as a form; `read_form` describes the arguments."""
-        self._annotation = annotation  # stays in memory as long as the form, as `_forms` needs it
-        type_ = _read_type(annotation, key)
-        # pydantic writes a class that refers to itself as a `$ref` to its definition.
-        schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
-        has_fields = "properties" in schema
-        self._type = JsonType(schema, type_.read) if has_fields else _with_one_property(key, type_)
-        # Errors name a field by its path, as in "City.zip".
-        self._prefix = f"{annotation.__name__}." if has_fields and isinstance(annotation, type) else ""
-        # The name of each property on the wire, by the name of the type's member.
-        properties = self._type.schema["properties"]
-        self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
+    Attributes:
+        wire_names: the names of the properties in the form, by the names of the members.
+    """
+
+    def __init__(self, members: JsonType, path: str, *, camel_case: bool) -> None:
+        """Make a form from the type of the object; errors put `path` before a member's name, as in "City.zip"."""
+        self._members = members
+        self._path = path
+        names = members.schema["properties"]
+        self.wire_names = {name: to_camel_case(name) if camel_case else name for name in names}
 
     def schema(self) -> dict[str, Any]:
         """Write the `requestedSchema`.
@@ -55,11 +53,11 @@ class Form:
         Raises:
             DeveloperError: the restricted schema cannot express a member.
         """
-        schema = self._type.schema
+        schema = self._members.schema
         definitions = schema.get("$defs", {})
         requested: dict[str, Any] = {"type": "object", "properties": {}}
         for name, member in schema["properties"].items():
-            property_ = _write_property(name, member, definitions, path=self._prefix + name)
+            property_ = _write_property(name, member, definitions, path=self._path + name)
             requested["properties"][self.wire_names[name]] = property_
         if schema.get("required"):
             requested["required"] = [self.wire_names[name] for name in schema["required"]]
@@ -79,16 +77,9 @@ class Form:
             raise InvalidAnswer(message)
         members = {name: content[wire_name] for name, wire_name in self.wire_names.items() if wire_name in content}
         try:
-            return self._type.read(members)
+            return self._members.read(members)
         except ValueError as error:
             raise InvalidAnswer(str(error)) from None
-
-
-# The forms that were read, because every round asks with the same types again. The key has the id of the type and not
-# the type itself: Literal["a", "b"] equals Literal["b", "a"], and they are two forms. A form keeps its type in memory,
-# so Python gives the id to no other type.
-_forms: dict[tuple[int, str, bool], Form] = {}
-MAX_FORMS = 256  # a function may make new types and keys without end
 
 
 def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
@@ -102,22 +93,22 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     Raises:
         DeveloperError: JSON has no such type.
     """
-    form_key = (id(annotation), key, camel_case)
-    form = _forms.get(form_key)
-    if form is None:
-        form = Form(annotation, key, camel_case=camel_case)
-        if len(_forms) >= MAX_FORMS:
-            _forms.clear()
-        _forms[form_key] = form
-    return form
-
-
-def _read_type(annotation: object, key: str) -> JsonType:
     try:
-        return read_type(annotation)
+        type_ = _read_class(annotation) if isinstance(annotation, type) else read_type(annotation)
     except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
+    # pydantic writes a class that refers to itself as a `$ref` to its definition.
+    schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
+    if "properties" not in schema:
+        return Form(_with_one_property(key, type_), path="", camel_case=camel_case)
+    path = f"{annotation.__name__}." if isinstance(annotation, type) else ""
+    return Form(JsonType(schema, type_.read), path, camel_case=camel_case)
+
+
+# Every round asks with the same classes again, and pydantic takes 0.3 ms and more to read one. Other types are read
+# anew: it takes 5 µs, and a cache would confuse Literal["a", "b"] with Literal["b", "a"], because they are equal.
+_read_class = lru_cache(maxsize=256)(read_type)
 
 
 def _with_one_property(key: str, type_: JsonType) -> JsonType:

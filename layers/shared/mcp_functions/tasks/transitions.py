@@ -79,7 +79,7 @@ def take(task: Task, now: int, lease_ms: int) -> Task:
     )
     if task.attempts < MAX_ATTEMPTS:
         return taken
-    error = InternalError("The task was begun again and again, and never came further")  # the log has the cause
+    error = InternalError(message="The task was begun again and again, and never came further")  # the log has the cause
     return finish(taken, now, {"error": error.to_json()})
 
 

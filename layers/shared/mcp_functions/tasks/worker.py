@@ -231,7 +231,7 @@ def _too_large_outcome(error: ItemTooLarge, outcome: Outcome | None) -> Outcome:
     observability.current().reason = error.reason  # the author reads the reason in the log
     if outcome is None:
         return {"result": tool_error("This call has more data than a task can keep. Answer more briefly.")}
-    return {"error": InternalError("The result is larger than a task can keep (about 290 KB)").to_json()}
+    return {"error": InternalError(message="The result is larger than a task can keep (about 290 KB)").to_json()}
 
 
 def _note_start(task: Task) -> None:
