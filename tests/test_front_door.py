@@ -82,7 +82,7 @@ def aws() -> Lambda:
 
 
 def send(aws: Lambda, event: dict[str, Any], settings: Settings = SETTINGS) -> dict[str, Any]:
-    door = FrontDoor(CATALOG, settings, aws, {"instructions": "Be nice"})
+    door = FrontDoor({**CATALOG, "endpoint": {"instructions": "Be nice"}}, settings, aws)
     return make_function(settings, door.answer)(event, wire.Context("shop_mcp"))
 
 
@@ -149,7 +149,7 @@ def test_the_front_door_answers_discovery_with_its_instructions(aws: Lambda) -> 
 
 
 def test_the_front_door_makes_its_lambda_client_at_the_first_call(aws: Lambda) -> None:
-    FrontDoor(CATALOG, SETTINGS, aws, None)
+    FrontDoor(CATALOG, SETTINGS, aws)
     assert aws.made == 0
     call(aws, *CALLS[0][:2])
     assert aws.made == 1

@@ -45,7 +45,7 @@ class FrontDoorWithClock:
     def __init__(self) -> None:
         self.made: list[Any] = []
         self.seconds = 0.0
-        offered = FrontDoor(CATALOG, SETTINGS, CachedClient(self._client, lambda: self.seconds), None)
+        offered = FrontDoor(CATALOG, SETTINGS, CachedClient(self._client, lambda: self.seconds))
         self._function = make_function(SETTINGS, offered.answer)
 
     def _client(self) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own

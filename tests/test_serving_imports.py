@@ -6,7 +6,8 @@ import gc
 
 import pytest
 
-from mcp_functions import Elicit, serve, serving, tool
+from mcp_functions import Elicit, serve, tool
+from mcp_functions.dispatch import preparation
 
 
 @tool
@@ -16,7 +17,7 @@ def greet(*, elicit: Elicit) -> str:
 
 def test_no_garbage_collection_runs_while_serve_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     enabled_at_import: list[bool] = []
-    monkeypatch.setattr(serving, "import_module", lambda _module: enabled_at_import.append(gc.isenabled()))
+    monkeypatch.setattr(preparation, "import_module", lambda _module: enabled_at_import.append(gc.isenabled()))
     serve(greet)
     assert set(enabled_at_import) == {False}
 
@@ -30,7 +31,7 @@ def test_serve_enables_the_garbage_collector_again_after_a_failed_import(monkeyp
     def fail(_module: str) -> None:
         raise ImportError
 
-    monkeypatch.setattr(serving, "import_module", fail)
+    monkeypatch.setattr(preparation, "import_module", fail)
     with pytest.raises(ImportError):
         serve(greet)
     assert gc.isenabled()

@@ -409,7 +409,7 @@ def test_the_endpoint_invokes_the_configured_alias(qualifier: str) -> None:
     lambdas = Lambdas(**{f"book{qualifier}": make_version()})
     offered = catalogs.build(make_version().handlers, "book")
     found = settings.Settings({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
-    door = make_function(found, FrontDoor(offered, found, lambda: lambdas, None).answer)
+    door = make_function(found, FrontDoor(offered, found, lambda: lambdas).answer)
     sent = gateways.http_api(
         gateways.http_request(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}}))
     )

@@ -38,7 +38,7 @@ def test_the_page_lists_the_http_status_of_every_error() -> None:
     table = PAGE.read_text(encoding="utf-8").partition("| status | what it is for |")[2].partition("\n## ")[0]
     told = {int(status) for row in re.findall(r"^\| ([\d, ]+) \|", table, re.MULTILINE) for status in row.split(", ")}
     assert {kind.status for kind in _kinds(McpError)} == told | {200}
-    assert {kind.status for kind in _kinds(errors.InternalError)} == {200, 500}
+    assert {kind.status for kind in _kinds(errors.InternalError)} == {200, 500, 503}
     assert {kind.__name__ for kind in _kinds(McpError) if kind.status == 404} == {"MethodNotFound", "SessionNotFound"}
     assert legacy_errors.SessionNotFound.status == 404
 

@@ -62,7 +62,7 @@ def discover(offered: Mapping[str, Any], instructions: str = "") -> dict[str, An
 def read_list(offered: Mapping[str, Any], method: str, instructions: str = "") -> dict[str, Any]:
     """Answer a method from a catalog. Return the members of the result, without those that every result has."""
     settings = make_settings(list_ttl_ms=5)
-    answers = lists.Lists(offered, settings, {"instructions": instructions})
+    answers = lists.Lists({**offered, "endpoint": {"instructions": instructions}}, settings)
     result = dict(answers.answer(method, {"_meta": {}}).result)
     del result["resultType"], result["_meta"]
     return result

@@ -210,9 +210,9 @@ class Deployment:
         return LambdaFunction(lambda _name, _now: Endpoint(self.settings, answer, answer_legacy=legacy), now=self.clock)
 
     def _make_front_door(self) -> LambdaFunction:
-        offered = catalog.build(self.handlers, "all")
-        front = FrontDoor(offered, self.settings, lambda: Invoke(self), {"instructions": "Be nice"}, now=self.clock)
-        legacy = self._make_legacy(front.answer_translated, offered, self._make_seal_factory("mcp"))
+        offered = {**catalog.build(self.handlers, "all"), "endpoint": {"instructions": "Be nice"}}
+        front = FrontDoor(offered, self.settings, lambda: Invoke(self), now=self.clock)
+        legacy = self._make_legacy(front.answer, offered, self._make_seal_factory("mcp"))
         return LambdaFunction(
             lambda _name, _now: Endpoint(self.settings, front.answer, answer_legacy=legacy), now=self.clock
         )

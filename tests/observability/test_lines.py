@@ -459,7 +459,7 @@ class Invoke:
 
 def serve_behind_front_door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - tools, prompts and resources
     found, invoke = make_settings(auth_mode="none"), Invoke(serve(*handlers))
-    front = FrontDoor(catalog.build(handlers, "here"), found, lambda: invoke, None)
+    front = FrontDoor(catalog.build(handlers, "here"), found, lambda: invoke)
     return make_function(found, front.answer), invoke
 
 

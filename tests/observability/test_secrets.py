@@ -494,7 +494,7 @@ class Invoke:
 )  # fmt: skip
 def test_a_failing_function_behind_the_endpoint_leaks_no_secret(answer: object) -> None:
     settings = make_settings(auth_mode="none")
-    door = FrontDoor(catalog.build([sized], "sized"), settings, lambda: Invoke(answer), None)
+    door = FrontDoor(catalog.build([sized], "sized"), settings, lambda: Invoke(answer))
     endpoint = make_function(settings, door.answer)
     assert send(endpoint, "tools/call", {"name": "sized", "arguments": {"size": SECRET}})["statusCode"] in {200, 500}
 

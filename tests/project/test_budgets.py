@@ -45,7 +45,7 @@ CALLS = {
     "aws", "aws.clients", "aws.connection", "aws.endpoints", "aws.errors", "aws.signing",
 }  # fmt: skip
 EVERY = {
-    "handlers", "handlers.catalog", "handlers.lazy_values", "handlers.lookup", "http", "http.cors", "http.events",
+    "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events",
     "http.exchange", "http.gateway", "http.identity", "http.metadata", "http.request_log",
     "http.responses", "observability", "observability.lines", "protocol", "protocol.constants",
     "protocol.errors", "protocol.header_parameters", "protocol.headers",
@@ -53,10 +53,10 @@ EVERY = {
 }  # fmt: skip
 FRONT_DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
 TOOL = EVERY | {
-    "dispatch", "dispatch.dispatcher", "handlers.base", "handlers.decorators", "handlers.function_handler",
-    "handlers.return_types", "handlers.runner", "handlers.signatures", "handlers.tools", "protocol.plain_values",
-    "protocol.results", "schemas", "schemas.arguments", "schemas.json_types", "schemas.parameters",
-    "schemas.type_reader", "serving",
+    "dispatch", "dispatch.dispatcher", "dispatch.preparation", "handlers.base", "handlers.decorators",
+    "handlers.function_handler", "handlers.return_types", "handlers.runner", "handlers.signatures",
+    "handlers.tools", "protocol.plain_values", "protocol.results", "schemas", "schemas.arguments",
+    "schemas.json_types", "schemas.parameters", "schemas.type_reader", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injection",

@@ -49,11 +49,13 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
 
     def make_endpoint(_name: str, now: Callable[[], float]) -> Endpoint:
         values = settings.Settings(os.environ)
-        front_door = FrontDoor(listed, values, lambda: Lambdas(all=function), None, now=now)
-        legacy = LegacyServer(values, front_door.answer_translated, listed, None, now=now)
+        front_door = FrontDoor(listed, values, lambda: Lambdas(all=function), now=now)
+        legacy = LegacyServer(values, front_door.answer, listed, None, now=now)
         endpoint = Endpoint(values, front_door.answer, listed, answer_legacy=legacy)
         if values.dialects:
-            return dialects.add_to_front_door(endpoint, listed, front_door.forward)
+            loaded = dialects.load(values.dialects)
+            translator = dialects.FrontDoorDialects(loaded, listed, front_door.answer, front_door.forward)
+            return endpoint._replace(answer=translator.answer, continue_dialect=translator.continue_call)
         return endpoint
 
     return LambdaFunction(make_endpoint, handlers, now=now)

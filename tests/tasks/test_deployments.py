@@ -170,7 +170,7 @@ def test_a_function_without_tasks_accepts_no_worker_invocations() -> None:
 def send_through_front_door(lambdas: Lambdas, task_id: str) -> object:
     """Send tasks/get to a front door with two functions: `books` has tasks, `greet` has none."""
     offered = catalog.build_project({"books": [publish], "greet": [greet]})
-    front_door = FrontDoor(offered, make_settings(auth_mode="none"), lambda: lambdas, None)
+    front_door = FrontDoor(offered, make_settings(auth_mode="none"), lambda: lambdas)
     message = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.TASK_CAPABILITIES)
     event = wire.event(message)
     return front_door.answer(Request(message, event["headers"], None, "", time.time() + 20, event))  # type: ignore[arg-type]

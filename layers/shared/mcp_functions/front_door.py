@@ -19,29 +19,29 @@ from __future__ import annotations
 import json
 import os
 import time
-from functools import partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.handlers.catalog import describe_server
-from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.http import forwarding, identity
 from mcp_functions.http.events import folder_of
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import CALL_METHODS, TASK_METHODS
+from mcp_functions.protocol.constants import CALL_METHODS, ENDPOINT_FOLDER, TASK_METHODS
 from mcp_functions.protocol.errors import FunctionStopped
 from mcp_functions.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.http.gateway import Clock
-    from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
+    from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import Model, ServerInfo
 
 
@@ -65,45 +65,28 @@ def serve_catalog(
     Returns:
         The function that the template names with `Handler: app.handler`.
     """
-    about = describe_server(instructions, server_info)
+    description = describe_server(instructions, server_info)
     aws.prepare("lambda")
 
-    return LambdaFunction(partial(_make_endpoint, path, about), now=now, logger=logger)
+    def make_endpoint(function_name: str, now: Clock) -> Endpoint:
+        """Make the endpoint at the first event, with the settings of the environment."""
+        settings = Settings(os.environ)
+        identity.warn_if_open(settings)  # writes a warning if anybody may call
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
+            catalog = {**json.load(file), "endpoint": description}
+        folder = folder_of(function_name, settings)
+        front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), folder, now=now)
+        answer_legacy = front_door.answer_legacy if settings.earlier_revisions else None
+        endpoint = Endpoint(settings, front_door.answer, catalog, folder, answer_legacy=answer_legacy)
+        if settings.dialects:
+            from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
-
-def _make_endpoint(path: str | os.PathLike[str], about: Mapping[str, Any], function_name: str, now: Clock) -> Endpoint:
-    """Make the endpoint at the first event, with the settings of the environment.
-
-    Args:
-        path: catalog.json.
-        about: the `instructions` and the `serverInfo` of the whole server.
-        function_name: the name of the front door's own Lambda function.
-        now: the clock, unix seconds.
-    """
-    settings = Settings(os.environ)
-    identity.warn_if_open(settings)  # writes a warning if anybody may call
-    with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
-        catalog = json.load(file)
-    get_client = forwarding.CachedClient(forwarding.lambda_client)
-    front_door = FrontDoor(catalog, settings, get_client, about, now=now)
-    folder = folder_of(function_name, settings)
-
-    def make_legacy_server() -> LegacyServer:
-        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - no other client needs it
-        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415
-
-        service = f"{settings.stack}/{folder}"  # only this function can open what it seals
-        seals = SealFactory(settings, service, now=now) if settings.kms_keys else None
-        return LegacyServer(settings, front_door.answer_translated, catalog, seals, now=now)
-
-    # The server for clients of 2025 is made when the first of them calls.
-    answer_legacy = lazy_function(make_legacy_server) if settings.earlier_revisions else None
-    endpoint = Endpoint(settings, front_door.answer, catalog, folder, answer_legacy=answer_legacy)
-    if not settings.dialects:
+            loaded = dialects.load(settings.dialects)
+            translator = dialects.FrontDoorDialects(loaded, catalog, front_door.answer, front_door.forward)
+            endpoint = endpoint._replace(answer=translator.answer, continue_dialect=translator.continue_call)
         return endpoint
-    from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
-    return dialects.add_to_front_door(endpoint, catalog, front_door.forward)
+    return LambdaFunction(make_endpoint, now=now, logger=logger)
 
 
 class FrontDoor:
@@ -114,26 +97,27 @@ class FrontDoor:
         catalog: Mapping[str, Any],
         settings: Settings,
         get_client: Callable[[], Any],
-        about: Mapping[str, Any] | None,
+        folder: str = ENDPOINT_FOLDER,
         *,
         now: Clock = time.time,
     ) -> None:
         """Keep what the requests need; nothing is called.
 
         Args:
-            catalog: the content of catalog.json.
+            catalog: the content of catalog.json; its member "endpoint", if any, describes the front door (`Lists`).
             settings: the settings of the deployment.
             get_client: returns the client that invokes Lambda functions.
-            about: the `instructions` and the `serverInfo` of the whole server.
+            folder: the folder of the front door.
             now: the clock, unix seconds.
         """
         self._catalog = catalog
         self._settings = settings
         self._get_client = get_client
+        self._folder = folder
         self._now = now
-        self._lists = lists.Lists(catalog, settings, about)
+        self._lists = lists.Lists(catalog, settings)
 
-    def answer(self, request: Request) -> Result | ForwardedResponse:
+    def answer(self, request: Request) -> AnyResult:
         """Answer discovery and lists, and forward every other request to the function that serves it.
 
         Raises:
@@ -149,13 +133,21 @@ class FrontDoor:
             return self.forward(lookup.task_function(self._catalog, method, params), request)
         return self._lists.answer(method, params)  # refuses a method that no function has
 
-    def answer_translated(self, request: Request) -> Result | ForwardedResponse:
-        """Answer a request that `legacy` translated for a client of 2025."""
-        from mcp_functions.legacy import with_forwardable_event  # noqa: PLC0415 - no other client needs it
+    def answer_legacy(self, http: HttpRequest) -> Response | None:
+        """Respond to a client of 2025; None if the request is from another client."""
+        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415 - no other client needs it
 
-        return self.answer(with_forwardable_event(request))
+        return LegacyServer(self._settings, self.answer, self._catalog, self._seals, now=self._now)(http)
 
-    def _answer_call(self, request: Request) -> Result | ForwardedResponse:
+    @cached_property
+    def _seals(self) -> SealFactory | None:
+        """What seals for clients of 2025, and keeps the data keys; None without a key of KMS."""
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - no other client needs it
+
+        service = f"{self._settings.stack}/{self._folder}"  # only this function can open what it seals
+        return SealFactory(self._settings, service, now=self._now) if self._settings.kms_keys else None
+
+    def _answer_call(self, request: Request) -> AnyResult:
         """Forward a call or a completion, unless one of its headers differs from its arguments."""
         if lookup.asks_for_form(self._catalog, request.method, request.params):
             # The page in which apps show questions is the same for all tools.
@@ -172,7 +164,7 @@ class FrontDoor:
         return self.forward(target.folder, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
-        """Forward a request, unchanged, to the function with this folder.
+        """Forward a request, unchanged unless `legacy` translated it, to the function with this folder.
 
         Raises:
             FunctionStopped: the operator stopped the function (MCP_STOPPED_FUNCTIONS).
@@ -181,9 +173,14 @@ class FrontDoor:
         if function in self._settings.stopped_functions:
             raise FunctionStopped
         name = f"{self._settings.stack}_{function}{self._settings.qualifier}"
+        event = request.event
+        if request.is_of_2025:
+            from mcp_functions.legacy import forwardable_event  # noqa: PLC0415 - no other client needs it
+
+            event = forwardable_event(request)
         seconds = request.gateway_deadline - self._now()  # until API Gateway ends the client's request
         began = time.perf_counter()
         try:
-            return forwarding.forward(self._get_client, name, request.event, seconds=seconds)
+            return forwarding.forward(self._get_client, name, event, seconds=seconds)
         finally:
             observability.current().forward_seconds = time.perf_counter() - began

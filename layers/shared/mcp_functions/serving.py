@@ -13,17 +13,14 @@ event has the name of the function. Until then, `ServeOptions` keeps the argumen
 from __future__ import annotations
 
 import os
-import sys
 import time
-from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.dispatch import preparation
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog
 from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.function_handler import FunctionHandler
-from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.http import identity
 from mcp_functions.http.events import folder_of
@@ -31,7 +28,6 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.constants import ENDPOINT_FOLDER, WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.protocol.json_reader import GcPause
 from mcp_functions.settings import Settings
 from mcp_functions.tuples import NamedTuple
 
@@ -42,39 +38,14 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.conversations import Conversations
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.hooks import Call
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.http.gateway import Clock
-    from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.tasks import Tasks, Worker
-
-
-class ServeOptions(NamedTuple):
-    """The arguments of `serve` from which the endpoint is made at the first event."""
-
-    handlers: tuple[Handler[..., Any], ...]
-    audience: str | None
-    wrapping: Sequence[Wrapping] | None
-    codec: Codec | None
-    audit: Callable[[AuditRecord], object] | None
-
-    @property
-    def needs_state(self) -> bool:
-        """Whether a call of a handler may take several requests, so that the function seals states."""
-        return any(handler.needs_state for handler in self.handlers)
-
-    @property
-    def needs_table(self) -> bool:
-        """Whether a handler needs the DynamoDB table (MCP_TABLE)."""
-        return any(handler.needs_table for handler in self.handlers)
-
-    @property
-    def has_tasks(self) -> bool:
-        """Whether calls of a tool may become tasks."""
-        return any(handler.task for handler in self.handlers)
 
 
 def serve(  # noqa: PLR0913 - each is an option of the public API
@@ -134,11 +105,8 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     copies = tuple(handler.with_options(about, error_classes, around) for handler in handlers)
     catalog.build(copies)  # a check: it refuses two handlers with the same name now, and not at the first event
     options = ServeOptions(copies, audience, wrapping, codec, audit)
-    with GcPause():  # imports leave no garbage, and looking for it would take 4 ms of a cold start
-        _import_needed(options)
-        if around is not None:
-            import_module("mcp_functions.handlers.hooks")
-    return LambdaFunction(partial(_make_endpoint, options), copies, now=now, logger=logger)
+    preparation.prepare(copies, uses_kms=wrapping is None and codec is None)
+    return LambdaFunction(options.make_endpoint, copies, now=now, logger=logger)
 
 
 def _check_handlers(handlers: Sequence[object], around: object) -> None:
@@ -155,127 +123,116 @@ def _check_handlers(handlers: Sequence[object], around: object) -> None:
         raise TypeError(message)
 
 
-def _import_needed(options: ServeOptions) -> None:
-    """Import the modules that requests to these handlers will use, and prepare calls to AWS; no call is made."""
-    modules: list[str] = []
-    services: list[str] = []
-    if any(handler.needs_round for handler in options.handlers):
-        modules += ["dispatch.conversations"]
-    if options.needs_state:
-        modules += ["dispatch.seal_factory", "seal.keyring", "seal.envelope"]
-        if options.wrapping is None and options.codec is None:
-            services += ["kms"]
-    # A server of another library (`adopt`) reads the answers to its questions itself.
-    if any(handler.needs_state and isinstance(handler, FunctionHandler) for handler in options.handlers):
-        modules += ["schemas.annotations", "schemas.class_types"]
-        if "pydantic" in sys.modules:  # the author may have a form that is a pydantic model
-            modules += ["schemas.pydantic_types"]
-    if options.needs_table:
-        modules += ["dispatch.single_use"]
-        services += ["dynamodb"]
-    if options.has_tasks:
-        modules += ["tasks"]
-    for module in modules:
-        import_module(f"mcp_functions.{module}")
-    for service in services:
-        from mcp_functions import aws  # noqa: PLC0415 - a tool that never asks calls no service of AWS
+class ServeOptions(NamedTuple):
+    """The arguments of `serve` from which the endpoint is made at the first event."""
 
-        aws.prepare(service)
+    handlers: tuple[Handler[..., Any], ...]
+    audience: str | None
+    wrapping: Sequence[Wrapping] | None
+    codec: Codec | None
+    audit: Callable[[AuditRecord], object] | None
 
+    def make_endpoint(self, function_name: str, now: Clock) -> Endpoint:
+        """Make the endpoint of the Lambda function with this name, with the settings of its environment.
 
-def _make_endpoint(options: ServeOptions, function_name: str, now: Clock) -> Endpoint:
-    """Make the endpoint of the Lambda function with this name, with the settings of its environment.
+        A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs
+        them.
 
-    A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs them.
+            stack "shop", function "shop_booking" or its worker "shop_booking-worker", stage "prod":
 
-        stack "shop", function "shop_booking" or its worker "shop_booking-worker", stage "prod":
+            folder      "booking"               the folder in functions/; that of the function also for its worker
+            service     "shop/booking"          shares data keys; an `audience` replaces it
+            audience    "shop/booking/prod"     shares states
 
-        folder      "booking"               the folder in functions/; that of the function also for its worker
-        service     "shop/booking"          shares data keys; an `audience` replaces it
-        audience    "shop/booking/prod"     shares states
+        Raises:
+            Misconfigured: a handler needs the table, and the environment names no table or no key.
+        """
+        has_tasks = any(handler.task for handler in self.handlers)
+        settings = Settings(os.environ)
+        folder = folder_of(function_name, settings)
+        if has_tasks:
+            folder = folder.removesuffix(WORKER_SUFFIX)
+        service = self.audience or f"{settings.stack}/{folder}"
+        audience = f"{service}/{settings.stage}"
 
-    Raises:
-        Misconfigured: a handler needs the table, and the environment names no table or no key.
-    """
-    settings = Settings(os.environ)
-    folder = folder_of(function_name, settings)
-    if options.has_tasks:
-        folder = folder.removesuffix(WORKER_SUFFIX)
-    # The template names the keys and the table in every environment, but only a function that needs them has the
-    # permissions. The endpoint of the server keeps sessions and questions of clients of 2025 in the table.
-    needs_table = options.needs_table or folder == ENDPOINT_FOLDER
-    if not needs_table:
-        settings.table = ""
-    if not needs_table and not options.needs_state:
-        settings.kms_keys = ()
-    has_keys = bool(options.codec or options.wrapping or settings.kms_keys)
-    if options.needs_table and not (has_keys and settings.table):
-        raise Misconfigured(
-            reason="MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their"
-            " policies, which mcp-functions block --write NAME writes into template.yaml"
+        self._remove_unused_keys(settings, folder)
+        seals = None
+        if self.codec or self.wrapping or settings.kms_keys:
+            seals = self._make_seals(settings, service, now)
+        if any(handler.needs_table for handler in self.handlers) and not (seals and settings.table):
+            raise Misconfigured(
+                reason="MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their"
+                " policies, which mcp-functions block --write NAME writes into template.yaml"
+            )
+        identity.warn_if_open(settings)  # writes a warning if anybody may call
+
+        tasks = worker = None
+        if has_tasks and seals:  # with tasks, there are seals
+            tasks, worker = self._make_tasks(settings, folder, seals, now)
+
+        def make_conversations() -> Conversations:
+            from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - not every function needs it
+
+            return Conversations(audience, seals, now=now, audit=self.audit, tasks=tasks)
+
+        dispatcher = Dispatcher(self.handlers, settings, make_conversations, tasks)
+
+        def answer_legacy(http: HttpRequest) -> Response | None:
+            """Respond to a client of 2025; None if the request is from another client."""
+            from mcp_functions.legacy import LegacyServer  # noqa: PLC0415 - no other client needs it
+
+            return LegacyServer(settings, dispatcher.answer, dispatcher.catalog, seals, now=now)(http)
+
+        endpoint = Endpoint(
+            settings,
+            dispatcher.answer,
+            dispatcher.catalog,
+            folder,
+            run_task=worker.work if worker else None,
+            answer_legacy=answer_legacy if settings.earlier_revisions else None,
         )
-    identity.warn_if_open(settings)  # writes a warning if anybody may call
-    service = options.audience or f"{settings.stack}/{folder}"
-    audience = f"{service}/{settings.stage}"
-    seals = _make_seals(options, settings, service, now) if has_keys else None
-    tasks = worker = None
-    if options.has_tasks and seals:  # with tasks, there are keys
-        tasks, worker = _make_tasks(options, settings, folder, seals, now)
+        if settings.dialects:
+            from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
-    def make_conversations() -> Conversations:
-        from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - not every function needs it
-
-        return Conversations(audience, seals, now=now, audit=options.audit, tasks=tasks)
-
-    dispatcher = Dispatcher(options.handlers, settings, make_conversations, tasks)
-
-    def make_legacy_server() -> LegacyServer:
-        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415 - no other client needs it
-
-        return LegacyServer(settings, dispatcher.answer, dispatcher.catalog, seals, now=now)
-
-    endpoint = Endpoint(
-        settings,
-        dispatcher.answer,
-        dispatcher.catalog,
-        folder,
-        run_task=worker.work if worker else None,
-        # The server for clients of 2025 is made when the first of them calls.
-        answer_legacy=lazy_function(make_legacy_server) if settings.earlier_revisions else None,
-    )
-    if not settings.dialects:
+            context = dialects.DialectContext(
+                answer_modern=dispatcher.answer,
+                folder=folder,
+                settings=settings,
+                audience=audience,
+                states=(seals or self._make_seals(settings, service, now)).states,
+                answer_within=max((handler.answer_within for handler in self.handlers), default=1),
+                now=now,
+            )
+            translator = dialects.FunctionDialects(dialects.load(settings.dialects), context)
+            endpoint = endpoint._replace(answer=translator.answer, continue_dialect=translator.continue_call)
         return endpoint
-    from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
-    context = dialects.DialectContext(
-        answer_modern=dispatcher.answer,
-        folder=folder,
-        settings=settings,
-        audience=audience,
-        states=(seals or _make_seals(options, settings, service, now)).states,
-        answer_within=max((handler.answer_within for handler in options.handlers), default=1),
-        now=now,
-    )
-    return dialects.add_to_function(endpoint, context)
+    def _remove_unused_keys(self, settings: Settings, folder: str) -> None:
+        """Remove the keys and the table from the settings of a function that has no permissions for them.
 
+        The template names them in every environment, but gives the permissions only to functions that need them.
+        """
+        # The endpoint of the server keeps sessions and questions of clients of 2025 in the table.
+        if folder == ENDPOINT_FOLDER or any(handler.needs_table for handler in self.handlers):
+            return
+        settings.table = ""
+        if not any(handler.needs_state for handler in self.handlers):
+            settings.kms_keys = ()
 
-def _make_seals(options: ServeOptions, settings: Settings, service: str, now: Clock) -> SealFactory:
-    """Make the factory of seals, which encrypt the states that clients carry and the items of the table."""
-    from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
+    def _make_seals(self, settings: Settings, service: str, now: Clock) -> SealFactory:
+        """Make the factory of seals, which encrypt the states that clients carry and the items of the table."""
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
 
-    return SealFactory(settings, service, options.wrapping, options.codec, now=now)
+        return SealFactory(settings, service, self.wrapping, self.codec, now=now)
 
+    def _make_tasks(self, settings: Settings, folder: str, seals: SealFactory, now: Clock) -> tuple[Tasks, Worker]:
+        """Make what answers requests about tasks, and what runs them in the worker. A new task invokes the worker."""
+        from mcp_functions.tasks import Tasks, TaskStore, Worker, WorkerInvoker  # noqa: PLC0415 - few have tasks
 
-def _make_tasks(
-    options: ServeOptions, settings: Settings, folder: str, seals: SealFactory, now: Clock
-) -> tuple[Tasks, Worker]:
-    """Make what answers requests about tasks, and what runs them in the worker. A new task invokes the worker."""
-    from mcp_functions.tasks import Tasks, TaskStore, Worker, WorkerInvoker  # noqa: PLC0415 - few functions have tasks
-
-    # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
-    invoker = WorkerInvoker(f"{settings.stack}_{folder}{WORKER_SUFFIX}{settings.qualifier}")
-    table = seals.table(settings.max_task_ttl)
-    store = TaskStore(table, folder, invoker, max_open_tasks=settings.max_open_tasks, now=now)
-    tasks = Tasks(options.handlers, settings, store, now=now)
-    worker = Worker(tasks.tools, store, now=now, lease_seconds=settings.task_lease, audit=options.audit)
-    return tasks, worker
+        # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
+        invoker = WorkerInvoker(f"{settings.stack}_{folder}{WORKER_SUFFIX}{settings.qualifier}")
+        table = seals.table(settings.max_task_ttl)
+        store = TaskStore(table, folder, invoker, max_open_tasks=settings.max_open_tasks, now=now)
+        tasks = Tasks(self.handlers, settings, store, now=now)
+        worker = Worker(tasks.tools, store, now=now, lease_seconds=settings.task_lease, audit=self.audit)
+        return tasks, worker

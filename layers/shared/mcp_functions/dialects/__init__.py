@@ -32,33 +32,11 @@ if TYPE_CHECKING:
 
     from mcp_functions.dialects.dialect import Dialect
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.exchange import Continuation, Endpoint
+    from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import JSONValue
 
-__all__ = ["DialectContext", "add_to_front_door", "add_to_function"]
-
-
-def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
-    """Return the endpoint of a function with the deployment's dialects.
-
-    Raises:
-        Misconfigured: a dialect is unknown.
-    """
-    function = FunctionDialects(_load(context.settings.dialects), context)
-    return endpoint._replace(answer=function.answer, continue_dialect=function.continue_call)
-
-
-def add_to_front_door(
-    endpoint: Endpoint, catalog: Mapping[str, Any], forward: Callable[[str, Request], ForwardedResponse]
-) -> Endpoint:
-    """Return the endpoint of a front door that forwards the deployment's dialects.
-
-    Raises:
-        Misconfigured: a dialect is unknown.
-    """
-    front_door = FrontDoorDialects(_load(endpoint.settings.dialects), catalog, endpoint.answer, forward)
-    return endpoint._replace(answer=front_door.answer, continue_dialect=front_door.continue_call)
+__all__ = ["DialectContext", "FrontDoorDialects", "FunctionDialects", "load"]
 
 
 class FunctionDialects(NamedTuple):
@@ -134,8 +112,12 @@ class FrontDoorDialects(NamedTuple):
         return http._replace(headers={**http.headers, "mcp-method": RESUME_METHOD}), message
 
 
-def _load(names: Iterable[str]) -> list[Dialect]:
-    """Return the dialects of these names; Misconfigured if there is no such dialect."""
+def load(names: Iterable[str]) -> list[Dialect]:
+    """Return the dialects of these names, which are those of the setting MCP_DIALECTS.
+
+    Raises:
+        Misconfigured: a name is unknown.
+    """
     modules = sorted(found.name for found in iter_modules(__path__) if found.name.startswith("sep_"))
     known_names = [module.replace("_", "-") for module in modules]
     dialects: list[Dialect] = []

@@ -11,11 +11,11 @@ conversation, and `conversations` runs each request as one round of it.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import catalog, lookup
-from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import CALL_METHODS, LOG_LEVELS, META_LOG_LEVEL, TASK_METHODS
@@ -61,8 +61,8 @@ class Dispatcher:
         self._settings = settings
         self._tasks = tasks
         # These two are made when a request first needs them.
-        self._conversations = lazy_value(make_conversations)
-        self._lists = lazy_value(self._make_lists)
+        self._conversations = cache(make_conversations)
+        self._lists = cache(self._make_lists)
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
 
     def answer(self, request: Request) -> Result:

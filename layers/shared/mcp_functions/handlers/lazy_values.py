@@ -1,15 +1,14 @@
-"""Values and functions that are made at their first use, once for all threads."""
+"""Values that are made at their first use, once for all threads."""
 
 from __future__ import annotations
 
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -26,13 +25,3 @@ def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
             return made()
 
     return value
-
-
-def lazy_function(make: Callable[[], Callable[P, T]]) -> Callable[P, T]:
-    """Return a function that is made at its first call."""
-    made = lazy_value(make)
-
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return made()(*args, **kwargs)
-
-    return call

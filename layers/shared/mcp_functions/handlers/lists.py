@@ -31,12 +31,13 @@ CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources"
 class Lists:
     """Answers `server/discover` and the list methods. It writes the JSON of each first page once, and keeps it."""
 
-    def __init__(self, catalog: Mapping[str, Any], settings: Settings, about: Mapping[str, Any] | None = None) -> None:
-        """Take the catalog and the settings, and what the endpoint says `about` itself.
+    def __init__(self, catalog: Mapping[str, Any], settings: Settings) -> None:
+        """Take the catalog and the settings.
 
-        Its instructions come before those of the functions, and its `serverInfo` replaces theirs.
+        A front door adds its own description to the catalog, as the member "endpoint". Its instructions come before
+        those of the functions, and its `serverInfo` replaces theirs.
         """
-        endpoint = about or {}
+        endpoint = catalog.get("endpoint", {})
         servers = [endpoint, *catalog.get("servers", ())]
         self._catalog = catalog
         self._settings = settings

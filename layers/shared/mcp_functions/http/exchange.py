@@ -21,9 +21,8 @@ from mcp_functions import observability
 from mcp_functions.handlers import lookup
 from mcp_functions.http import cors, events, identity, metadata, responses
 from mcp_functions.http.request_log import trace_id
-from mcp_functions.protocol import headers, json_reader
+from mcp_functions.protocol import errors, headers, json_reader
 from mcp_functions.protocol.constants import CALL_METHODS, METHODS, PROTOCOL_VERSION
-from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError, to_mcp_error
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 from mcp_functions.tuples import NamedTuple
 
@@ -59,31 +58,62 @@ class Endpoint(NamedTuple):
         """Whether the operator stopped this function."""
         return self.folder in self.settings.stopped_functions
 
+    def continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> None:
+        """Carry out the order of a worker, unless the operator stopped this function.
+
+        Raises:
+            Misconfigured: no call of this function may become a task.
+        """
+        if self.is_stopped:
+            # The task waits. When a client asks for its result, that request invokes another worker.
+            observability.current().conclude("refused", errors.FunctionStopped.__name__)
+        elif self.run_task is None:
+            raise errors.Misconfigured(reason="an order to work, but no tool here has task=…")
+        else:
+            self.run_task(order, context)
+
 
 class HttpExchange:
     """An HTTP request and its response."""
 
-    def __init__(self, http: HttpRequest, notes: Notes) -> None:
-        """Begin the exchange of a request, with the notes for its log line."""
+    def __init__(self, http: HttpRequest, endpoint: Endpoint, notes: Notes) -> None:
+        """Begin the exchange of a request with an endpoint, with the notes for its log line."""
         self._http = http
+        self._endpoint = endpoint
         self._notes = notes
         self._id: RequestId | None = None  # the id of the JSON-RPC request; None until it is read
 
-    def respond(self, endpoint: Endpoint, now: float) -> Response:
-        """Respond to the request at the time `now`, unix seconds."""
+    def respond(self, now: float) -> Response:
+        """Respond to the request at the time `now`, unix seconds. An exception becomes an error response."""
+        try:
+            response = self._take_steps(now)
+        except BaseException as raised:  # also SystemExit: an author's `sys.exit` must not end the environment
+            if errors.is_ctrl_c(raised):
+                raise
+            self._notes.add_error(raised)
+            error = errors.to_mcp_error(raised)
+            # The reader of an invalid message may have found the id in it.
+            response = responses.failure(error, error.id if self._id is None else self._id)
+        # A web page may read errors, too.
+        response["headers"].update(cors.response_headers(self._http, self._endpoint.settings))
+        return response
+
+    def _take_steps(self, now: float) -> Response:
+        """Take the steps in the head of this module, up to the one that has the response."""
         http = self._http
+        endpoint = self._endpoint
         origin = http.headers.get("origin")
         # Basic/transports: "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
         if origin is not None and origin not in endpoint.settings.allowed_origins:
             self._notes.reason = "origin"
             return responses.empty(403)
         if http.path.startswith("/.well-known/"):  # RFC 8615
-            return self._respond_with_metadata(endpoint)
+            return self._respond_with_metadata()
         if cors.is_preflight(http):
             # Clients of 2025 also resume streams (GET) and end sessions (DELETE).
-            return self._preflight(endpoint, "POST, GET, DELETE" if endpoint.answer_legacy else "POST")
+            return self._preflight("POST, GET, DELETE" if endpoint.answer_legacy else "POST")
         if endpoint.is_stopped:
-            raise FunctionStopped
+            raise errors.FunctionStopped
         # A message of this revision may lack its version header, or have a wrong one. A later step refuses it.
         if endpoint.answer_legacy and http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
             response = endpoint.answer_legacy(http)
@@ -91,31 +121,25 @@ class HttpExchange:
                 return response
         if http.method != "POST":
             return self._method_not_allowed("POST")
-        return self._respond_to_message(endpoint, now)
+        return self._respond_to_message(now)
 
-    def error_response(self, raised: BaseException) -> Response:
-        """Respond with an error, which repeats the id of the request if the id could be read."""
-        error = to_mcp_error(raised)
-        # The reader of an invalid message may have found the id in it.
-        return responses.failure(error, error.id if self._id is None else self._id)
-
-    def _respond_with_metadata(self, endpoint: Endpoint) -> Response:
+    def _respond_with_metadata(self) -> Response:
         """Respond with the metadata for clients without a token, at one of its paths."""
-        document = metadata.document(self._http, endpoint.settings, endpoint.catalog.get("scopes", ()))
+        document = metadata.document(self._http, self._endpoint.settings, self._endpoint.catalog.get("scopes", ()))
         if document is None:
             self._notes.reason = "not_found"
             return responses.empty(404)
         if cors.is_preflight(self._http):
-            return self._preflight(endpoint, "GET")
+            return self._preflight("GET")
         if self._http.method != "GET":
             return self._method_not_allowed("GET")
         self._notes.method = "metadata"
         return responses.json(200, document)
 
-    def _preflight(self, endpoint: Endpoint, methods: str) -> Response:
+    def _preflight(self, methods: str) -> Response:
         """Tell a browser which requests its page may send."""
         self._notes.method = "preflight"
-        headers = cors.preflight_headers(methods, endpoint.settings, lookup.header_names(endpoint.catalog))
+        headers = cors.preflight_headers(methods, self._endpoint.settings, lookup.header_names(self._endpoint.catalog))
         return responses.empty(204, headers)
 
     def _method_not_allowed(self, allowed: str) -> Response:
@@ -123,15 +147,15 @@ class HttpExchange:
         self._notes.reason = "http_method"
         return responses.empty(405, {"allow": allowed})
 
-    def _respond_to_message(self, endpoint: Endpoint, now: float) -> Response:
+    def _respond_to_message(self, now: float) -> Response:
         """Respond to the message in the body, in the order of the specification's checks."""
-        http, message = _read_message(self._http, endpoint)
+        http, message = _read_message(self._http, self._endpoint)
         self._note_message(message)
         if is_request(message):
             self._id = message["id"]
         events.check_media_type(http)  # not earlier, so that the error has the id
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
-        caller = identity.admit(http, endpoint.settings, now)
+        caller = identity.admit(http, self._endpoint.settings, now)
         if not is_request(message):
             headers.check_no_contradiction(message, http.headers)
             return responses.empty(202)  # for a notification, "the server MUST return HTTP status code 202"
@@ -146,7 +170,7 @@ class HttpExchange:
             scopes=caller.scopes,
             lambda_deadline=http.lambda_deadline,
         )
-        result = endpoint.answer(request)
+        result = self._endpoint.answer(request)
         self._note_result(result)
         return responses.success(http, result, request.message["id"])
 
@@ -187,12 +211,12 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, J
     """
     try:
         value = json_reader.loads(events.read_body(http, endpoint.settings.max_body_bytes))
-    except ParseError:
+    except errors.ParseError:
         events.check_media_type(http)  # another media type explains the error better
         raise
     try:
         return http, to_message(value)
-    except InvalidRequest:  # no message of this revision, but perhaps one of a dialect
+    except errors.InvalidRequest:  # no message of this revision, but perhaps one of a dialect
         translated = endpoint.continue_dialect(http, value) if endpoint.continue_dialect else None
         if translated is None:
             raise

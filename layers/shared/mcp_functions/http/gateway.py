@@ -5,7 +5,10 @@
 
     event  ->  HttpRequest (`events`)  ->  steps (`exchange`)  ->  Endpoint.answer  ->  response
 
-The first event makes the endpoint. A worker, which continues a task after the response, has the same entry point.
+The first event makes the endpoint. Whatever happens to a request, it gets a response and a line in the log.
+
+A worker is a second Lambda function with the same entry point. Its event is an order to continue a task, which is a
+call that goes on after its response.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.http import cors, events
+from mcp_functions.http import events, responses
 from mcp_functions.http.exchange import HttpExchange
 from mcp_functions.http.request_log import RequestLog, note_response
-from mcp_functions.protocol.errors import FunctionStopped, Misconfigured, is_ctrl_c, to_mcp_error
+from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +46,8 @@ class LambdaFunction:
         now: the clock, unix seconds.
     """
 
+    __name__ = "handler"  # a Lambda entry point has the name of a function; Powertools' Tracer reads it
+
     def __init__(
         self,
         make_endpoint: Callable[[str, Clock], Endpoint],
@@ -59,7 +64,6 @@ class LambdaFunction:
             now: the clock.
             logger: the author's logger, if it writes the log lines.
         """
-        self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers = handlers
         self.now = now
         self._make_endpoint = make_endpoint
@@ -84,17 +88,16 @@ class LambdaFunction:
         now = self.now()
         http = events.read(event, context, now)
         with self._log.taking_notes(context, http) as notes:
-            exchange = HttpExchange(http, notes)
             try:
-                response = exchange.respond(self._get_endpoint(context), now)
-            except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
+                endpoint = self._get_endpoint(context)
+            except BaseException as error:  # a setting is missing or wrong
                 if is_ctrl_c(error):
                     raise
                 notes.add_error(error)
-                response = exchange.error_response(error)
+                response = responses.failure(to_mcp_error(error), None)
+            else:
+                response = HttpExchange(http, endpoint, notes).respond(now)
             note_response(notes, response)
-        if self._endpoint:  # web pages may read errors, too; without an endpoint, no page is known
-            response["headers"].update(cors.response_headers(http, self._endpoint.settings))
         return response
 
     def fresh(self, *, now: Clock | None = None) -> LambdaFunction:
@@ -112,15 +115,8 @@ class LambdaFunction:
             notes.method = "work"
             notes.status = 200
             try:
-                endpoint = self._get_endpoint(context)
-                if endpoint.is_stopped:
-                    # The task waits. When a client asks for its result, that request invokes another worker.
-                    notes.conclude("refused", FunctionStopped.__name__)
-                elif endpoint.run_task is None:
-                    raise Misconfigured(reason="an order to work, but no tool here has task=…")  # noqa: TRY301
-                else:
-                    endpoint.run_task(order, context)
-            except BaseException as error:  # also SystemExit, as above
+                self._get_endpoint(context).continue_task(order, context)
+            except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
                 if is_ctrl_c(error):
                     raise
                 notes.add_error(error)

@@ -18,7 +18,7 @@ The modern path does not import this package, so deleting these files removes th
 
 from __future__ import annotations
 
-from mcp_functions.legacy.runner import with_forwardable_event
+from mcp_functions.legacy.runner import forwardable_event
 from mcp_functions.legacy.server import LegacyServer
 
-__all__ = ["LegacyServer", "with_forwardable_event"]
+__all__ = ["LegacyServer", "forwardable_event"]

@@ -180,21 +180,20 @@ def _headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapp
     return written
 
 
-def with_forwardable_event(request: Request) -> Request:
-    """Return a request of `run_request` with the event that API Gateway would have sent for a modern client.
+def forwardable_event(request: Request) -> dict[str, Any]:
+    """Return the event that API Gateway would have sent if a modern client had sent this request of `run_request`.
 
     A front door forwards this event to another function. It is dated back by `SPARE_SECONDS`, so that the other
     function ends before this one must.
     """
-    event = request.event
-    context = dict(event["requestContext"])
+    context = dict(request.event["requestContext"])
     context["http"] = {**context["http"], "method": "POST"}
     spare_ms = int(SPARE_SECONDS * 1000)
     if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:
         context["timeEpoch"] -= spare_ms
     changed = {"headers": dict(request.headers), "requestContext": context}
     body = {"body": dumps(request.message), "isBase64Encoded": False}
-    return request._replace(event={**event, **changed, **body})
+    return {**request.event, **changed, **body}
 
 
 def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
