@@ -168,6 +168,15 @@ def test_the_hook_runs_around_each_round_and_gets_the_call() -> None:
     assert {call.caller.subject for call in SEEN_CALLS} == {"ann"}
 
 
+def test_the_hook_gets_only_the_arguments_that_the_client_sent() -> None:
+    @tool
+    def convert(euros: int, to: str = "USD") -> str:
+        return f"{euros} {to}"
+
+    Conversation(serve(convert, around=record_calls)).call(euros=3)
+    assert dict(SEEN_CALLS[0].arguments) == {"euros": 3}
+
+
 def test_the_hook_runs_around_prompts_and_resources() -> None:
     talk = Conversation(serve(brief, note, around=record_calls))
     talk.call("brief", topic="tea")

@@ -5,6 +5,7 @@ not text.)
 """
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 import mcp_types
@@ -184,6 +185,14 @@ def test_a_hundred_completions_are_sent_and_the_rest_is_counted() -> None:
     assert completion["hasMore"] is True
 
 
+class Tone(Enum):
+    MILD = "mild"
+
+
+def test_a_completion_may_be_a_number_or_the_member_of_an_enum() -> None:
+    assert find_completions([3, 0.5, Tone.MILD, "x"])["values"] == ["3", "0.5", "mild", "x"]
+
+
 @pytest.mark.parametrize(
     ("returned", "problem"),
     [
@@ -193,7 +202,7 @@ def test_a_hundred_completions_are_sent_and_the_rest_is_counted() -> None:
         ([mcp_types.TextContent(type="text", text="a")], "holds mcp_types._types.TextContent"),
         ([b"a"], "holds bytes"),
         ([None], "holds NoneType"),
-        ([3], "holds int"),
+        ([True], "holds bool"),
     ],
 )
 def test_a_completer_returns_only_texts(returned: object, problem: str) -> None:

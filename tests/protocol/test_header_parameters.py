@@ -101,6 +101,7 @@ def test_an_integer_is_compared_as_a_number(text: str) -> None:
         pytest.param({"limit": 42}, {"mcp-param-limit": "42.5"}, id="a fraction"),
         pytest.param({"limit": 42}, {"mcp-param-limit": "0x2a"}, id="hexadecimal"),
         pytest.param({"dry": True}, {"mcp-param-dry-run": "True"}, id="a boolean in capitals"),
+        pytest.param({"dry": True}, {"mcp-param-dry-run": "true.0"}, id="a boolean compared as a number"),
     ],
 )
 def test_headers_that_differ_from_the_arguments_are_refused(arguments: dict[str, Any], headers: dict[str, str]) -> None:

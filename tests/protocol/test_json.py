@@ -95,6 +95,7 @@ def test_other_json_is_an_invalid_request(body: str) -> None:
     "body",
     [
         '{"jsonrpc":"1.0","id":"a","method":"x"}',
+        '{"jsonrpc":"1.0","id":"a","method":"x","error":null}',
         '{"jsonrpc":"2.0","id":"a"}',
         '{"jsonrpc":"2.0","id":"a","method":7}',
         '{"jsonrpc":"2.0","id":"a","method":"x","params":[1]}',

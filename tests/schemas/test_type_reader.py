@@ -307,7 +307,10 @@ def test_the_schema_allows_the_values_that_the_schema_of_pydantic_allows(pair: t
     assert Draft202012Validator(read_type(annotation).schema).is_valid(value) is official.is_valid(value)
 
 
-@pytest.mark.parametrize(("annotation", "value"), [(Literal[1], True), (Literal[True], 1), (Literal[0, "a"], False)])
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [(Literal[1], True), (Literal[True], 1), (Literal[0, "a"], False), (Literal[1, "a"] | None, True)],
+)
 def test_the_native_reader_does_not_accept_true_for_1_as_pydantic_does(annotation: Any, value: Any) -> None:  # noqa: ANN401
     assert read_with_pydantic(annotation, value) is not None
     assert not Draft202012Validator(TypeAdapter(annotation).json_schema()).is_valid(value)
@@ -460,7 +463,6 @@ class Halved:
         (str | date, "2026-07-28"),
         (date | str, "2026-07-28"),
         (Colour | str, "red"),
-        (Literal["a", 1] | None, 1),
         (Literal[Colour.RED], "red"),
         (Literal[b"a"], "a"),
         (Annotated[Colour, limits.MinLen(4)], "red"),

@@ -251,6 +251,19 @@ def test_an_invalid_decision_of_the_author_is_logged(caplog: pytest.LogCaptureFi
     assert "task=" in caplog.text
 
 
+def test_the_decision_about_a_task_gets_the_arguments_that_the_client_sent() -> None:
+    @tool(task=lambda chapters: "allowed" if chapters > 3 else None)
+    def write(chapters: int, style: str = "plain") -> str:
+        """Write a book."""
+        return f"{chapters} chapters, {style}"
+
+    client = Client(Deployment(write))
+    story = client.result("tools/call", {"name": "write", "arguments": {"chapters": 1}})
+    assert result_text(story) == "1 chapters, plain"
+    book = client.result("tools/call", {"name": "write", "arguments": {"chapters": 4}})
+    assert book["resultType"] == "task"
+
+
 def test_every_setting_of_tasks_is_read() -> None:
     variables = {"MCP_MAX_OPEN_TASKS": "5", "MCP_MAX_TASK_TTL_SECONDS": "60", "MCP_TASK_LEASE_SECONDS": "9"}
     values = settings.Settings({"MCP_STACK": "shop", **variables})

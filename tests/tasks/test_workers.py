@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from mcp_functions import observability, serve
+from mcp_functions import Progress, Step, observability, serve, tool
 from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.tasks import Worker, WorkerInvoker
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
@@ -415,6 +415,25 @@ def test_a_question_that_the_audit_cannot_record_is_not_asked(
     assert (polled["status"], polled["error"]["code"]) == ("failed", -32603)
     assert "secrets" not in caplog.text
     assert rounds(records) == [(1, {"ok": "Ok?"}, {})]  # the audit wrote this line before it raised
+
+
+def test_a_task_whose_progress_is_too_large_for_the_table_runs_once() -> None:
+    runs: list[str] = []
+
+    @tool(task="required")
+    def report(*, step: Step, progress: Progress) -> str:
+        """Report too much."""
+        runs.append("run")
+        step("work", int)
+        progress(1, message="x" * 400_000)
+        return "done"
+
+    deployment = Deployment(report, audit=lambda _record: None)
+    alice = Client(deployment)
+    task = alice.start_task("report")
+    deployment.run_workers()
+    assert "more data than a task can keep" in result_text(alice.get(task)["result"])
+    assert runs == ["run"]
 
 
 def test_a_worker_that_lost_its_task_calls_no_audit() -> None:

@@ -102,7 +102,8 @@ def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: str) ->
     for folder, handler in served:
         if LISTS_BY_KIND[handler.kind] == list_name:
             folders.setdefault(handler.key, []).append(folder)
-    if len(folders.get(UNLISTED_KEY, ())) > 1:  # nothing tells which adopted server has a name that no list has
+    # If two adopted servers serve names that no list has, a request for such a name could go to either. It is refused.
+    if len(folders.get(UNLISTED_KEY, ())) > 1:
         del folders[UNLISTED_KEY]
     for key, (first, *others) in folders.items():
         if others:

@@ -13,6 +13,7 @@ the URIs of resources. A model writes the arguments of tools, so these have no c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -95,8 +96,12 @@ def _run(completer: AnyCompleter, typed: str, filled_in: Mapping[str, str]) -> l
         returned = event_loop.run(returned)
     if isinstance(returned, str | Mapping):
         raise DeveloperError(rule=f"a completer returns a list of texts, and this one returned {type_name(returned)}")
-    texts = list(returned)
-    for each in texts:
-        if not isinstance(each, str):  # its `str()` would be nothing that a user wants to read
-            raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(each)}")
-    return texts
+    return [_to_text(each) for each in returned]
+
+
+def _to_text(value: object) -> str:
+    """Write one completion. Only text and numbers are allowed: no user would want to read the `str()` of a model."""
+    plain = value.value if isinstance(value, Enum) else value
+    if isinstance(plain, bool) or not isinstance(plain, str | int | float):
+        raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(plain)}")
+    return str(plain)

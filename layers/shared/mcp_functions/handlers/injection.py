@@ -29,7 +29,7 @@ from mcp_functions.handlers.return_types import make_union, union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.capabilities import Ask, Capability, Shared
-from mcp_functions.schemas.parameters import to_camel_case
+from mcp_functions.schemas.parameters import MISSING, to_camel_case
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Injection(NamedTuple):
     questions: Mapping[str, DeclaredQuestion]
     capabilities: Mapping[str, DeclaredCapability]
     shared_values: Mapping[str, Callable[[], object]]  # the first call of each function opens the value
+    defaults: Mapping[str, Any]  # of the parameters before `*`, for the messages of questions
 
     @property
     def asks(self) -> bool:
@@ -107,16 +108,15 @@ class Injection(NamedTuple):
         """Ask all questions at once, and return the answers by parameter.
 
         Args:
-            arguments: the arguments of all parameters before `*`, for the messages of the questions.
+            arguments: the arguments of the call, for the messages of the questions.
             round_: the current round.
 
         Raises:
             InputRequired: an answer is missing, and the round has ended with the questions.
         """
         camel_case = round_.options.camel_case
-        answers = round_.ask(
-            *[question.write(arguments, camel_case=camel_case) for question in self.questions.values()]
-        )
+        known = {**self.defaults, **arguments}
+        answers = round_.ask(*[question.write(known, camel_case=camel_case) for question in self.questions.values()])
         return dict(zip(self.questions, answers, strict=True))
 
 
@@ -157,7 +157,8 @@ def read_injection(
     is_low_level = any(each.class_.low_level for each in capabilities.values())
     rule = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
     require(not (asks_inline and is_low_level), rule)
-    return Injection(questions, capabilities, shared_values)
+    defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
+    return Injection(questions, capabilities, shared_values, defaults)
 
 
 def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask | Shared:

@@ -85,8 +85,8 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list
     # A code object names first the parameters before `*`, then those after it, and then other variables.
     names = code.co_varnames
     count = code.co_argcount  # of the parameters before `*`
-    defaults = function.__defaults__ or ()  # of the last of them
-    missing = (MISSING,) * (count - len(defaults))  # of those without a default, which come first
+    defaults = function.__defaults__ or ()  # Python allows defaults only for the last parameters
+    missing = (MISSING,) * (count - len(defaults))
     before_star = dict(zip(names[:count], missing + defaults, strict=True))
     after_star = names[count : count + code.co_kwonlyargcount]
     return before_star, list(after_star)
@@ -103,7 +103,7 @@ def _read_parameter(name: str, default: object, annotations: Mapping[str, Any]) 
             from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - it imports pydantic
 
             return pydantic_fields.read_field(Parameter(name, default, annotation=annotation))
-        make_default = None if default is MISSING else default_maker(default)
+        make_default = default_maker(default)
     except (TypeError, ValueError) as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error

@@ -82,7 +82,7 @@ def _problem(token: AccessToken, settings: Settings, now: float) -> str | None:
     is_unmarked_id_token = is_oauth and token.has_id_token_claims and not token.is_marked
     if token.is_marked_for_other_use or is_unmarked_id_token:
         return "token_use"
-    # With another binding, the audience of the token is checked above.
+    # Some providers give one audience to the tokens of many servers. Then the token must also be for our client.
     if is_oauth and settings.oauth_binding == "client_id" and token.client != settings.oauth_client_id:
         return "token_client"
     if token.expires <= now:

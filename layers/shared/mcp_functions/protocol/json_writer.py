@@ -19,25 +19,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
+# `check_circular` would slow down every call. Without it, a value that contains itself ends in a RecursionError.
+_OPTIONS: dict[str, Any] = {"separators": (",", ":"), "allow_nan": False, "check_circular": False}
+_UNICODE = json.JSONEncoder(ensure_ascii=False, **_OPTIONS)
+_ASCII = json.JSONEncoder(**_OPTIONS)
+_SORTED = json.JSONEncoder(sort_keys=True, **_OPTIONS)
+
+
 def dumps(value: object) -> str:
     """Write a value as JSON."""
-    return _write(value, ensure_ascii=False)
+    return _encode(_UNICODE, value)
 
 
 def dumps_ascii(value: object) -> str:
     """Write a value as JSON, and escape every character outside ASCII."""
-    return _write(value)
+    return _encode(_ASCII, value)
 
 
 def dumps_sorted(value: object) -> str:
     """Write as `dumps_ascii` does, with the members of each object sorted by name: equal values have equal texts."""
-    return _write(value, sort_keys=True)
+    return _encode(_SORTED, value)
 
 
-def _write(value: object, **options: Any) -> str:  # noqa: ANN401 - options of `json.dumps`
+def _encode(encoder: json.JSONEncoder, value: object) -> str:
     try:
-        # `check_circular` would slow down every call. Without it, a value that contains itself is a RecursionError.
-        return json.dumps(value, separators=(",", ":"), allow_nan=False, check_circular=False, **options)
+        return encoder.encode(value)
     except RecursionError:
         message = "nested too deep"
         raise ValueError(message) from None  # the traceback of a RecursionError has a thousand equal frames

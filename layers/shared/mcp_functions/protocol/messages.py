@@ -173,8 +173,9 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
     if not isinstance(value, dict):
         raise InvalidRequest
     id_ = value.get("id")
-    if value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
-        if "result" in value or "error" in value:
+    is_json_rpc = value.get("jsonrpc") == "2.0"
+    if not is_json_rpc or not isinstance(value.get("method"), str):
+        if is_json_rpc and ("result" in value or "error" in value):
             raise InvalidRequest(message="A server of this revision sends no requests, so it takes no responses")
         raise InvalidRequest(id=id_ if is_id(id_) else None)
     # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."

@@ -158,7 +158,9 @@ def _convert_key(key: object) -> str:
     converted = _convert(key)
     if isinstance(converted, str):
         return converted
-    if isinstance(converted, int | float | NoneType):
+    if isinstance(converted, float):
+        return str(converted)
+    if isinstance(converted, int | NoneType):
         return dumps(converted)  # True becomes "true", as `json.dumps` writes keys
     message = f"a dict whose keys are of type {type_name(key)}"
     raise NotJson(message, key)

@@ -200,7 +200,7 @@ class Round:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step.key)
         with self.lock:
-            if self._is_closed:
+            if self._is_closed:  # after an interruption, tasks of the function may add questions until the round closes
                 raise InputRequired
             try:
                 outcomes = [self.questions.ask(question) for question in questions]

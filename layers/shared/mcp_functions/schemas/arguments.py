@@ -80,7 +80,7 @@ class Arguments(NamedTuple):
                     raise InvalidArgument(message) from None
             elif parameter.make_default:
                 bound[parameter.name] = parameter.make_default()
-            else:
+            elif parameter.required:
                 message = f"Argument {name!r}: it is missing"
                 raise InvalidArgument(message)
         return bound

@@ -122,16 +122,15 @@ def union_type(members: list[JsonType]) -> JsonType:
     """Make the type of a union whose members are different types of JSON.
 
     Raises:
-        NeedsPydantic: two members have one type of JSON, for example `date | str`, or a member has several.
+        NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
     """
     if SCALARS[int] in members and SCALARS[float] in members:
         # JSON has one type for both.
         members = [NUMBER if member == SCALARS[float] else member for member in members if member != SCALARS[int]]
     if len(members) == 1:
         return members[0]
-    names = [member.schema.get("type") for member in members]
-    types = {"number" if name == "integer" else name for name in names}
-    if None in types or len(types) < len(members):
+    names = [name for member in members for name in _type_names(member.schema)]
+    if len(set(names)) < len(names):
         raise NeedsPydantic
 
     def read(value: object) -> object:
@@ -144,6 +143,25 @@ def union_type(members: list[JsonType]) -> JsonType:
         raise ValueError(" or ".join(reasons))
 
     return JsonType({"anyOf": [member.schema for member in members]}, read)
+
+
+def _type_names(schema: dict[str, Any]) -> set[str]:
+    """Name the types of JSON that a schema allows. An integer counts as a number.
+
+    Raises:
+        NeedsPydantic: the schema allows every type.
+    """
+    if schema.get("type") == "integer":
+        return {"number"}
+    if "type" in schema:
+        return {schema["type"]}
+    if "enum" in schema:
+        parts = [SCALARS[type(value)].schema for value in schema["enum"]]
+    elif "anyOf" in schema:
+        parts = schema["anyOf"]
+    else:
+        raise NeedsPydantic
+    return {name for part in parts for name in _type_names(part)}
 
 
 def array_type(item: JsonType) -> JsonType:

@@ -24,7 +24,9 @@ class Parameter(NamedTuple):
 
     name: str  # the name in the function
     default: Any  # the default that clients see; MISSING if there is none, or if a `default_factory` makes it
-    make_default: Callable[[], Any] | None = None  # makes the value that a call leaves out; None if it is required
+    # Makes the value that a call leaves out. None if the parameter is required, or if all calls may share the default:
+    # Python then uses the one in the signature.
+    make_default: Callable[[], Any] | None = None
     annotation: Any = MISSING  # the type, without the options of `Field`; MISSING if the author wrote none
     alias: str | None = None  # the name on the wire, if `Field` gives one
     title: str | None = None  # the title for people, if `Field` gives one
@@ -69,14 +71,14 @@ def published_default(default: object, read: Callable[[object], object]) -> dict
     return {"default": value}
 
 
-def default_maker(default: object) -> Callable[[], Any]:
-    """Return a function that gives the default to one call: a copy, unless no call can change it.
+def default_maker(default: object) -> Callable[[], Any] | None:
+    """Return a function that copies a default for one call; None if no call can change it, or if it is MISSING.
 
     Raises:
         TypeError: the default is mutable and cannot be copied.
     """
     if _is_constant(default):
-        return lambda: default
+        return None
     try:
         deepcopy(default)
     except Exception as error:

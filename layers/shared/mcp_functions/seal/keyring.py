@@ -69,7 +69,7 @@ class Keyring:
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget every key, budget and lock."""
+        """Forget every key, budget and lock. No request is under way when this runs (envelope.md §6.6)."""
         self._cache = KeyCache(MAX_KEYS)
         self._budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
         self._grace = draw_grace(os.urandom(GRACE_RANDOM_BYTES))  # the length of the grace period in seconds

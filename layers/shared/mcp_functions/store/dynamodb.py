@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
-from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable, service_error
+from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable, service_error
 from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store.table import Conflict, Row
 
@@ -75,6 +75,8 @@ class DynamoDbTable:
         try:
             call = self._call()
             return call(operation, {"TableName": self._name, **request})
+        except McpError:
+            raise
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             failure = read_failure(error)
             # `from None`: a logged traceback would show AWS's error, which may quote the item.

@@ -117,12 +117,8 @@ class Worker:
             with lease.renewed_by_thread(round_):
                 outcome = _run_tool(task, tool, round_)
                 if audit:
-                    is_cancelled = lease.renew(round_).cancel
-                    audited_questions = outcome is None and bool(round_.requests) and not is_cancelled
-                    failure = _call_audit(audit, tool, round_, sent=audited_questions)
-                    if failure:
-                        outcome = failure
-                        audited_questions = False
+                    failure, audited_questions = _report(audit, tool, round_, lease, asks=outcome is None)
+                    outcome = failure or outcome
             saved = self._save(tool, round_, lease, outcome)
         except LeaseLost:
             return  # another worker runs this round, and reports it
@@ -188,21 +184,31 @@ def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None
         return _error_outcome(tool, error)
 
 
-def _call_audit(
-    audit: Callable[[AuditRecord], object], tool: Tool[..., Any], round_: Round, *, sent: bool
-) -> Outcome | None:
-    """Report a round before it is saved. If the audit fails, return the outcome with which the task ends.
+def _report(
+    audit: Callable[[AuditRecord], object], tool: Tool[..., Any], round_: Round, lease: Lease, *, asks: bool
+) -> tuple[Outcome | None, bool]:
+    """Report a round to the audit before it is saved.
 
     The audit gets the questions before the table does. If a write has no response, the worker cannot know whether the
     client already sees them.
+
+    Returns:
+        The outcome with which the task ends, if the report failed; and whether the audit has received questions.
+
+    Raises:
+        LeaseLost: another worker runs this round, and reports it.
     """
     try:
-        audit(audit_record(round_, tool.name, sent=sent))
+        task = lease.renew(round_)
+        has_questions = asks and bool(round_.requests) and not task.cancel
+        audit(audit_record(round_, tool.name, sent=has_questions))
+    except LeaseLost:
+        raise
     except BaseException as error:  # the author's function may raise anything
         if not _ends_task(error):
             raise
-        return _error_outcome(tool, error)
-    return None
+        return _error_outcome(tool, error), False
+    return None, has_questions
 
 
 def _ends_task(error: BaseException) -> bool:
