@@ -1,5 +1,5 @@
 // The official TypeScript client under each combination of capabilities. Reads {url, pin, combinations} from stdin,
-// lists the tools, calls each one and then its companion, and prints what came.
+// lists the tools, calls each one and then its answer tool, and prints what came.
 import { createRequire } from "node:module";
 import { text } from "node:stream/consumers";
 

@@ -5,7 +5,7 @@
     the client cancels         request_cancel
     a worker begins            take
     a worker has run a step    save_progress
-    a worker ends its round    finish, ask or pause
+    a worker ends its round    finish, ask or shed
 
 A worker is a Lambda invocation that runs the task's tool once (a round). A task that is working has one of two times:
 
@@ -129,7 +129,7 @@ def ask(task: Task, round_: Round, now: int) -> Task:
     )
 
 
-def pause(task: Task, round_: Round, now: int) -> Task:
+def shed(task: Task, round_: Round, now: int) -> Task:
     """End a round without a question, because the worker's time is up, and request another worker."""
     saved = replace(save_progress(task, round_), message=round_.progress_message)
     attempts = task.attempts if saved.record == task.record else 0

@@ -160,7 +160,7 @@ class Worker:
             return transitions.finish(task, self._now_ms(), outcome)
         if round_.requests:
             return transitions.ask(task, round_, self._now_ms())
-        return transitions.pause(task, round_, self._now_ms())
+        return transitions.shed(task, round_, self._now_ms())
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
