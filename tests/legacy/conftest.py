@@ -26,6 +26,14 @@ def deployment(placement: str) -> Deployment:
     return Deployment(*ALL_HANDLERS, placement=placement)
 
 
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let no pause between two attempts take time; return the pauses in seconds."""
+    pauses: list[float] = []
+    monkeypatch.setattr("mcp_functions.legacy.call_store.sleep", pauses.append)
+    return pauses
+
+
 @pytest.fixture
 def client(deployment: Deployment) -> Client:
     """Return a client that has done the handshake."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_functions import Log, tool
+from mcp_functions.http.responses import MAX_ESCAPED_CHARS
 from tests.legacy.clients import Client, read_question
 from tests.legacy.deployment import CallOnce, Deployment
 from tests.legacy.handlers import ALL_HANDLERS
@@ -77,13 +78,42 @@ class TestResultsTooLargeForOneResponse:
 
     CALLS = [tool_call(1, "return_much"), tool_call(2, "return_much")]  # noqa: RUF012 - a constant
 
-    def test_a_result_that_does_not_fit_into_a_json_batch_is_an_error(self, client: Client) -> None:
+    def test_a_json_batch_replaces_results_by_errors_until_it_fits(self, client: Client) -> None:
         (event,) = client.read(client.http("POST", self.CALLS, accept="application/json"))
-        assert ["error" in response for response in event.data] == [False, True]
+        assert ["error" in response for response in event.data] == [True, False]
 
-    def test_a_result_that_does_not_fit_into_a_streamed_batch_is_an_error(self, client: Client) -> None:
+    def test_a_streamed_batch_replaces_results_by_errors_until_it_fits(self, client: Client) -> None:
         messages = [event.data for event in client.read(client.http("POST", self.CALLS))]
-        assert ["error" in message for message in messages if "id" in message] == [False, True]
+        assert ["error" in message for message in messages if "id" in message] == [True, False]
+
+
+@pytest.mark.parametrize("room", [50, 400, 10_000])
+def test_the_largest_result_alone_is_an_error_if_a_batch_is_a_little_too_large(placement: str, room: int) -> None:
+    """The first result would fit into the response alone; the errors of later ones would not fit beside it."""
+
+    @tool
+    def return_text(size: int) -> str:
+        return "x" * size
+
+    client = client_of_march(Deployment(return_text, placement=placement))
+    empty_batch = client.http("POST", [tool_call(0, "return_text", size=0)])["body"]
+    largest = tool_call(0, "return_text", size=MAX_ESCAPED_CHARS - len(json.dumps(empty_batch)) - room)
+    responses = send_batch(client, largest, *[tool_call(id_, "return_text", size=200) for id_ in range(1, 50)])
+    assert len(responses) == 50
+    assert error_ids(responses) == [0]
+
+
+def test_a_log_message_that_does_not_fit_is_left_out_and_its_result_stays(placement: str) -> None:
+    @tool
+    def log_much(*, log: Log) -> str:
+        log.info("x" * (4 * 1024 * 1024))
+        return "done"
+
+    client = client_of_march(Deployment(log_much, placement=placement))
+    calls = [tool_call(1, "log_much"), tool_call(2, "log_much")]
+    messages = [event.data for event in client.read(client.http("POST", calls))]
+    assert [message.get("id") for message in messages] == [1, None, 2]
+    assert all("result" in message for message in messages if "id" in message)
 
 
 def test_a_response_to_no_question_leaves_the_other_messages_of_a_batch(client: Client) -> None:

@@ -22,6 +22,7 @@ from tests.legacy.handlers import ALL_HANDLERS, start_resolving
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.protocol.errors import McpError
     from mcp_functions.testing.dynamodb import Fault
 
 TIMEOUT_MESSAGE = "The function did not answer in time"
@@ -75,10 +76,53 @@ def test_a_poll_without_permission_for_the_table_gets_an_error(client: Client, d
     assert client.resume()[-1].data["error"]["code"] == -32603
 
 
+@pytest.mark.parametrize(
+    "faults",
+    [
+        pytest.param(["throttled"], id="the record is read"),
+        pytest.param([None, "throttled"], id="the round is claimed"),
+        pytest.param([None, None, "throttled"], id="the result is stored"),
+        pytest.param(["throttled", "throttled", None, "lost", None, "unanswered", "lost"], id="all of them"),
+    ],
+)
+def test_failed_requests_to_the_table_are_repeated(
+    client: Client, deployment: Deployment, faults: list[Fault], pauses: list[float]
+) -> None:
+    id_ = start_resolving(client)
+    deployment.fail_table(*faults)
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202
+    assert pauses
+    assert result_text(client.resume()) == "7 fixed"
+    assert deployment.rounds_run == 2
+
+
+def test_a_failed_read_is_not_repeated_after_the_gateway_has_stopped_waiting(
+    client: Client, deployment: Deployment, pauses: list[float]
+) -> None:
+    id_ = start_resolving(client)
+    faults: list[Fault] = ["throttled"]
+
+    def throttle_for_long(_operation: str) -> Fault:
+        deployment.clock.advance(30)
+        return faults.pop() if faults else None
+
+    deployment.table.weather = throttle_for_long
+    assert client.accept(id_, why="Fixed")["statusCode"] == 503
+    assert pauses == []
+
+
+def test_a_result_that_the_table_refuses_once_becomes_an_error_at_once(client: Client, deployment: Deployment) -> None:
+    id_ = start_resolving(client)
+    deployment.fail_table(None, None, "denied")  # the claim succeeds; the result cannot be stored
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202
+    assert "could not be kept" in error_message(client.resume())
+    assert deployment.rounds_run == 2
+
+
 def test_an_answer_whose_write_is_never_confirmed_runs_no_round(client: Client, deployment: Deployment) -> None:
     id_ = start_resolving(client)
     deployment.fail_table(None, "lost", "lost")  # the write happens, and the read that would confirm it fails
-    assert client.accept(id_, why="Fixed")["statusCode"] == 503
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202  # the next attempt finds the call claimed
     assert read_retry(client.resume()) == 500
     deployment.clock.advance(60)
     assert error_message(client.resume()) == TIMEOUT_MESSAGE
@@ -109,18 +153,96 @@ def damage_items(deployment: Deployment) -> None:
 # ---- KMS
 
 
-def test_a_question_that_no_key_can_seal_is_explained(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def fail_question_seals(monkeypatch: pytest.MonkeyPatch, error: McpError, *, times: int) -> None:
+    """Let the seal of the next questions fail, as without KMS."""
     write = SealedIds.write
+    failures = [error] * times
 
-    def refuse_questions(self: SealedIds, data: Mapping[str, Any]) -> str:
-        if "rest" in data:
-            raise Misconfigured(reason="kms:denied")
+    def fail_first(self: SealedIds, data: Mapping[str, Any]) -> str:
+        is_question = "rest" in data
+        if is_question and failures:
+            raise failures.pop()
         return write(self, data)
 
-    monkeypatch.setattr(SealedIds, "write", refuse_questions)
+    monkeypatch.setattr(SealedIds, "write", fail_first)
+
+
+KMS_DOWN = TemporarilyUnavailable("kms:down")
+KMS_DENIED = Misconfigured("kms:denied")
+NO_KEY = "the server's key for questions is not available"
+
+
+def test_the_question_of_the_next_round_is_sealed_again_when_kms_fails(
+    client: Client, deployment: Deployment, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    id_ = start_resolving(client)
+    fail_question_seals(monkeypatch, KMS_DOWN, times=2)
+    assert client.accept(id_, why="Duplicate")["statusCode"] == 202
+    assert pauses == [0.2, 0.4]
+    read_question(client.resume())
+    assert deployment.rounds_run == 2
+
+
+def test_the_next_question_of_the_round_is_sealed_again_when_kms_fails(
+    client: Client, deployment: Deployment, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    id_ = read_question(client.call("ask_both"))["id"]
+    fail_question_seals(monkeypatch, KMS_DOWN, times=2)
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202
+    assert pauses == [0.2, 0.4]
+    read_question(client.resume())
+    assert deployment.rounds_run == 1
+
+
+def test_a_round_whose_question_is_never_sealed_becomes_an_error_at_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = start_resolving(client)
+    fail_question_seals(monkeypatch, KMS_DOWN, times=99)
+    assert client.accept(id_, why="Duplicate")["statusCode"] == 202
+    assert "could not be kept" in error_message(client.resume())
+
+
+def test_a_question_that_no_key_can_seal_is_explained(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_question_seals(monkeypatch, KMS_DENIED, times=1)
     message = result_text(client.call("resolve", bug=7))
     assert "How was bug 7 resolved?" in message
-    assert "temporarily unavailable" in message
+    assert NO_KEY in message
+
+
+def test_the_log_names_a_denied_key_of_a_question_as_a_problem_of_the_operator(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    id_ = start_resolving(client)
+    fail_question_seals(monkeypatch, KMS_DENIED, times=1)
+    caplog.clear()
+    with caplog.at_level("INFO", "mcp_functions"):
+        client.accept(id_, why="Duplicate")
+    logged = [vars(record) for record in caplog.records]
+    assert [line["misconfigured"] for line in logged if line.get("reason") == "kms:denied"] == [True]
+
+
+def test_a_question_of_the_next_round_that_no_key_can_seal_is_explained(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = start_resolving(client)
+    fail_question_seals(monkeypatch, KMS_DENIED, times=1)
+    assert client.accept(id_, why="Duplicate")["statusCode"] == 202
+    message = result_text(client.resume())
+    assert "Which is the original?" in message
+    assert NO_KEY in message
+
+
+def test_a_next_question_of_the_round_that_no_key_can_seal_is_explained(
+    client: Client, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = read_question(client.call("ask_both"))["id"]
+    fail_question_seals(monkeypatch, KMS_DENIED, times=1)
+    assert client.accept(id_, why="Fixed")["statusCode"] == 202
+    message = result_text(client.resume())
+    assert "Which?" in message
+    assert NO_KEY in message
+    assert deployment.rounds_run == 1
 
 
 def test_a_poll_during_an_outage_of_kms_leaves_the_client_at_its_event(client: Client, deployment: Deployment) -> None:
@@ -187,7 +309,7 @@ def test_a_large_result_during_an_outage_becomes_an_error(placement: str) -> Non
     deployment = Deployment(ask_and_return_much, placement=placement)
     client = deployment.initialized_client()
     id_ = read_question(client.call("ask_and_return_much"))["id"]
-    deployment.fail_table(None, None, "denied")  # the claim succeeds; the result cannot be stored
+    deployment.fail_table(None, None, "denied", "denied")  # the claim succeeds; neither error can be stored
     assert client.accept(id_, why="Fixed")["statusCode"] == 202
     deployment.clock.advance(60)
     assert error_message(client.resume()) == TIMEOUT_MESSAGE

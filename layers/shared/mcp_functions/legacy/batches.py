@@ -5,14 +5,16 @@ The messages are handled one after the other, in the time of one request. A clie
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.http.responses import check_size, empty, json
 from mcp_functions.legacy import conversations, replies
-from mcp_functions.legacy.responses import Reply, StreamEvent, error_message, stream_response
+from mcp_functions.legacy.responses import StreamEvent, error_message, stream_response
 from mcp_functions.legacy.runner import SPARE_SECONDS
+from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import Busy, McpError, MethodNotFound
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.legacy.request import LegacyRequest
+    from mcp_functions.legacy.responses import Reply
 
 
 def respond(request: LegacyRequest, batch: Sequence[Mapping[str, Any]]) -> Response:
@@ -30,20 +33,22 @@ def respond(request: LegacyRequest, batch: Sequence[Mapping[str, Any]]) -> Respo
     """
     request = request._replace(in_batch=True)
     has_requests = any("method" in message and "id" in message for message in batch)
-    answered: list[Reply] = []
+    sent: list[Mapping[str, Any]] = []
+    headers: dict[str, str] = {}
     for message in batch:
         if "method" not in message:
             _receive_answer(request, message, has_requests=has_requests)
         elif "id" not in message:
             conversations.receive_notification(request, message)
         else:
-            answered.append(_reply(request, message))
+            reply = _reply(request, message)
+            sent += reply.notifications
+            if reply.response:
+                sent.append(reply.response)
+            headers |= reply.headers
     if not has_requests:
         return empty(202)
-    try:
-        return _response(request.http, answered)
-    except McpError:  # the messages are too large for one response, or one is not Unicode
-        return _response(request.http, _fitting(request.http, answered))
+    return _fitting_response(request.http, sent, headers)
 
 
 def _receive_answer(request: LegacyRequest, message: Mapping[str, Any], *, has_requests: bool) -> None:
@@ -76,29 +81,41 @@ def _is_late(request: LegacyRequest) -> bool:
     return request.seconds_left < SPARE_SECONDS
 
 
-def _fitting(http: HttpRequest, all_replies: Sequence[Reply]) -> list[Reply]:
-    """Return the replies; an error replaces each one that Lambda could not return after those before it."""
-    fitting: list[Reply] = []
-    for reply in all_replies:
+def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
+    """Return a response that Lambda can return: the largest messages become errors, so that the others are not lost.
+
+    Raises:
+        McpError: even the errors are too large together.
+    """
+    kept = list(sent)
+    for _ in sent:
         try:
-            _response(http, [*fitting, reply])
-            fitting.append(reply)
+            return _response(http, kept, headers)
         except McpError as error:
-            id_ = (reply.response or {})["id"]
-            fitting.append(Reply(error_message(id_, error.to_json()), headers=reply.headers))
-    return fitting
+            largest = max(kept, key=_size)
+            if "id" in largest:
+                kept[kept.index(largest)] = error_message(largest["id"], error.to_json())
+            else:
+                kept.remove(largest)  # a notification
+    return _response(http, kept, headers)
 
 
-def _response(http: HttpRequest, all_replies: Sequence[Reply]) -> Response:
+def _response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
     """Return a stream if there are notifications and the client accepts one; otherwise the responses as an array.
 
     Raises:
         McpError: Lambda could not return the response.
     """
-    headers: dict[str, str] = {}
-    for reply in all_replies:
-        headers |= reply.headers
-    if any(reply.notifications for reply in all_replies) and events.accepts_event_stream(http):
-        messages = [message for reply in all_replies for message in (*reply.notifications, reply.response)]
-        return check_size(stream_response([StreamEvent(message) for message in messages], headers))
-    return check_size(json(200, [reply.response for reply in all_replies], headers))
+    only_responses = [message for message in sent if "method" not in message]
+    has_notifications = len(only_responses) < len(sent)
+    if has_notifications and events.accepts_event_stream(http):
+        return check_size(stream_response([StreamEvent(message) for message in sent], headers))
+    return check_size(json(200, only_responses, headers))
+
+
+def _size(message: Mapping[str, Any]) -> float:
+    """Return the bytes of a message; infinity for half of a surrogate pair, which no response can hold."""
+    try:
+        return len(json_writer.dumps(message).encode())
+    except UnicodeEncodeError:
+        return math.inf

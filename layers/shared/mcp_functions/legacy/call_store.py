@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import math
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from time import sleep
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.legacy.call_ids import Call, CallIds
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
     from mcp_functions.store import Item
+
+T = TypeVar("T")
 
 
 class Phase(StrEnum):
@@ -56,6 +59,7 @@ class StoredRecord(NamedTuple):
 
 
 RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions stop waiting for its round
+RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
 
 
 class CallStore:
@@ -111,6 +115,17 @@ class CallStore:
     def replace(self, item: Item, record: CallRecord) -> Item:
         """Replace the record in an item by another; Conflict if another writer was faster."""
         return self._table.replace(item, record._asdict(), expires=self._expires())
+
+    def retry(self, attempt: Callable[[], T], deadline: float) -> T:
+        """Return what `attempt` returns; repeat it until the deadline while the table or KMS is unavailable."""
+        for pause in RETRY_PAUSES:
+            try:
+                return attempt()
+            except TemporarilyUnavailable:
+                if self._now() + pause > deadline:
+                    raise
+                sleep(pause)
+        return attempt()
 
     def delete(self, session: str, request_id: RequestId, principal: str | None) -> None:
         """Delete the record of a cancelled call. A function that still runs the call then cannot store its result."""

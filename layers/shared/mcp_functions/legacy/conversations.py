@@ -28,10 +28,10 @@ from mcp_functions.apps.unfinished import describe_request
 from mcp_functions.legacy import explanations, responses, translation
 from mcp_functions.legacy.call_ids import PendingQuestion
 from mcp_functions.legacy.call_store import CallRecord, Phase
-from mcp_functions.legacy.errors import ResultLost, UnknownQuestion
+from mcp_functions.legacy.errors import OutcomeLost, ResultLost, UnknownQuestion
 from mcp_functions.legacy.explanations import Obstacle
 from mcp_functions.legacy.runner import run_rounds
-from mcp_functions.protocol.errors import InvalidRequest, McpError, StateTooLarge
+from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 from mcp_functions.protocol.messages import value_at
 from mcp_functions.store import Conflict, ItemTooLarge
 
@@ -63,18 +63,9 @@ def receive_answer(request: LegacyRequest, message: Mapping[str, Any]) -> None:
     question = store.ids.read_question(message["id"], request.owner)
     notes = observability.current()
     notes.conclude("complete")
-    stored = store.find(question.stream)
-    if stored is None:
-        notes.reason = "answered_late"
-        return
-    if stored.record.phase != Phase.ASKED or stored.record.step != question.step:
-        notes.reason = "answered_before"
-        return
-    if request.deployment.now() >= question.stream.ends:
-        notes.reason = "answered_late"
-        return
     try:
-        _continue_call(request, store, question, stored, message)
+        # No attempt is repeated after its round has run: `WaitingCall.run_next_round` then raises no error.
+        store.retry(lambda: _continue_call(request, store, question, message), request.http.gateway_deadline)
     except Conflict:  # the same answer, sent twice at the same time, has continued the call
         notes.reason = "answered_before"
 
@@ -93,17 +84,24 @@ def receive_notification(request: LegacyRequest, message: Mapping[str, Any]) -> 
 
 
 def _continue_call(
-    request: LegacyRequest,
-    store: CallStore,
-    question: PendingQuestion,
-    stored: StoredRecord,
-    message: Mapping[str, Any],
+    request: LegacyRequest, store: CallStore, question: PendingQuestion, message: Mapping[str, Any]
 ) -> None:
-    """Continue a call with its answer; Conflict if another request has already continued it."""
+    """Continue a call with its answer; Conflict if another request continues it at the same time."""
+    notes = observability.current()
+    stored = store.find(question.stream)
+    if stored is None:
+        notes.reason = "answered_late"
+        return
+    if stored.record.phase != Phase.ASKED or stored.record.step != question.step:
+        notes.reason = "answered_before"
+        return
+    if request.deployment.now() >= question.stream.ends:
+        notes.reason = "answered_late"
+        return
     waiting = WaitingCall(request, store, question.stream, question.call, question.step)
     result = message.get("result")
     if not isinstance(result, dict):  # the client could not ask its user
-        observability.current().reason = "client_error"
+        notes.reason = "client_error"
         asked = dict(stored.record.messages[-1])
         last = explanations.client_error(question.call, asked, message.get("error"))
         store.replace(stored.item, waiting.end_record(last))
@@ -126,7 +124,7 @@ class WaitingCall(NamedTuple):
     step: int = 0  # how many questions the call has asked the client
 
     def run_next_round(self, stored: StoredRecord, answers: Mapping[str, Any] | None) -> CallRecord | None:
-        """Run the next round of the call and return its record; None if the table could not keep the record.
+        """Run the next round of the call and return its record; None if the table could not keep any record.
 
         Then a later poll of the client gets an error: OutcomeUnknown, or QuestionExpired if it has cancelled the call.
         The log has the reason.
@@ -145,12 +143,14 @@ class WaitingCall(NamedTuple):
         unsent = tuple(stored.record.messages) if stored.record.phase == Phase.OUT_OF_TIME else ()
         outcome = run_rounds(request, self.call, capabilities, answers, unsent)
         try:
-            return self._store_outcome(running, outcome)
+            # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
+            return self.store.retry(lambda: self._store_outcome(running, outcome), request.http.lambda_deadline)
         except Conflict:  # the client has cancelled the call, so its item is gone
             observability.current().reason = "cancelled"
+            return None
         except McpError as error:
             observability.current().reason = error.reason
-        return None
+            return self._store_error(running)
 
     def _store_outcome(self, running: Item, outcome: Outcome) -> CallRecord:
         """Store the record of a round's outcome, and return it."""
@@ -161,6 +161,14 @@ class WaitingCall(NamedTuple):
             record = self.end_record(responses.error_message(self.call.id, ResultLost().to_json()))
             self.store.replace(running, record)
         return record
+
+    def _store_error(self, running: Item) -> CallRecord | None:
+        """End a call whose outcome could not be stored, so that its client does not wait; None if that fails too."""
+        record = self.end_record(responses.error_message(self.call.id, OutcomeLost().to_json()))
+        with suppress(McpError, Conflict):
+            self.store.replace(running, record)
+            return record
+        return None
 
     def outcome_record(self, outcome: Outcome) -> CallRecord:
         """Return the record of a round's outcome."""
@@ -181,6 +189,7 @@ class WaitingCall(NamedTuple):
             answers: the answers to earlier questions of the round, by key.
             unsent: notifications that the client gets before the question.
         """
+        notes = observability.current()
         step = self.step + 1
         stream = self.stream._replace(ends=self.request.answer_deadline)
         (key, question), *others = questions.items()
@@ -196,8 +205,12 @@ class WaitingCall(NamedTuple):
         except translation.NotInRevision:
             obstacle = Obstacle.NOT_IN_REVISION
         except StateTooLarge as error:
-            observability.current().reason = error.reason
+            notes.reason = error.reason
             obstacle = Obstacle.TOO_LARGE
+        except Misconfigured as error:
+            notes.reason = error.reason
+            notes.misconfigured = True
+            obstacle = Obstacle.NO_KEY
         else:
             messages = [*unsent, {"jsonrpc": "2.0", "id": id_, **first}]
             return CallRecord(stream.nonce, step, Phase.ASKED, messages, until=stream.ends)

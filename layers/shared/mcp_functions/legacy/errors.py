@@ -31,6 +31,12 @@ class QuestionExpired(InternalError):
     default_message = "The call has ended: its question was not answered in time"
 
 
+class OutcomeLost(InternalError):
+    """The function ran, and KMS or the table did not let this server keep what came of it."""
+
+    default_message = "The call ran, but its result or its next question could not be kept for this client"
+
+
 class ResultLost(InternalError):
     """The function finished the call, and the table cannot keep its result."""
 

@@ -35,6 +35,7 @@ class Obstacle(StrEnum):
     NO_TABLE = "this server has no table for questions to clients of this revision (its operator can add one)"
     TABLE_UNAVAILABLE = "the server's table for questions is temporarily unavailable"
     NOT_IN_REVISION = "this client's revision has no request for it"
+    NO_KEY = "the server's key for questions is not available"
     TOO_LARGE = "the call is too large to be kept while the user answers"
     TAKES_TOO_LONG = "the work takes longer than one request, and this server cannot continue it for this client"
     CLIENT_REFUSED = "the client refused"
