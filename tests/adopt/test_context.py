@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,6 +63,17 @@ def test_adopt_sees_a_handler_that_the_lifespan_adds_if_a_list_needs_the_lifespa
 
     (look, _unlisted) = adopt(Server("one", lifespan=opened, on_list_tools=list_tools))
     assert (look.name, look.logs) == ("look", True)
+
+
+@pytest.mark.parametrize(("cursors", "error"), [(1, "returns the cursor '0' again"), (10_000, "more than 1000 pages")])
+def test_adopt_refuses_a_list_whose_pages_never_end(cursors: int, error: str) -> None:
+    pages = count()
+
+    async def list_tools(_ctx: object, _params: object) -> ListToolsResult:
+        return ListToolsResult(tools=[], next_cursor=str(next(pages) % cursors))
+
+    with pytest.raises(ValueError, match=f"tools/list .*{error}"):
+        adopt(Server("one", on_list_tools=list_tools))
 
 
 def test_the_next_call_enters_a_lifespan_that_failed_before() -> None:

@@ -6,6 +6,7 @@ import ast
 import json
 import shlex
 import sys
+import time
 import tracemalloc
 from http.client import HTTPConnection
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 
 from mcp_functions.attack import CHECKS, Bounds, Report, Severity, attack, cli
 from mcp_functions.attack.client import Response
-from mcp_functions.attack.scan import SkipCheck
+from mcp_functions.attack.scan import Scan, SkipCheck
 from mcp_functions.local import Harness
 from tests.support import weak_server
 from tests.support.attacker import Site, site
@@ -109,6 +110,11 @@ def test_damaging_a_large_state_does_not_copy_it_for_each_character() -> None:
 
 def test_the_combined_servers_have_the_vulnerability_of_every_check() -> None:
     assert sorted(hole for holes in COMBINED_VULNERABILITIES for hole in holes) == sorted(BY_NAME)
+
+
+def test_each_run_has_a_canary_of_its_own() -> None:
+    scans = [Scan("http://127.0.0.1:1/mcp", {}, Bounds(), lifetime=None, wait=time.sleep) for _ in range(2)]
+    assert scans[0].canary != scans[1].canary
 
 
 def test_the_attacker_stops_when_its_request_budget_is_spent() -> None:
@@ -214,7 +220,7 @@ def test_the_attacker_can_run_a_single_check(capsys: pytest.CaptureFixture[str])
         (["http://127.0.0.1:1/mcp", "--header", "Bearer x"], "a header is written 'Name: value'"),
         (
             ["http://127.0.0.1:1/mcp", "--json", "/no/such/folder"],
-            "'--json': '/no/such/folder': No such file or directory",
+            "'--json': /no/such/folder cannot be written",
         ),
     ],
 )
@@ -225,6 +231,16 @@ def test_the_attacker_reports_an_invalid_command_line_in_one_line(
     written = capsys.readouterr()
     assert message in written.err
     assert (written.err.count("\n"), written.out) == (1, "")
+
+
+def test_a_refused_run_keeps_an_older_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    older, new = tmp_path / "older.json", tmp_path / "new.json"
+    older.write_text("older", encoding="utf-8")
+    for file in (older, new):
+        assert cli.main(["http://127.0.0.1:1/mcp", "--json", str(file)]) == 2
+    assert "does not answer" in capsys.readouterr().err
+    assert older.read_text(encoding="utf-8") == "older"
+    assert not new.exists()
 
 
 def test_the_attacker_reports_that_a_server_requires_credentials(

@@ -273,7 +273,9 @@ def test_an_edit_after_an_edit_that_broke_the_yaml_raises_no_exception() -> None
     assert editor.text.startswith(broken)
 
 
-def test_block_prints_the_block_of_a_function(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_block_prints_the_block_of_a_function_or_of_a_kind_of_function(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["block", NAME]) == 0
     assert "MaySeal" not in capsys.readouterr().out
     change_kind(project, "single_use")
@@ -283,3 +285,6 @@ def test_block_prints_the_block_of_a_function(project: Path, capsys: pytest.Capt
     assert run(["block", NAME]) == 0
     resources = template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]
     assert list(resources) == ["TrackParcel", "TrackParcelWorker"]
+    assert run(["block", "--kind", "task", "find_parcel"]) == 0
+    resources = template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]
+    assert list(resources) == ["FindParcel", "FindParcelWorker"]

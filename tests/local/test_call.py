@@ -15,14 +15,14 @@ import pytest
 
 from mcp_functions.local import Harness
 from mcp_functions.local.command import run
-from mcp_functions.local.loopback import HttpResponse, Loopback
+from mcp_functions.local.loopback import Loopback, json_response
 from tests.local.conftest import write_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mcp_functions.local.loopback import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 MODULES = {
     "book": '''
@@ -317,15 +317,20 @@ def test_call_reports_that_a_server_requires_a_token(
 
 
 @contextlib.contextmanager
-def hostile(*results: dict[str, Any]) -> Iterator[str]:
-    """Serve results that a server of the toolkit would not send, after a list with two tools of one name."""
+def hostile(*results: dict[str, Any] | None) -> Iterator[str]:
+    """Serve results that a server of the toolkit would not send, after a list with two tools of one name.
+
+    For None, the server closes the connection without a response.
+    """
     first = {"name": "t", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
     second = {"name": "t", "inputSchema": {"type": "object"}}
     left = iter([{"resultType": "complete"}, {"tools": [first, second]}, *results])
 
     def answer(_request: HttpRequest) -> HttpResponse:
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "result": next(left)}).encode()
-        return HttpResponse(200, (("content-type", "application/json"),), body)
+        result = next(left)
+        if result is None:
+            raise ConnectionResetError
+        return json_response(200, {"jsonrpc": "2.0", "id": 1, "result": result})
 
     with Loopback(max_body=10_000) as server:
         server.start(answer)
@@ -336,6 +341,11 @@ def test_a_hostile_server_cannot_write_to_the_terminal(call: Callable[..., Ran])
     """Its words are shown without control characters."""
     with hostile({"content": [{"type": "text", "text": "a\x1b[2Jb"}]}) as url:
         assert call("--url", url, "t").out == "a?[2Jb\n"
+
+
+def test_call_reports_a_dropped_connection_in_one_line(call: Callable[..., Ran]) -> None:
+    with hostile(None) as url:
+        assert one_line(call("--url", url, "t")) == "no answer (RemoteDisconnected)"
 
 
 def test_the_first_of_two_tools_with_one_name_is_called(call: Callable[..., Ran]) -> None:

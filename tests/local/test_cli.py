@@ -264,8 +264,10 @@ def test_next_event_puts_the_state_of_a_response_file_into_an_event(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere.json", "event.json"], "'RESPONSE': 'nowhere.json': No such file or directory"),
-        (["final.json", "nowhere.json"], "'EVENT': 'nowhere.json': No such file or directory"),
+        (["nowhere.json", "event.json"], "nowhere.json cannot be read: FileNotFoundError"),
+        (["final.json", "nowhere.json"], "nowhere.json cannot be read: FileNotFoundError"),
+        (["utf-16.json", "event.json"], "utf-16.json cannot be read: UnicodeDecodeError"),
+        (["-", "-"], "only one of RESPONSE and EVENT can be -"),
         (["final.json", "event.json"], "RESPONSE has no requestState: it is the final result"),
     ],
 )
@@ -274,6 +276,7 @@ def test_a_conversation_that_cannot_be_continued_is_reported_in_one_line(
 ) -> None:
     Path("final.json").write_text('{"body": "{\\"result\\": {}}"}')
     Path("event.json").write_text("{}")
+    Path("utf-16.json").write_text("{}", encoding="utf-16")
     assert message in one_line(run("next", *words))
 
 

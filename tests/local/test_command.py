@@ -33,6 +33,7 @@ def one_line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ([], "mcp-functions: Missing command. See mcp-functions --help"),
         (["brew"], "mcp-functions: No such command 'brew'. See mcp-functions --help"),
         (["servr"], "No such command 'servr'. Did you mean 'serve'? See mcp-functions --help"),
+        (["block", "x", "--kind", "tool", "--write"], "leave --kind out. See mcp-functions block --help"),
         (["--port"], "mcp-functions: No such option '--port'. See mcp-functions --help"),
         (["serve", "--port", "many"], "'many' is not a valid integer. See mcp-functions serve --help"),
         (["open"], "Missing argument 'TOKEN'. See mcp-functions open --help"),

@@ -80,6 +80,17 @@ def test_doctor_ignores_an_interpreter_that_does_not_run_but_accepts_one_of_uv(
     assert f"are compiled with {sys.executable}" in lines(capsys, code=1)["layers"]
 
 
+def test_doctor_runs_no_interpreter_of_the_current_folder_without_pyenv(
+    programs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted = programs.parent / "versions/3.13.1/bin"
+    planted.mkdir(parents=True)
+    program(planted, "python3.13", f'exec "{sys.executable}" "$@"')
+    assert "there is no python3.13" in lines(capsys, code=1)["layers"]
+    program(programs, "pyenv", f'echo "{programs.parent}"')
+    assert f"are compiled with {planted / 'python3.13'}" in lines(capsys, code=1)["layers"]
+
+
 def test_doctor_names_a_missing_extra(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "find_spec", lambda name: None if name in {"moto", "mcp"} else object())
     first = machine.examine(programs.parent)[0]

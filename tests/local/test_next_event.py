@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -43,9 +44,23 @@ def test_next_event_finds_the_state_in_an_event_stream() -> None:
     assert body_of_next_event(fill(response(stream), event())) == STATE
 
 
-def test_next_event_updates_the_content_length() -> None:
-    document = json.loads(fill(response(ASKS), event(headers={"content-length": "1"})))
-    assert document["headers"] == {"content-length": str(len(document["body"]))}
+def test_next_event_reads_and_writes_base64_bodies() -> None:
+    sent = base64.b64encode(json.dumps(ASKS).encode()).decode()
+    waiting = json.loads(event())
+    waiting |= {"isBase64Encoded": True, "body": base64.b64encode(waiting["body"].encode()).decode()}
+    document = json.loads(fill(response(sent, isBase64Encoded=True), json.dumps(waiting)))
+    assert json.loads(base64.b64decode(document["body"])) == {"params": {"requestState": STATE}}
+
+
+@pytest.mark.parametrize("name", ["content-length", "Content-Length"])
+def test_next_event_updates_the_content_length(name: str) -> None:
+    document = json.loads(fill(response(ASKS), event(headers={name: "1"})))
+    assert document["headers"] == {name: str(len(document["body"]))}
+
+
+def test_next_event_fills_an_event_whose_headers_are_null() -> None:
+    document = json.loads(fill(response(ASKS), event(headers=None)))
+    assert document["headers"] is None
 
 
 @pytest.mark.parametrize(
@@ -57,6 +72,7 @@ def test_next_event_updates_the_content_length() -> None:
         ("{}", "RESPONSE is not what a Lambda behind API Gateway returns: it has no body"),
         ('{"body": ""}', "RESPONSE holds no JSON-RPC response in its body"),
         ('{"body": "[]"}', "RESPONSE holds no JSON-RPC response in its body"),
+        ('{"body": "!", "isBase64Encoded": true}', "a body says that it is base64, but it is not"),
         ('{"errorType": "KeyError", "errorMessage": "x"}', "RESPONSE says that the function failed, KeyError: x"),
         (
             response({"error": {"code": -32602, "message": "Invalid or expired requestState"}}),

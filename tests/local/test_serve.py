@@ -6,17 +6,20 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from mcp_functions.local import catalog
+from mcp_functions.local.command import run
+from mcp_functions.local.commands import serve as serve_module
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.lambdas.service import Outcome
+from mcp_functions.local.problems import Problem
 from mcp_functions.local.reloading import Reloader
 from mcp_functions.local.terminal.outputs import TextOutput
 from tests.local.conftest import GREET, write_functions
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 FRONT = """
 from pathlib import Path
@@ -45,6 +48,22 @@ def test_a_file_that_is_saved_while_the_catalog_is_written_is_loaded_too(
         reloader.reload()  # the first look after a save waits for the second
         reloader.reload()
         assert "reloaded greet" in lines
+
+
+@pytest.mark.parametrize(("words", "reuse"), [([], True), (["--no-reuse"], False)])
+def test_without_reuse_each_invocation_gets_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], *, reuse: bool
+) -> None:
+    received: dict[str, Any] = {}
+
+    def harness(_functions: Path, **options: Any) -> None:  # noqa: ANN401 - the options of Harness
+        received.update(options)
+        raise Problem(message="enough")
+
+    monkeypatch.setattr(serve_module, "Harness", harness)
+    functions = write_functions(tmp_path / "functions", {})
+    assert run(["serve", "--functions", str(functions), "--runtime", *words]) != 0
+    assert received["reuse"] == reuse
 
 
 def test_the_line_of_a_call_without_a_response_does_not_say_done() -> None:

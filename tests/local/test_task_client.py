@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.local import Harness
+from mcp_functions.local.loopback import Loopback, json_response
 from mcp_functions.testing import Refused, TaskClient
 
 if TYPE_CHECKING:
@@ -77,6 +78,17 @@ def test_the_task_client_can_cancel_a_task(url: str) -> None:
     client.cancel(task["taskId"])
     with pytest.raises(Refused, match="the task was cancelled"):
         client.follow(task, call_tool("Ann"))
+
+
+def test_the_task_client_waits_before_it_polls_a_task_without_a_new_question() -> None:
+    asking = {"taskId": "t.1", "status": "input_required", "inputRequests": {}, "pollIntervalMs": 70}
+    completed = {"taskId": "t.1", "status": "completed", "result": {"content": []}}
+    slept: list[float] = []
+    with Loopback(max_body=10_000) as server:
+        server.start(lambda _request: json_response(200, {"jsonrpc": "2.0", "id": 1, "result": completed}))
+        client = TaskClient(f"{server.url}/mcp", sleep=slept.append)
+        assert client.follow(asking) == {"content": []}
+    assert slept == [0.07]
 
 
 def test_a_client_without_the_tasks_extension_gets_rounds(url: str) -> None:

@@ -57,7 +57,14 @@ def test_an_id_token_of_another_sign_in_is_refused(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"aud": [CLIENT_AT_PROVIDER, "other"]}]
+    "changed",
+    [
+        {"aud": "another"},
+        {"iss": "https://evil.example"},
+        {"exp": 1},
+        {"aud": [CLIENT_AT_PROVIDER, "other"]},
+        {"aud": [CLIENT_AT_PROVIDER, 5]},
+    ],
 )
 def test_an_id_token_with_other_claims_is_refused(changed: dict[str, object]) -> None:
     def change(path: str, answer: dict[str, Any], issuer: Issuer) -> None:
@@ -236,6 +243,15 @@ def test_the_server_reads_its_client_secret_from_secrets_manager(secrets: tuple[
         server.clock.advance(301)
         assert sign_in(server) == (500, "server_error")
         held.secret = SECRET
+        assert sign_in(server) == (200, "")
+
+
+@pytest.mark.parametrize("member", ["client_secret", "ClientSecret", "secret"])
+def test_the_secret_may_be_a_member_of_a_json_object(secrets: tuple[Secrets, str], member: str) -> None:
+    held, url = secrets
+    held.secret = json.dumps({"client_id": CLIENT_AT_PROVIDER, member: SECRET})
+    changes = {"MCP_OAUTH_SECRET_ARN": ARN, "AWS_ENDPOINT_URL_SECRETS_MANAGER": url}
+    with running_server(changes, secret=SECRET) as server:
         assert sign_in(server) == (200, "")
 
 

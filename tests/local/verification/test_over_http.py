@@ -231,6 +231,28 @@ def test_verify_reports_a_function_that_does_not_start(harness: Harness, verify:
     assert verified.failed() == {"functions": "count (tools/list: HTTP 500, no JSON-RPC response)"}
 
 
+def test_verify_reports_a_task_whose_poll_gets_no_answer(harness: Harness, verify: Verify, gate: Gate) -> None:
+    def decide(request: HttpRequest) -> HttpRequest:
+        if b"tasks/get" in (request.body or b""):
+            raise ConnectionResetError
+        return request
+
+    verified = verify(gate(harness.url, decide), *COUNT)
+    assert verified.failed() == {"task": "the task of count did not complete: no answer (RemoteDisconnected)"}
+    assert verified.lines["stack"] == AWS_ONLY
+
+
+def test_verify_reports_a_completed_task_without_a_result(harness: Harness, verify: Verify, gate: Gate) -> None:
+    completed = {"jsonrpc": "2.0", "id": 1, "result": {"taskId": "count.1", "status": "completed"}}
+
+    def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
+        return json_response(200, completed) if b"tasks/get" in (request.body or b"") else request
+
+    verified = verify(gate(harness.url, decide), *COUNT)
+    why = "the task is completed, and has no result"
+    assert verified.failed() == {"task": f"the task of count did not complete: {why}"}
+
+
 def test_verify_prints_text_of_a_server_as_one_printable_line(harness: Harness, verify: Verify, gate: Gate) -> None:
     error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "\x1b[2J\nok       stack: all is well"}}
 

@@ -27,6 +27,7 @@ KINDS: dict[str, type[AdoptedHandler]] = {
     "resourceTemplates": AdoptedTemplate,
 }
 UNLISTED_ENTRY: dict[str, Any] = {}  # the entry of the handler for names that a list leaves out
+MAX_PAGES = 1000  # pages of one list; a server whose cursors never end gets an error
 
 
 def adopt(
@@ -48,7 +49,7 @@ def adopt(
 
     Raises:
         TypeError: `server` is none of the three kinds, or `replay` is not a list of names.
-        ValueError: `replay` names nothing that the server lists.
+        ValueError: `replay` names nothing that the server lists, or the pages of a list never end.
     """
     if isinstance(replay, str):
         message = f"replay is a list of names: replay=[{replay!r}]"
@@ -97,12 +98,20 @@ def _read_pages(adopted: AdoptedServer, method: str, list_name: str) -> list[dic
     """Read all pages of a list."""
     entries: list[dict[str, Any]] = []
     params: dict[str, Any] = {}
-    while True:
+    cursors: set[str] = set()
+    while len(cursors) < MAX_PAGES:
         result = adopted.read_page(method, params)
         entries += result[list_name]
-        if result.get("nextCursor") is None:
+        cursor = result.get("nextCursor")
+        if cursor is None:
             return entries
-        params = {"cursor": result["nextCursor"]}
+        if cursor in cursors:
+            message = f"{method} returns the cursor {cursor!r} again, so its pages never end"
+            raise ValueError(message)
+        cursors.add(cursor)
+        params = {"cursor": cursor}
+    message = f"{method} has more than {MAX_PAGES} pages"
+    raise ValueError(message)
 
 
 def _describe(adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:

@@ -4,9 +4,11 @@ Exit codes: 0, no hole; 1, a hole was found; 2, an option is wrong or the server
 """
 
 import json
+import os
 from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import Any, NoReturn, TextIO
+from pathlib import Path
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import click
@@ -35,6 +37,15 @@ def _headers(_context: click.Context, _parameter: click.Parameter, lines: Sequen
     return pairs
 
 
+def _writable(_context: click.Context, _parameter: click.Parameter, file: Path | None) -> Path | None:
+    """Refuse a file for the report before the run, which takes minutes; an older report in it stays until then."""
+    if file and not os.access(file if file.exists() else file.parent, os.W_OK):
+        text = f"{file} cannot be written"
+        raise click.BadParameter(text)
+    return file
+
+
+FILE = click.Path(dir_okay=False, path_type=Path)
 NAMES = [check.name for check in CHECKS]
 HEADER: dict[str, Any] = {"multiple": True, "callback": _headers, "metavar": "'NAME: VALUE'"}
 TOOL = "A tool that asks; repeatable. No other is called."
@@ -52,7 +63,7 @@ PROOF = "Write the report, with every byte of what proves a finding."
 @click.option("--lifetime", type=float, metavar="SECONDS", help=LIFETIME)
 @click.option("--requests", type=int, default=DEFAULT_BOUNDS.requests, show_default=True, help="At most.")
 @click.option("--seconds", type=float, default=DEFAULT_BOUNDS.seconds, show_default=True, help="At most.")
-@click.option("--json", "file", type=click.File("w", encoding="utf-8", lazy=False), metavar="FILE", help=PROOF)
+@click.option("--json", "file", type=FILE, callback=_writable, metavar="FILE", help=PROOF)
 @click.option("--yes-this-is-mine", "confirmed_host", metavar="HOST", help="Needed for any host but this machine.")
 def command(  # noqa: PLR0913 - the options of a command
     url: str,
@@ -65,7 +76,7 @@ def command(  # noqa: PLR0913 - the options of a command
     lifetime: float | None,
     requests: int,
     seconds: float,
-    file: TextIO | None,
+    file: Path | None,
     confirmed_host: str | None,
 ) -> int:
     """Attack a server of your own, of revision 2026-07-28, as a hostile client would.
@@ -87,7 +98,7 @@ def command(  # noqa: PLR0913 - the options of a command
         checks=[check for check in CHECKS if not only or check.name in only],
     )
     if file:
-        file.write(json.dumps(report_writer.as_json(report), indent=2) + "\n")
+        file.write_text(json.dumps(report_writer.as_json(report), indent=2) + "\n", encoding="utf-8")
     click.echo(report_writer.as_text(report, secured=bool(headers)), nl=False)
     return HOLES if report.holes else 0
 

@@ -120,6 +120,7 @@ class Exchange(NamedTuple):
 
     request: Request
     response: Response
+    canary: str  # the random text of the run, which some requests have
 
 
 def send(

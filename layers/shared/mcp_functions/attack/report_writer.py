@@ -95,7 +95,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _proof(proof: Proof) -> dict[str, Any]:
-    request, response = proof.exchange
+    request = proof.exchange.request
+    response = proof.exchange.response
     return {
         "what": proof.description,
         "request": {

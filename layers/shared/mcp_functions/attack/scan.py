@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 from mcp_functions.attack import client, messages, schema_values
 from mcp_functions.attack.client import CALLER, RESPONSE_SECONDS, Exchange, Request, Response
 
-# A random text that checks write into states, answers and headers. No error should repeat it.
-CANARY = f"canary-{secrets.token_hex(8)}"
 MAX_ROUNDS = 6  # rounds of one conversation
 MAX_OTHER_CALLS = 4  # calls with other arguments that are tried
 
@@ -114,6 +112,8 @@ class Scan:
     exchanges: list[Exchange] = field(default_factory=list)  # the requests so far, with their responses
     ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of requests
     began: float = field(default_factory=time.monotonic)
+    # A random text that checks write into states, answers and headers. No error should repeat it.
+    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
 
     @property
     def seconds_left(self) -> float:
@@ -130,7 +130,7 @@ class Scan:
             raise LimitReached
         seconds = max(0.1, min(RESPONSE_SECONDS, self.seconds_left))
         response = client.send(self.url, request, self.credentials[request.person], seconds=seconds)
-        self.exchanges.append(Exchange(request, response))
+        self.exchanges.append(Exchange(request, response, self.canary))
         return self.exchanges[-1]
 
     def require_victim(self) -> Target:

@@ -88,8 +88,9 @@ def _interpreters(runtime: str) -> Iterator[str]:
     number = runtime.removeprefix("python")
     yield shutil.which(runtime) or ""
     yield _first_line("uv", "python", "find", number)
-    versions = Path(_first_line("pyenv", "root")) / "versions"
-    yield from map(str, sorted(versions.glob(f"{number}*/bin/{runtime}")))
+    pyenv_root = _first_line("pyenv", "root")
+    if pyenv_root:
+        yield from map(str, sorted(Path(pyenv_root).glob(f"versions/{number}*/bin/{runtime}")))
 
 
 def _architecture(architecture: str) -> Finding:

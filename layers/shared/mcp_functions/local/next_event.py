@@ -4,6 +4,7 @@ A file in events/<function>/ has {{requestState}} where the encrypted state of t
 `sam local invoke`, the recorded events become a whole conversation.
 """
 
+import base64
 import json
 from typing import Any
 
@@ -28,7 +29,7 @@ def _find_state(response: dict[str, Any]) -> str:
         stop(f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}")
     if not isinstance(response.get("body"), str):
         stop("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
-    match message_in(body_text(response)):
+    match message_in(_read_body(response)):
         case {"error": {"code": code, "message": message}}:
             problem = f"RESPONSE is an error, {code}: {message}"
         case {"result": {"requestState": str(state)}}:
@@ -44,14 +45,27 @@ def _find_state(response: dict[str, Any]) -> str:
 
 def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
     """Copy an event, with the state in place of the placeholder."""
-    body = str(event.get("body"))
+    body = _read_body(event)
     if PLACEHOLDER not in body:
         stop(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
     escaped_state = json.dumps(state)[1:-1]  # without its quotes, because the placeholder is inside a JSON string
-    filled = {**event, "body": body.replace(PLACEHOLDER, escaped_state)}
-    if "content-length" in event.get("headers", {}):
-        filled["headers"] = {**event["headers"], "content-length": str(len(filled["body"].encode()))}
+    body = body.replace(PLACEHOLDER, escaped_state)
+    filled = {**event, "body": body}
+    if event.get("isBase64Encoded"):
+        filled["body"] = base64.b64encode(body.encode()).decode()
+    if event.get("headers"):
+        filled["headers"] = dict(event["headers"])
+        for name in event["headers"]:
+            if name.lower() == "content-length":
+                filled["headers"][name] = str(len(body.encode()))
     return filled
+
+
+def _read_body(event_or_response: dict[str, Any]) -> str:
+    try:
+        return body_text(event_or_response)
+    except ValueError:
+        stop("a body says that it is base64, but it is not")
 
 
 def _read_object(text: str, name: str) -> dict[str, Any]:

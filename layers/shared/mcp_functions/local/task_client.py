@@ -97,15 +97,19 @@ class TaskClient:
 
         Raises:
             Refused: the task failed, or was cancelled.
+            OSError, ValueError: as `request` raises them; a ValueError also for a completed task without a result.
         """
         while task["status"] not in ENDED:
-            if task["status"] == "input_required" and "inputRequests" in task:
+            if task["status"] == "input_required" and task.get("inputRequests"):
                 self.update(task["taskId"], _answer_all(task, answer))
             else:
                 self.sleep(task.get("pollIntervalMs", 1000) / 1000)
             task = self.get(task["taskId"])
             self.told(task)
         if task["status"] == "completed":
+            if "result" not in task:
+                message = "the task is completed, and has no result"
+                raise ValueError(message)
             return dict(task["result"])
         raise Refused(task.get("error", {"message": f"the task was {task['status']}"}))
 
@@ -138,7 +142,7 @@ class TaskClient:
         message = messages.message(method, params, next(self._ids), self.capabilities)
         response = self._send(message, header_parameters)
         if response.failed:
-            raise OSError(response.failed)
+            raise OSError(str(response))
         if response.error is not None:
             raise Refused(response.error)
         if response.result is None:
@@ -148,10 +152,7 @@ class TaskClient:
     def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
         """Send a JSON-RPC request; the client of the command `call` sends it with its user's credentials."""
         request = messages.write(message, header_parameters)
-        response = send(self.url, request, (self.headers or {}).items(), seconds=self.timeout)
-        if response.failed:
-            raise OSError(response.failed)
-        return response
+        return send(self.url, request, (self.headers or {}).items(), seconds=self.timeout)
 
 
 def _answer_all(result_or_task: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:

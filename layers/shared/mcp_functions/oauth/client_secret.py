@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SERVICE = "secretsmanager"
 FRESH_SECONDS = 300  # then the secret is read again, because it may have been rotated
+MEMBERS = ("client_secret", "ClientSecret", "secret")  # of a JSON object; the first one that is a text is the secret
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=2.0, attempts=2)
 
 
@@ -75,7 +76,8 @@ def _client_secret(text: str) -> str:
         content = None
     if not isinstance(content, dict):
         return text.strip()
-    secret = content.get("client_secret")
-    if not secret or not isinstance(secret, str):
-        raise Misconfigured(reason="the secret is a JSON object without the member client_secret")
-    return secret
+    for name in MEMBERS:
+        secret = content.get(name)
+        if secret and isinstance(secret, str):
+            return secret
+    raise Misconfigured(reason="the secret is a JSON object without the member client_secret")

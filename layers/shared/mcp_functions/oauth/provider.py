@@ -164,7 +164,8 @@ class Provider:
     def _check_id_token(self, token: object, nonce: str) -> None:
         """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). No client gets it."""
         claims = self._verify_id_token(token)
-        audiences = json_web_tokens.audiences(claims)
+        audience = claims.get("aud")  # one client id, or a list
+        audiences = audience if isinstance(audience, list) else [audience]
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
             raise OAuthError(
                 code="invalid_grant", description="the ID token is of another issuer, or for another client"

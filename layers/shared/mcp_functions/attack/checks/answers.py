@@ -11,7 +11,7 @@ from typing import Any
 from mcp_functions.attack import schema_values
 from mcp_functions.attack.client import Exchange
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
-from mcp_functions.attack.scan import CANARY, Scan, SkipCheck, Target
+from mcp_functions.attack.scan import Scan, SkipCheck, Target
 
 MRTR = "basic/patterns/mrtr"
 MISSING_CAPABILITY = -32021
@@ -77,7 +77,7 @@ def answers_that_do_not_fit(scan: Scan) -> Iterator[Proof]:
     victim = scan.require_victim_with_state()
     state, answers = scan.begin(victim)
     for key, request in victim.questions.items():
-        for description, answer in _misfits(request):
+        for description, answer in _misfits(request, scan.canary):
             exchange = scan.call(victim, requestState=state, inputResponses={**answers, key: answer})
             if scan.has_advanced(victim, exchange.response):
                 outcome = f"and the server went on: {exchange.response}"
@@ -135,13 +135,13 @@ def _calls_without_capabilities(scan: Scan) -> Iterator[tuple[Target, Exchange]]
         yield victim, scan.call(victim, capabilities={}, requestState=state, inputResponses=answers)
 
 
-def _misfits(request: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _misfits(request: Mapping[str, Any], canary: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield answers that do not fit a form, each with a description; none for another question."""
     if not _is_form(request):
         return
     yield "an action that does not exist", {**schema_values.answer(request), "action": "yes"}
     schema = (request.get("params") or {}).get("requestedSchema") or {}
-    for description, content in schema_values.misfits(schema, CANARY):
+    for description, content in schema_values.misfits(schema, canary):
         yield description, {"action": "accept", "content": content}
     if schema.get("required"):
         yield "accepted without content", {"action": "accept"}

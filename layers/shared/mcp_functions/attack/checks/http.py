@@ -11,7 +11,7 @@ from mcp_functions.attack import messages
 from mcp_functions.attack.client import Exchange, Request
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
 from mcp_functions.attack.messages import PREFIX, with_header
-from mcp_functions.attack.scan import CANARY, Scan
+from mcp_functions.attack.scan import Scan
 
 HTTP = "basic/transports/streamable-http"
 STRANGER = "https://attacker.example"
@@ -122,8 +122,8 @@ def half_a_message(scan: Scan) -> Iterator[Proof]:
         ("Content-Type", ""),
         ("Content-Type", "application/json; charset=utf-7"),
         ("Content-Encoding", "gzip"),
-        ("Mcp-Session-Id", CANARY),
-        ("Last-Event-ID", CANARY),
+        ("Mcp-Session-Id", scan.canary),
+        ("Last-Event-ID", scan.canary),
         ("X-Forwarded-For", "127.0.0.1, ::1, not an address"),
         ("Mcp-Param-Example", "=?base64?A?="),
     ):

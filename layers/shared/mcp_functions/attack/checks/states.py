@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 from mcp_functions.attack import schema_values
 from mcp_functions.attack.client import Exchange, Response
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
-from mcp_functions.attack.scan import CANARY, Scan, SkipCheck
+from mcp_functions.attack.scan import Scan, SkipCheck
 
 States: TypeAlias = Iterable[tuple[str, Any]]  # states, each with a description
 
@@ -61,7 +61,7 @@ def state_forged(scan: Scan) -> Iterator[Proof]:
 
     servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification.
     """
-    return _completed(scan, _forged)
+    return _completed(scan, lambda valid: _forged(valid, scan.canary))
 
 
 @check(Severity.HOLE, Basis.MUST, MRTR)
@@ -164,7 +164,7 @@ def _send_variants(
         raise SkipCheck(reason=f"the valid state was not accepted either: {control}")
 
 
-def _forged(valid: str) -> States:
+def _forged(valid: str, canary: str) -> States:
     length = len(valid)
     yield "an empty text", ""
     yield "the word null", "null"
@@ -173,8 +173,8 @@ def _forged(valid: str) -> States:
     yield "noise of the right length", _noise(length)
     yield "one letter, as often", "A" * length
     yield "a JWT without a signature", "eyJhbGciOiJub25lIn0.e30."
-    yield "a path", f"../../../etc/{CANARY}"
-    yield "a text of its own", CANARY
+    yield "a path", f"../../../etc/{canary}"
+    yield "a text of its own", canary
     yield "letters that are not ASCII", "é☃" * 32
     yield "a NUL", "\x00" * 8
     yield "half of a surrogate pair", "\ud800"

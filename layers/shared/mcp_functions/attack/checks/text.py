@@ -11,7 +11,7 @@ from typing import TypeAlias
 from mcp_functions.attack import messages
 from mcp_functions.attack.client import Exchange, Request
 from mcp_functions.attack.findings import Basis, Proof, Severity, check
-from mcp_functions.attack.scan import CANARY, Scan
+from mcp_functions.attack.scan import Scan
 
 Bodies: TypeAlias = Iterator[tuple[str, bytes]]  # bodies, each with a description
 
@@ -61,10 +61,10 @@ def prototype_pollution(scan: Scan) -> Iterator[Proof]:
 
     one request must not change the answers to the next.
     """
-    for _ in _sent(scan, _polluting):
+    for _ in _sent(scan, lambda correct: _polluting(correct, scan.canary)):
         pass  # only the answer to the next request counts
     exchange = scan.send(scan.list_request())
-    if CANARY.encode() in exchange.response.body:
+    if scan.canary.encode() in exchange.response.body:
         yield Proof(exchange, "a member of __proto__ in one request stands in the answer to the next")
 
 
@@ -149,8 +149,8 @@ def _odd_bodies(correct: str) -> Bodies:
         yield f"a method named {name}", correct.replace("tools/list", name).encode()
 
 
-def _polluting(correct: str) -> Bodies:
-    for member in (f'"__proto__": {{"{CANARY}": "x"}}', f'"constructor": {{"prototype": {{"{CANARY}": "x"}}}}'):
+def _polluting(correct: str, canary: str) -> Bodies:
+    for member in (f'"__proto__": {{"{canary}": "x"}}', f'"constructor": {{"prototype": {{"{canary}": "x"}}}}'):
         yield "a prototype with another member", _with_param(correct, f'"x": {{{member}}}, {member}').encode()
 
 

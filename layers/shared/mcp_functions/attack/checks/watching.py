@@ -10,7 +10,6 @@ import re
 from mcp_functions.attack.client import Exchange, parse_message
 from mcp_functions.attack.findings import Basis, Severity, watch
 from mcp_functions.attack.messages import VERSION
-from mcp_functions.attack.scan import CANARY
 
 HTTP = "basic/transports/streamable-http"
 CACHING = "server/utilities/caching"
@@ -59,7 +58,7 @@ def reflected_secrets(exchange: Exchange) -> str | None:
     if response.error is None or not isinstance(params, dict):
         return None
     sent = json.dumps([params.get("requestState"), params.get("inputResponses")])
-    if CANARY in sent and CANARY.encode() in response.body:
+    if exchange.canary in sent and exchange.canary.encode() in response.body:
         return str(response)
     return None
 

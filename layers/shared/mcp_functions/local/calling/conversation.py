@@ -57,7 +57,7 @@ def run_call(server: CalledServer, call: Call, answers: Answers, terminal: Termi
     """Send the call, answer its questions, wait for its task if it becomes one, and return the result.
 
     Raises:
-        Problem: the server refuses the call, its task failed, or a question has no answer.
+        Problem: the server refuses the call or does not answer, its task failed, or a question has no answer.
     """
     try:
         result = server.converse(call.method, call.params, answers.answer, call.header_parameters)
@@ -65,7 +65,7 @@ def run_call(server: CalledServer, call: Call, answers: Answers, terminal: Termi
         if error.code is None:  # not the server's error, but the client's own text
             stop(str(error), after=error)
         stop(f"the server refuses: {error} ({error.code})", after=error)
-    except ValueError as error:  # the response is not JSON-RPC
+    except (OSError, ValueError) as error:  # there is no response, or it is not JSON-RPC
         stop(str(error), after=error)
     unused = answers.unused_keys()
     if unused:

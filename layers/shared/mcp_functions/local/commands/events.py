@@ -5,13 +5,12 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from mcp_functions.local import next_event
 from mcp_functions.local.commands import options
-from mcp_functions.local.problems import stop
+from mcp_functions.local.problems import first_line, stop
 
 EVENTS = Path("events")
 TESTS = Path("tests/functions")
@@ -44,14 +43,24 @@ def write_events(names: Sequence[str]) -> int:
 
 
 @click.command("next")
-@click.argument("response", metavar="RESPONSE", type=click.File(encoding="utf-8", errors="replace", lazy=True))
-@click.argument("event", metavar="EVENT", type=click.File(encoding="utf-8", errors="replace", lazy=True))
-def fill_next(response: TextIO, event: TextIO) -> None:
+@click.argument("response", metavar="RESPONSE")
+@click.argument("event", metavar="EVENT")
+def fill_next(response: str, event: str) -> None:
     """Fill a response's requestState into the next event.
 
     RESPONSE is what the Lambda returned, EVENT has {{requestState}} in its body; each is a file, or - for stdin.
     """
-    click.echo(next_event.fill(response.read(), event.read()), nl=False)
+    if response == event == "-":
+        stop("only one of RESPONSE and EVENT can be -")
+    click.echo(next_event.fill(_read(response), _read(event)), nl=False)
+
+
+def _read(name: str) -> str:
+    try:
+        with click.open_file(name, encoding="utf-8") as file:
+            return str(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        stop(f"{name} cannot be read: {first_line(error)}", after=error)
 
 
 def _read_events() -> dict[Path, bytes]:

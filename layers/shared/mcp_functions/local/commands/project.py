@@ -31,13 +31,17 @@ def new(kind: str, name: str) -> None:
 
 @click.command("block")
 @click.argument("name", shell_complete=options.complete_functions)
+@click.option("--kind", type=click.Choice(samples.KINDS), help="The kind of a function that is not written yet.")
 @click.option("--write", is_flag=True, help="Write it into template.yaml; the rest of the file, comments too, stays.")
-def block(name: str, *, write: bool) -> None:
+def block(name: str, *, kind: str | None, write: bool) -> None:
     """Print what template.yaml needs for a function, as its app.py is now."""
+    if write and kind:
+        message = "--write reads functions/NAME/app.py: leave --kind out."
+        raise click.UsageError(message)
     if write:
         click.echo(editing.write_block(PROJECT, name))
     else:
-        click.echo(editing.block_text(PROJECT, name), nl=False)
+        click.echo(editing.block_text(PROJECT, name, kind), nl=False)
 
 
 @click.command("catalog")

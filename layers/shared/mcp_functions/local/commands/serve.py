@@ -37,16 +37,26 @@ class HarnessOptions(TypedDict):
     default="none",
     help="jwt: require an access token, and run an issuer. oauth: with the sign-in front before it. Default: none.",
 )
+@click.option("--no-reuse", is_flag=True, help="With --runtime, a process for every invocation.")
 @click.option("--show-answers", is_flag=True, help="A round's line has the user's answers.")
 @click.option("--log", type=click.Choice(["text", "json"]), default="text", help="json: lines as on Lambda.")
-def command(functions: Path, *, show_answers: bool, log: str, **for_harness: Unpack[HarnessOptions]) -> None:
+def command(
+    functions: Path, *, no_reuse: bool, show_answers: bool, log: str, **for_harness: Unpack[HarnessOptions]
+) -> None:
     """Serve every function until Ctrl-C."""
     outputs = options.import_module("terminal.outputs", extra="local")
     if log == "json":
         output = outputs.JsonOutput(sys.stdout)
     else:
         output = outputs.TextOutput(sys.stdout, show_answers=show_answers)
-    harness = Harness(functions, debug=options.is_debug(), on_log=output.write_log, watcher=output, **for_harness)
+    harness = Harness(
+        functions,
+        reuse=not no_reuse,
+        debug=options.is_debug(),
+        on_log=output.write_log,
+        watcher=output,
+        **for_harness,
+    )
     with options.until_stopped() as is_stopped, output.capture(), harness:
         lines: list[str] = []
         reloader = Reloader(harness, report=lines.append)

@@ -72,12 +72,20 @@ def add(root: Path, draft: Draft) -> str:
     return NEW_FILES.format(files=names, logical_id=draft.logical_id, name=draft.name)
 
 
-def block_text(root: Path, name: str) -> str:
+def block_text(root: Path, name: str, kind: str | None) -> str:
     """Return the blocks of a function.
+
+    Args:
+        root: the project's folder.
+        name: the function's name.
+        kind: one of `samples.KINDS`, for a function that is not written yet; None: the function's code decides.
 
     Raises:
         Problem: there is no such function, or a function does not load.
     """
+    if kind:
+        spelling.check(name)
+        return blocks.text(samples.copied(kind, name))
     return blocks.text(_describe(_read(root), name))
 
 

@@ -188,13 +188,13 @@ class Calls:
             nonlocal polls
             polls += 1
             if task["status"] not in ENDED and time.monotonic() >= deadline:
-                self._server.cancel(task["taskId"])
+                self._server.exchange("tasks/cancel", {"taskId": task["taskId"]})
                 raise Failed(message=f"{call} did not end within {seconds:g} s (--seconds), and was cancelled")
 
         self._server.told = check_deadline
         try:
             result = self._server.follow(task, self._answer)
-        except (Refused, ValueError) as error:  # a ValueError for a response that is not JSON-RPC
+        except (Refused, OSError, ValueError) as error:  # the last two: no response, or one that is not JSON-RPC
             raise Failed(message=f"the task of {call} did not complete: {error}") from error
         if result.get("isError"):
             raise Failed(message=f"the task of {call} reported a tool error")
