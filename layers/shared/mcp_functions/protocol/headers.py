@@ -126,6 +126,9 @@ def _missing(name: str) -> HeaderMismatch:
 # ---- The value of a header: plain text, or base64 between two marks
 
 
+MARKED_BASE64 = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+
+
 def decode(value: str) -> str:
     """Decode the value of a header: `=?base64?4pyT?=` is "✓", and a value without the two marks is the text itself.
 
@@ -133,7 +136,7 @@ def decode(value: str) -> str:
         ValueError: the value has the marks, but no strict base64 of UTF-8 between them.
     """
     text = value.strip(" \t")
-    marked = re.fullmatch(r"=\?base64\?(.*)\?=", text, re.DOTALL)
+    marked = MARKED_BASE64.fullmatch(text)
     if marked is None:
         return text
     encoded = marked[1]

@@ -40,9 +40,10 @@ def loads(text: str | bytes) -> JSONValue:
         # 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
-        if is_deeper(value, MAX_DEPTH):
+        may_be_deeper = string.count("[") + string.count("{") > MAX_DEPTH  # few requests have so many brackets
+        if may_be_deeper and is_deeper(value, MAX_DEPTH):
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
-        if re.search(SURROGATE, string):
+        if "\\" in string and re.search(SURROGATE, string):  # few requests have escapes
             _check_unicode(value)
     except UnicodeEncodeError:  # `from None` here and below, because the texts of these errors quote the request
         raise ParseError(message="A JSON string holds half of a surrogate pair") from None

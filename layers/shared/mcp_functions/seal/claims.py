@@ -83,7 +83,8 @@ def encode_claims(claims: Claims) -> bytes:
         allowed = "keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(rule=f"the state is not JSON: {allowed}") from None
     # A list that contains itself has no last level, and `is_deeper` would not end. `dumps` above has refused it.
-    if is_deeper(record, MAX_RECORD_DEPTH):
+    may_be_deeper = document.count("[") + document.count("{") > MAX_RECORD_DEPTH
+    if may_be_deeper and is_deeper(record, MAX_RECORD_DEPTH):
         raise DeveloperError(rule="the state is nested deeper than {most}", most=MAX_RECORD_DEPTH)
     return payload
 
