@@ -46,6 +46,7 @@ class Form:
         self._path = path
         names = members.schema["properties"]
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in names}
+        self._schema: dict[str, Any] | None = None  # written once
 
     def schema(self) -> dict[str, Any]:
         """Write the `requestedSchema`.
@@ -53,6 +54,11 @@ class Form:
         Raises:
             DeveloperError: the restricted schema cannot express a member.
         """
+        if self._schema is None:
+            self._schema = self._write_schema()
+        return self._schema
+
+    def _write_schema(self) -> dict[str, Any]:
         schema = self._members.schema
         definitions = schema.get("$defs", {})
         requested: dict[str, Any] = {"type": "object", "properties": {}}
@@ -93,8 +99,15 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     Raises:
         DeveloperError: JSON has no such type.
     """
+    # Every round asks with the same classes again, and pydantic takes 0.3 ms and more to read one. Other types are read
+    # anew: it takes 5 µs, and a cache would confuse Literal["a", "b"] with Literal["b", "a"], because they are equal.
+    read = _read_class_form if isinstance(annotation, type) else _read_form
+    return read(annotation, key, camel_case)
+
+
+def _read_form(annotation: object, key: str, camel_case: bool) -> Form:  # noqa: FBT001 - `lru_cache` counts by position
     try:
-        type_ = _read_class(annotation) if isinstance(annotation, type) else read_type(annotation)
+        type_ = read_type(annotation)
     except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
@@ -106,9 +119,7 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     return Form(JsonType(schema, type_.read), path, camel_case=camel_case)
 
 
-# Every round asks with the same classes again, and pydantic takes 0.3 ms and more to read one. Other types are read
-# anew: it takes 5 µs, and a cache would confuse Literal["a", "b"] with Literal["b", "a"], because they are equal.
-_read_class = lru_cache(maxsize=256)(read_type)
+_read_class_form = lru_cache(maxsize=256)(_read_form)
 
 
 def _with_one_property(key: str, type_: JsonType) -> JsonType:
