@@ -37,9 +37,9 @@ from mcp_functions.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.http.gateway import Clock
+    from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import Model, ServerInfo
@@ -135,17 +135,17 @@ class FrontDoor:
 
     def answer_legacy(self, http: HttpRequest) -> Response | None:
         """Respond to a client of 2025; None if the request is from another client."""
-        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415 - no other client needs it
-
-        return LegacyServer(self._settings, self.answer, self._catalog, self._seals, now=self._now)(http)
+        return self._legacy_server(http)
 
     @cached_property
-    def _seals(self) -> SealFactory | None:
-        """What seals for clients of 2025, and keeps the data keys; None without a key of KMS."""
-        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - no other client needs it
+    def _legacy_server(self) -> LegacyServer:
+        """The server for clients of 2025, made when the first of them calls. No other client needs its modules."""
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
+        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415
 
         service = f"{self._settings.stack}/{self._folder}"  # only this function can open what it seals
-        return SealFactory(self._settings, service, now=self._now) if self._settings.kms_keys else None
+        seals = SealFactory(self._settings, service, now=self._now) if self._settings.kms_keys else None
+        return LegacyServer(self._settings, self.answer, self._catalog, seals, now=self._now)
 
     def _answer_call(self, request: Request) -> AnyResult:
         """Forward a call or a completion, unless one of its headers differs from its arguments."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch import preparation
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.http.gateway import Clock
+    from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.audit import AuditRecord
@@ -177,11 +179,16 @@ class ServeOptions(NamedTuple):
 
         dispatcher = Dispatcher(self.handlers, settings, make_conversations, tasks)
 
-        def answer_legacy(http: HttpRequest) -> Response | None:
-            """Respond to a client of 2025; None if the request is from another client."""
+        @cache
+        def legacy_server() -> LegacyServer:
+            """Make the server for clients of 2025 when the first of them calls."""
             from mcp_functions.legacy import LegacyServer  # noqa: PLC0415 - no other client needs it
 
-            return LegacyServer(settings, dispatcher.answer, dispatcher.catalog, seals, now=now)(http)
+            return LegacyServer(settings, dispatcher.answer, dispatcher.catalog, seals, now=now)
+
+        def answer_legacy(http: HttpRequest) -> Response | None:
+            """Respond to a client of 2025; None if the request is from another client."""
+            return legacy_server()(http)
 
         endpoint = Endpoint(
             settings,
