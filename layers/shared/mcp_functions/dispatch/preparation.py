@@ -30,10 +30,14 @@ def prepare(handlers: Sequence[Handler[..., Any]], *, uses_kms: bool) -> None:
     """
     with GcPause():  # imports leave no garbage, and looking for it would take 4 ms
         for handler in handlers:
-            _prepare_handler(handler, uses_kms=uses_kms)
+            _import_for(handler)
+        if uses_kms and any(handler.needs_state for handler in handlers):
+            _prepare_service("kms")
+        if any(handler.needs_table for handler in handlers):
+            _prepare_service("dynamodb")
 
 
-def _prepare_handler(handler: Handler[..., Any], *, uses_kms: bool) -> None:
+def _import_for(handler: Handler[..., Any]) -> None:
     """Import what requests to one handler need. A second import of a module does nothing."""
     if handler.needs_round:
         import_module("mcp_functions.dispatch.conversations")
@@ -41,8 +45,6 @@ def _prepare_handler(handler: Handler[..., Any], *, uses_kms: bool) -> None:
         import_module("mcp_functions.dispatch.seal_factory")
         import_module("mcp_functions.seal.keyring")
         import_module("mcp_functions.seal.envelope")
-        if uses_kms:
-            _prepare_service("kms")
     # A server of another library (`adopt`) reads the answers to its questions itself.
     if handler.needs_state and isinstance(handler, FunctionHandler):
         import_module("mcp_functions.schemas.annotations")
@@ -53,7 +55,6 @@ def _prepare_handler(handler: Handler[..., Any], *, uses_kms: bool) -> None:
         import_module("mcp_functions.handlers.hooks")
     if handler.needs_table:
         import_module("mcp_functions.dispatch.single_use")
-        _prepare_service("dynamodb")
     if handler.task:
         import_module("mcp_functions.tasks")
 
