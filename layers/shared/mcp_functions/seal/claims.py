@@ -23,7 +23,7 @@ import json
 from typing import Any
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState
-from mcp_functions.protocol.json_reader import is_deeper
+from mcp_functions.protocol.json_reader import is_deeper, may_be_deeper
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.seal.binding import Binding
 from mcp_functions.tuples import NamedTuple
@@ -83,8 +83,7 @@ def encode_claims(claims: Claims) -> bytes:
         allowed = "keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(rule=f"the state is not JSON: {allowed}") from None
     # A list that contains itself has no last level, and `is_deeper` would not end. `dumps` above has refused it.
-    may_be_deeper = document.count("[") + document.count("{") > MAX_RECORD_DEPTH
-    if may_be_deeper and is_deeper(record, MAX_RECORD_DEPTH):
+    if may_be_deeper(document, MAX_RECORD_DEPTH) and is_deeper(record, MAX_RECORD_DEPTH):
         raise DeveloperError(rule="the state is nested deeper than {most}", most=MAX_RECORD_DEPTH)
     return payload
 
