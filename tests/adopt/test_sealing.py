@@ -2,7 +2,7 @@
 
 `official` and `fast` make the same server with each library. Its tool `book` asks for a day: the first `call` returns a
 sealed state, and the second one, with the state and ANSWER, returns a text that shows what the server remembered. Each
-server that `sealed` makes stands for a process of its own, with data keys of its own.
+server that `sealed` makes is like another process: it has its own data keys.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ each_library = pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
 
 
 def sealed(make: Callable[[], object], **options: Any) -> object:  # noqa: ANN401 - of seal_states
-    """Make a process of a fleet: a server of its own, with data keys of its own."""
+    """Make a server with its own data keys, like another process of a fleet."""
     server = make()
     given = {"keys": os.environ["MCP_KMS_KEYS"].split(","), "principal": lambda _ctx: CALLER["name"]}
     seal_states(server, **{**given, **options})
