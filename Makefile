@@ -25,11 +25,11 @@ help: ## what there is
 
 .PHONY: demo
 demo: .venv/.demo ## a client holds a conversation of three rounds with a function; PAUSE=1: over three days; TASK=1: a task
-	@.venv/bin/python -m mcp_functions demo$(if $(PAUSE), --pause)$(if $(TASK), --task)$(if $(RUNTIME), --runtime)
+	@.venv/bin/python -m mcp_functions_harness demo$(if $(PAUSE), --pause)$(if $(TASK), --task)$(if $(RUNTIME), --runtime)
 
 .PHONY: serve
 serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001; RUNTIME=1: as processes of the Lambda runtime
-	@.venv/bin/python -m mcp_functions serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
+	@.venv/bin/python -m mcp_functions_harness serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
 
 # What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
 LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
@@ -52,7 +52,7 @@ test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients lint test-boto3 ## ev
 .PHONY: test-boto3
 test-boto3: .venv/.dev ## the tests that call AWS, with MCP_AWS_CLIENT=boto3
 	MCP_AWS_CLIENT=boto3 .venv/bin/python -m pytest tests/aws tests/store tests/seal/test_fleet.py \
-		tests/test_front_door_failures.py tests/seal/test_kms_client.py tests/local/runtime tests/local/test_kms.py \
+		tests/test_front_door_failures.py tests/seal/test_kms_client.py tests/harness/runtime tests/harness/test_kms.py \
 		tests/tasks/test_workers.py $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: own-project
@@ -70,7 +70,7 @@ check: .venv/.dev ## linter, formatter, types, import order
 .PHONY: lint
 lint: .venv/.dev .venv-sam/.sam .venv-lint/.lint ## cfn-lint on template.yaml, as delivered and with oauth, and on what it becomes; checkov on the latter
 	@mkdir -p .aws-sam
-	cp template.yaml .aws-sam/ && cd .aws-sam && $(CURDIR)/.venv/bin/python -m mcp_functions auth oauth
+	cp template.yaml .aws-sam/ && cd .aws-sam && $(CURDIR)/.venv/bin/python -m mcp_functions_harness auth oauth
 	for each in template .aws-sam/template; do \
 	  AWS_DEFAULT_REGION=us-east-1 .venv-sam/bin/python scripts/translate.py $$each.yaml > .aws-sam/translated.json && \
 	  .venv-sam/bin/cfn-lint $$each.yaml .aws-sam/translated.json && \
@@ -113,8 +113,8 @@ profile: .venv/.dev ## where a cold start or a warm call spends its time: CASE=c
 
 .PHONY: catalog
 catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
-	@.venv/bin/python -m mcp_functions catalog
-	@.venv/bin/python -m mcp_functions catalog --functions tests/conformance/functions
+	@.venv/bin/python -m mcp_functions_harness catalog
+	@.venv/bin/python -m mcp_functions_harness catalog --functions tests/conformance/functions
 
 .PHONY: build
 build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends

@@ -15,8 +15,8 @@ from botocore.loaders import JSONFileLoader
 from hypothesis import settings
 
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.local.recording import MOMENT
-from mcp_functions.testing import deployed
+from mcp_functions_harness.recording import MOMENT
+from mcp_functions_harness.testing import deployed
 from tests.legacy import judging
 from tests.support import planted, wire
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
     from mcp_functions.http.events import LambdaContext
-    from mcp_functions.local.api_gateway.events import Moment
+    from mcp_functions_harness.api_gateway.events import Moment
 
 ROOT = Path(__file__).parent.parent
 
@@ -54,7 +54,7 @@ LONGEST = (
     "project/test_build.py",
     "conformance/test_conformance.py",
     "http/test_bodies.py",
-    "attack/test_command.py",
+    "attack/test_checks.py",
     "local/test_sign_in.py",
     "local/test_demo.py",
     "clients/test_earlier_clients.py",

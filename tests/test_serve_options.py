@@ -17,7 +17,7 @@ from mcp_functions import Call, Elicit, ToolError, prompt, resource, serve, serv
 from mcp_functions.adopt import adopt
 from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.support import wire
 from tests.support.conversations import author_error
 

@@ -7,7 +7,7 @@ import pytest
 from mcp_functions import Elicit, serve, tool
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.settings import Settings
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.support.gateways import JWT_SETTINGS
 from tests.support.settings import make_settings
 

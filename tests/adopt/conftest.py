@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local import Harness
-from mcp_functions.local import catalog as catalog_file
+from mcp_functions_harness import Harness
+from mcp_functions_harness import catalog as catalog_file
 from tests.adopt.talking import SERVERS
 
 if TYPE_CHECKING:

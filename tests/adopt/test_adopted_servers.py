@@ -10,7 +10,7 @@ from tests.adopt.talking import LISTS, Step, load, talk
 from tests.adopt.talks import CALLS, MODES, TALKS, without_revision
 
 if TYPE_CHECKING:
-    from mcp_functions.local import Harness
+    from mcp_functions_harness import Harness
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 

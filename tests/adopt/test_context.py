@@ -20,7 +20,7 @@ from mcp_types import EmptyResult, ListToolsResult, SetLevelRequestParams, Tool
 from mcp_functions import serve, tool
 from mcp_functions.adopt import adopt
 from mcp_functions.handlers import catalog
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from mcp_functions import serve
 from mcp_functions.adopt import adopt, step
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

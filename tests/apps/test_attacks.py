@@ -9,9 +9,9 @@ import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
 from mcp_functions import store as tables
-from mcp_functions.local.environment import TABLE
 from mcp_functions.protocol.constants import EXTENSION_TASKS
-from mcp_functions.testing import MemoryTable
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.testing import MemoryTable
 from tests.apps.tools import APPS, FORMS, book, host, rate, request
 
 TASKS: dict[str, Any] = {"extensions": {**APPS["extensions"], EXTENSION_TASKS: {}}}

@@ -9,8 +9,8 @@ import pytest
 
 from mcp_functions import Elicit, serve, tool
 from mcp_functions import store as tables
-from mcp_functions.local.environment import TABLE
-from mcp_functions.testing import Conversation, MemoryTable
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.testing import Conversation, MemoryTable
 from tests.apps.tools import APPS, FORMS, NOTHING, Ledger, book, host, rate, request, state_in
 from tests.support import wire
 

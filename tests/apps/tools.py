@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_functions import AuditRecord, Elicit, Question, Sample, Step, serve, tool
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.support import wire
 
 if TYPE_CHECKING:

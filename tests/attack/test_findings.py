@@ -24,7 +24,7 @@ from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.request_state import RequestStates
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.support.attacker import CLIENT, Site, site
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.problems import Problem
+from mcp_functions_harness.problems import Problem
 from tests.benchmarks import cases, cost, crowd, dialects, environments, lab, measuring, plot, report, targets
 from tests.benchmarks.entrants import ENTRANTS
 from tests.benchmarks.figures import Results, read

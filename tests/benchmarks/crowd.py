@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.benchmarks import dialects
 from tests.benchmarks.figures import decile
 

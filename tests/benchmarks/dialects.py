@@ -9,8 +9,8 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mcp_functions.local.api_gateway.events import Moment, event
-from mcp_functions.local.loopback import HttpRequest
+from mcp_functions_harness.api_gateway.events import Moment, event
+from mcp_functions_harness.loopback import HttpRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

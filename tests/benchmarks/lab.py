@@ -17,7 +17,7 @@ import boto3
 
 from mcp_functions import tool
 from mcp_functions.handlers import catalog
-from mcp_functions.local.environment import CREDENTIALS, STACK, endpoints
+from mcp_functions_harness.environment import CREDENTIALS, STACK, endpoints
 from tests.benchmarks import dialects, services
 from tests.benchmarks.cases import TOOLS
 from tests.benchmarks.contenders import ours

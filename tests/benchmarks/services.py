@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_functions.local.doubles import keyfile
-from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.lambdas.invoke_api import InvokeApi
-from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Lambdas, Outcome
-from mcp_functions.local.loopback import Loopback
+from mcp_functions_harness.doubles import keyfile
+from mcp_functions_harness.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions_harness.lambdas.invoke_api import InvokeApi
+from mcp_functions_harness.lambdas.service import MAX_PAYLOAD, Lambdas, Outcome
+from mcp_functions_harness.loopback import Loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

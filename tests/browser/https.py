@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.api_gateway.events import Moment, event
-from mcp_functions.local.api_gateway.responses import response
-from mcp_functions.local.loopback import HttpRequest, HttpResponse
+from mcp_functions_harness.api_gateway.events import Moment, event
+from mcp_functions_harness.api_gateway.responses import response
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse
 from tests.oauth.oauth_server import Context, OAuthServer
 from tests.support.certificates import server_context, write_certificate
 from tests.support.http_servers import listening

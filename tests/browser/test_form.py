@@ -12,8 +12,8 @@ import pytest
 from functions.sales.app import handler as sample
 from mcp_functions import Between, Elicit, Format, Length, Title, serve, tool
 from mcp_functions import store as tables
-from mcp_functions.local.environment import TABLE
-from mcp_functions.testing import MemoryTable
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.testing import MemoryTable
 from tests.apps.tools import book, connect, convert, rate
 from tests.browser import app_host, chromium
 from tests.browser.app_host import Host

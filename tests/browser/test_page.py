@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from mcp_functions.local import Harness
-from mcp_functions.local.command import run as main
-from mcp_functions.local.loopback import HttpResponse, Loopback
+from mcp_functions_harness import Harness
+from mcp_functions_harness.command import run as main
+from mcp_functions_harness.loopback import HttpResponse, Loopback
 from tests.browser import chromium
 from tests.browser.chromium import Tab
 from tests.browser.page_functions import FUNCTIONS, MARKUP
-from tests.local.conftest import write_functions
+from tests.harness.conftest import write_functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mcp_functions.local.loopback import HttpRequest
+    from mcp_functions_harness.loopback import HttpRequest
     from tests.browser.chromium import DevTools
 
 TAB, ENTER, SPACE = 9, 13, 32
@@ -443,7 +443,7 @@ def test_a_page_of_another_origin_can_neither_read_nor_control_anything(
     harness: Harness, tools: DevTools, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[object] = []
-    monkeypatch.setattr("mcp_functions.local.page.controls.explain", lambda *given, **_: opened.append(given))
+    monkeypatch.setattr("mcp_functions_harness.page.controls.explain", lambda *given, **_: opened.append(given))
     home = harness.url.removesuffix("/mcp")
     with Loopback(max_body=1 << 20) as other:
         other.start(hostile_page)

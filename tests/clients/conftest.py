@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.support import modes
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tests.conformance import node
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from mcp_functions.local import Harness
+    from mcp_functions_harness import Harness
 
 HERE = Path(__file__).parent
 PYTHON_1 = HERE.parents[1] / ".venv-clients" / "bin" / "python"

@@ -1,5 +1,5 @@
 // One round of a conversation through the official TypeScript client: `node one_round.mjs FILE ANSWERS`. The same words
-// and the same file as mcp_functions.local.demo.one_round, so that either client goes on where the other stopped.
+// and the same file as mcp_functions_harness.demo.one_round, so that either client goes on where the other stopped.
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 

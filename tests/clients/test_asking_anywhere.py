@@ -12,8 +12,8 @@ from mcp import Client
 from mcp.client.extension import advertise
 from mcp_types import ElicitResult
 
-from mcp_functions.local import Harness
 from mcp_functions.protocol.constants import APP_FORM_URI, APP_MIME_TYPE, EXTENSION_APPS
+from mcp_functions_harness import Harness
 from tests.clients.people import run, text
 from tests.conformance import node
 

@@ -19,7 +19,7 @@ from mcp_types import (
 )
 from pydantic import FileUrl
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.clients.people import Person, accept, talk, text
 
 if TYPE_CHECKING:

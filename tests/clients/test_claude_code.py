@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from mcp_functions.local import Harness, catalog
+from mcp_functions_harness import Harness, catalog
 from tests.clients.test_hosts import DOCUMENT, FRONT, REGISTRATION
 from tests.clients.test_oauth import FUNCTIONS
 from tests.conformance import node

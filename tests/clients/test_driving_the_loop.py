@@ -15,7 +15,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, InputResponses
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.clients.conftest import FUNCTIONS
 from tests.clients.people import Person
 

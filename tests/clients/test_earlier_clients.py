@@ -20,7 +20,7 @@ from tests.conformance import test_conformance as suite
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.local import Harness
+    from mcp_functions_harness import Harness
 
     RunClient = Callable[[str], Heard]
 

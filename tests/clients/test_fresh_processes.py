@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.clients.conftest import FUNCTIONS
 from tests.clients.earlier import ASKED, EVERYTHING, HELD, SPEAKERS
 from tests.clients.talks import PLACES, TALKS, end
@@ -19,7 +19,7 @@ from tests.support import modes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.local.lambdas.service import Invocation
+    from mcp_functions_harness.lambdas.service import Invocation
 
 SOME = {"Python `mcp` 1.30": ["a duplicate"], "TypeScript `sdk` 1.32": ["a booking"]}
 CONVERSATIONS = dict.fromkeys(ASKED, HELD) if EVERYTHING else SOME

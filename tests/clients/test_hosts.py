@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local import Harness, catalog
+from mcp_functions_harness import Harness, catalog
 from tests.clients.hosts import HOSTS
 from tests.clients.signing_in import CALLBACK
 from tests.clients.test_oauth import FUNCTIONS

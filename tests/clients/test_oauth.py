@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.auth import OAuthFlowError
 
-from mcp_functions.local import Harness, catalog
+from mcp_functions_harness import Harness, catalog
 from tests.clients.people import accept, text
 from tests.clients.signing_in import SigningIn
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext, ElicitationFnT
     from mcp_types import ElicitRequestParams, ElicitResult
 
-    from mcp_functions.local.issuer import Issuer
+    from mcp_functions_harness.issuer import Issuer
 
 FUNCTIONS = {
     "mcp": """

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.clients.conftest import FUNCTIONS
 from tests.conformance import node
 from tests.support import consent, modes, ports

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mcp_types import CallToolResult, ElicitResult
 
-    from mcp_functions.local import Harness
+    from mcp_functions_harness import Harness
 
     UrlOf = Callable[[str], str]
 

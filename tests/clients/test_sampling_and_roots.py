@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.clients.earlier import ASKED, EVERYTHING, SPEAKERS
 from tests.clients.talks import accept, end
 

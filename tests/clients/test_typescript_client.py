@@ -17,7 +17,7 @@ from tests.clients.talks import PLACES, TALKS, end
 from tests.conformance import node
 
 if TYPE_CHECKING:
-    from mcp_functions.local import Harness
+    from mcp_functions_harness import Harness
 
 SCRIPT = Path(__file__).with_name("talk.mjs")
 
@@ -54,7 +54,7 @@ def test_the_typescript_client_negotiates_the_revision_and_lists_every_sample(re
 
 
 def test_the_typescript_client_calls_every_sample(harness: Harness) -> None:
-    # audit_year is a task, and this client knows none: tests/local/test_task_client.py
+    # audit_year is a task, and this client knows none: tests/harness/test_task_client.py
     assert {talk.call[1] for talk in TALKS.values()} | {"mcp", "audit_year"} == set(harness.functions)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp import Client
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.clients.conftest import FUNCTIONS
 from tests.clients.people import talk, text
 from tests.clients.test_typescript_client import SCRIPT

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import httpx2
 import pytest
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.conformance import node
 from tests.support import consent, modes, ports
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from mcp_functions.local import Harness
+from mcp_functions_harness import Harness
 from tests.clients.people import Person, accept
 from tests.conformance import node
 from tests.support import modes

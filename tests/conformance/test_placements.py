@@ -6,8 +6,8 @@ import ast
 from pathlib import Path
 
 from mcp_functions.handlers import catalog
-from mcp_functions.local import catalog as generated
-from mcp_functions.local.lambdas.functions import Functions
+from mcp_functions_harness import catalog as generated
+from mcp_functions_harness.lambdas.functions import Functions
 
 HERE = Path(__file__).parent
 LISTS = ("tools", "prompts", "resources", "resourceTemplates")
@@ -16,7 +16,7 @@ APPS = sorted(HERE.glob("*/*/app.py"))
 
 def test_the_catalog_is_fresh() -> None:
     written = (HERE / "functions" / "mcp" / "catalog.json").read_text(encoding="utf-8")
-    command = "python -m mcp_functions.local catalog --functions tests/conformance/functions"
+    command = "python -m mcp_functions_harness catalog --functions tests/conformance/functions"
     assert written == generated.text(generated.generate(HERE / "functions")), f"write it with: {command}"
 
 

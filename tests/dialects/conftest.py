@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.testing import deployed
+from mcp_functions_harness.testing import deployed
 from tests.dialects.functions import ALL_HANDLERS
 from tests.dialects.wires import Events
 from tests.support.placements import PLACEMENTS, place

@@ -12,8 +12,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from mcp_functions import dialects, settings
-from mcp_functions.local.catalog import generate
-from mcp_functions.testing import deployed
+from mcp_functions_harness.catalog import generate
+from mcp_functions_harness.testing import deployed
 from tests.dialects.clients import MultiTurnClient, StateClient
 from tests.dialects.functions import ALL_HANDLERS
 from tests.dialects.wires import Events

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local import Harness, catalog, environment
+from mcp_functions_harness import Harness, catalog, environment
 from tests.dialects.clients import MultiTurnClient, PersistentClient, StateClient, accept
 from tests.dialects.test_sep_1685 import fill
 from tests.dialects.wires import Http

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local import environment
-from mcp_functions.testing import Context, deployed
-from mcp_functions.testing.deployment import take_invocations
+from mcp_functions_harness import environment
+from mcp_functions_harness.testing import Context, deployed
+from mcp_functions_harness.testing.deployment import take_invocations
 from tests.dialects.clients import EVERYTHING, RELATED, Client, PersistentClient, accept
 from tests.dialects.functions import TASKS
 from tests.dialects.wires import ISSUER, Events

@@ -7,8 +7,8 @@ from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from mcp_functions.local import environment
-from mcp_functions.testing.caller import RESOURCE
+from mcp_functions_harness import environment
+from mcp_functions_harness.testing.caller import RESOURCE
 from tests.support import wire
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, Step, prompt, resource, serve, store, tool
-from mcp_functions.local.doubles import dynamodb
-from mcp_functions.local.environment import TABLE
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.doubles import dynamodb
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.support import wire
 from tests.support.payments import (
     ADD_NOTE,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing.dynamodb import Fault
     from tests.support.payments import Worker
 
 

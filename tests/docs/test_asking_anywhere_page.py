@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.apps import form
 from mcp_functions.apps.hosts import STOPPING_HOSTS
-from mcp_functions.testing import WITH_APPS, Conversation
+from mcp_functions_harness.testing import WITH_APPS, Conversation
 from tests.docs.pages import Page
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ import pytest
 from fastmcp import Client as FastClient
 from mcp import Client
 
-from mcp_functions.local import catalog as catalog_file
-from mcp_functions.local.command import run
-from mcp_functions.local.harness import Harness
-from mcp_functions.testing import Conversation
+from mcp_functions_harness import catalog as catalog_file
+from mcp_functions_harness.command import run
+from mcp_functions_harness.harness import Harness
+from mcp_functions_harness.testing import Conversation
 from tests.docs.pages import Page
 
 if TYPE_CHECKING:

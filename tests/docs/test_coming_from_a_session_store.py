@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import serve
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.docs.pages import Page
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from mcp_types import ElicitRequestFormParams, ElicitResult, TextContent
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, ListRoots, Log, Progress, Question, Sample, Step, prompt, resource, serve, tool
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.docs.pages import Page
 from tests.support import wire
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import mcp_functions
-from mcp_functions import Elicit, Step, adopt, serve, testing, tool
-from mcp_functions.local import template
-from mcp_functions.local.command import run as main
-from mcp_functions.testing import Conversation
+from mcp_functions import Elicit, Step, adopt, serve, tool
+from mcp_functions_harness import template, testing
+from mcp_functions_harness.command import run as main
+from mcp_functions_harness.testing import Conversation
 from tests.docs.pages import ROOT, Page
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def names(heading: str) -> set[str]:
 
 def test_the_page_names_every_public_name_and_no_other() -> None:
     assert names("`from mcp_functions import …`") == set(mcp_functions.__all__)
-    assert names("`from mcp_functions.testing import …`") == set(testing.__all__)
+    assert names("`from mcp_functions_harness.testing import …`") == set(testing.__all__)
     assert names("`from mcp_functions.adopt import …`") == set(adopt.__all__)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mcp_functions.local import template
 from mcp_functions.settings import Settings
+from mcp_functions_harness import template
 from tests.benchmarks import cost
 from tests.docs.pages import ROOT, Page
 

@@ -9,7 +9,7 @@ import pytest
 from functions.update_work_item.app import update_work_item
 from mcp_functions import serve
 from mcp_functions.dialects import sep_1858
-from mcp_functions.testing import deployed
+from mcp_functions_harness.testing import deployed
 from tests.dialects import transcripts
 from tests.dialects.wires import Events
 from tests.docs.pages import Page

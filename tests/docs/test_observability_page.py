@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.summarize_year import app as summarize_year
-from mcp_functions.local import template
-from mcp_functions.local.lambdas.functions import Function
-from mcp_functions.local.lambdas.own_variables import running_function
-from mcp_functions.local.terminal.function_output import FunctionStream
-from mcp_functions.local.terminal.log_lines import shown_text
-from mcp_functions.local.terminal.outputs import TextOutput
 from mcp_functions.observability import Notes
 from mcp_functions.observability.lines import all_fields
-from mcp_functions.testing import Conversation
+from mcp_functions_harness import template
+from mcp_functions_harness.lambdas.functions import Function
+from mcp_functions_harness.lambdas.own_variables import running_function
+from mcp_functions_harness.terminal.function_output import FunctionStream
+from mcp_functions_harness.terminal.log_lines import shown_text
+from mcp_functions_harness.terminal.outputs import TextOutput
+from mcp_functions_harness.testing import Conversation
 from tests.docs import powertools
 from tests.docs.pages import ROOT, Page
 from tests.support import filters, wire

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from mcp_functions.local import Harness, checks, template
-from mcp_functions.local.command import run as main
-from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import beginning
+from mcp_functions_harness import Harness, checks, template
+from mcp_functions_harness.command import run as main
+from mcp_functions_harness.problems import Problem
+from mcp_functions_harness.scaffold import beginning
 from tests.docs.pages import FENCED, Page
 from tests.support import modes, wire
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.docs.pages import Page
 from tests.support import wire
 

@@ -21,10 +21,10 @@ from mcp_functions import Elicit, Step, serve, settings, tool
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog as catalogs
 from mcp_functions.http import events, metadata
-from mcp_functions.local import Harness, catalog, checks, template
-from mcp_functions.local.scaffold.beginning import init
 from mcp_functions.seal.kms import KmsKey
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness import Harness, catalog, checks, template
+from mcp_functions_harness.scaffold.beginning import init
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.conformance import node
 from tests.docs.pages import FENCED, ROOT, Page
 from tests.project import test_build

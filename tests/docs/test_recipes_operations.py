@@ -19,9 +19,9 @@ from moto import mock_aws
 
 from functions.update_work_item import app as update_work_item
 from mcp_functions import serve
-from mcp_functions.local import template
 from mcp_functions.seal.kms import KmsKey
-from mcp_functions.testing import Conversation
+from mcp_functions_harness import template
+from mcp_functions_harness.testing import Conversation
 from tests.docs.test_recipes import CANARY, OWN_STACKS, PAGE, VERSIONS, merge_templates
 from tests.project import test_build
 from tests.support import filters

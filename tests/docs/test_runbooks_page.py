@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions import settings
-from mcp_functions.local import command, template
-from mcp_functions.local.auth import set_auth
 from mcp_functions.observability.lines import own_fields
+from mcp_functions_harness import command, template
+from mcp_functions_harness.auth import set_auth
 from tests.docs.pages import ROOT, Page
 from tests.docs.test_observability_page import ALL
 

@@ -16,8 +16,6 @@ from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[
 from botocore.exceptions import NoCredentialsError
 
 from mcp_functions.aws.errors import ClientError, HTTPClientError
-from mcp_functions.local import template
-from mcp_functions.local.commands import open as opening
 from mcp_functions.observability import Notes, lines
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
 from mcp_functions.seal.envelope import MAX_CHARS
@@ -25,7 +23,9 @@ from mcp_functions.seal.key_choice import EPOCH_SECONDS, last_use
 from mcp_functions.seal.keyring import SKEW_SECONDS
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.request_state import FLOW_FACTOR
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness import template
+from mcp_functions_harness.commands import open as opening
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.docs.pages import LINK, ROOT, Page
 from tests.support import filters
 from tests.support.reasons import CLAIM_REASONS, TOKEN_REASONS
@@ -100,7 +100,7 @@ def test_the_page_states_the_lifetimes_of_the_code() -> None:
 def test_the_command_open_accepts_the_options_of_the_page() -> None:
     (shell,) = re.findall(r"```sh\n(python .*?)```", PAGE.text, re.DOTALL)
     words = shlex.split(shell.replace("\\\n", " ").partition("<")[0])
-    assert words[:3] == ["python", "-m", "mcp_functions.local"]
+    assert words[:3] == ["python", "-m", "mcp_functions_harness"]
     assert words[3] == "open"
     chosen = opening.command.make_context("open", words[4:]).params
     assert chosen["service"] == "my-stack/update_work_item"

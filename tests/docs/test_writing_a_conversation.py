@@ -42,14 +42,14 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.local import Harness, checks
-from mcp_functions.local.command import run as main
-from mcp_functions.local.terminal.outputs import TextOutput
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness import Harness, checks
+from mcp_functions_harness.command import run as main
+from mcp_functions_harness.terminal.outputs import TextOutput
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.docs.pages import ROOT, Page
 from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
-from tests.local.conftest import write_functions
-from tests.local.test_serve_command import FILES, Serving
+from tests.harness.conftest import write_functions
+from tests.harness.test_serve_command import FILES, Serving
 
 if TYPE_CHECKING:
     from pathlib import Path

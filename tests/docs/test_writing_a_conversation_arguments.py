@@ -16,7 +16,7 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from mcp_functions import Elicit, Number, prompt, resource, serve, tool
 from mcp_functions.handlers.base import Handler
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 
 def text(handler: Handler[..., Any], **arguments: object) -> str:

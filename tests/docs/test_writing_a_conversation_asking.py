@@ -20,7 +20,7 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.docs.stand_ins import YES, Ok
 from tests.support import wire
 

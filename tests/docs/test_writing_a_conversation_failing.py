@@ -10,7 +10,7 @@ from mcp_functions import serve
 from mcp_functions.legacy import errors as legacy_errors
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import McpError
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.docs.stand_ins import FROZEN, YES, Ledger, Ok, Other
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import Elicit, Step, ToolError, serve, tool
-from mcp_functions.testing import Conversation, MemoryTable, deployed
+from mcp_functions_harness.testing import Conversation, MemoryTable, deployed
 from tests.docs.stand_ins import YES, Clock, Ledger, Ok
 from tests.support import wire
 
 if TYPE_CHECKING:
     import pytest
 
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing.dynamodb import Fault
 
 REFUSED = "Invalid or expired requestState"
 LATER = "Temporarily unavailable"

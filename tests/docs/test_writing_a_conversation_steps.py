@@ -15,7 +15,7 @@ from mcp_functions import (
     serve,
     tool,
 )
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.docs.stand_ins import YES, Clock, Ledger, Ok, Other
 from tests.support import wire
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 import mcp_functions
 from mcp_functions import Elicit, Question, RequestState, Step, serve, tool
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 SECRET = "planted-unspeakable"  # noqa: S105 - tests/support/planted.py searches every response and log line for it
 

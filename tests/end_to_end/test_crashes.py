@@ -19,7 +19,7 @@ from pydantic import BaseModel, TypeAdapter
 from mcp_functions import Elicit, Step, ToolError, prompt, resource, serve, tool
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.legacy.clients import result_text as legacy_text
 from tests.legacy.deployment import Deployment
 from tests.support import wire

@@ -20,7 +20,7 @@ from functions.mcp.app import handler as front_door
 from functions.ticket.app import handler as ticket
 from functions.update_work_item.app import handler as update_work_item
 from mcp_functions.observability import Notes, listener
-from mcp_functions.testing import Context, Conversation, deployed
+from mcp_functions_harness.testing import Context, Conversation, deployed
 from tests.legacy import judging
 from tests.support import wire
 

@@ -20,10 +20,10 @@ from pydantic import BaseModel
 
 from mcp_functions import Elicit, serve, tool
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.local import environment
-from mcp_functions.local.doubles import keyfile
-from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.loopback import Loopback
+from mcp_functions_harness import environment
+from mcp_functions_harness.doubles import keyfile
+from mcp_functions_harness.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions_harness.loopback import Loopback
 from tests.support import wire
 from tests.support.attacker import ObservedKms, kms_refuses, observed_kms
 

@@ -21,9 +21,9 @@ from mcp_functions import Elicit, serve, serve_catalog, tool
 from mcp_functions.aws.errors import ClientError
 from mcp_functions.http.callers import PAUSE_SECONDS, Pseudonyms, pseudonyms
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
-from mcp_functions.local import environment
 from mcp_functions.protocol.errors import CallerStopped, Misconfigured, TemporarilyUnavailable
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness import environment
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.support import wire
 
 NOVEMBER, DECEMBER = timegm((2026, 11, 22, 0, 0, 0)), timegm((2026, 12, 1, 0, 0, 0))

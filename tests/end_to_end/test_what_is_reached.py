@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mcp_functions import Elicit, serve, tool
-from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
-from mcp_functions.testing import Conversation, MemoryTable, deployed
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse, Loopback
+from mcp_functions_harness.testing import Conversation, MemoryTable, deployed
 from tests.legacy.clients import Client
 from tests.support import wire
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from functions.add.app import add, handler
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.testing import Conversation, deployed
 
 if TYPE_CHECKING:
     from tests.support.recordings import Recording

@@ -12,7 +12,7 @@ import pytest
 from functions.audit_year import app
 from functions.audit_year.app import handler
 from mcp_functions.http.gateway import WorkFailed
-from mcp_functions.testing import EVERYTHING, WITH_TASKS, Conversation
+from mcp_functions_harness.testing import EVERYTHING, WITH_TASKS, Conversation
 
 if TYPE_CHECKING:
     from tests.support.recordings import Recording

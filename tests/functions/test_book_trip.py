@@ -11,7 +11,7 @@ import pytest
 
 from functions.book_trip import app
 from functions.book_trip.app import Flight, handler
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
     from tests.support.recordings import Recording

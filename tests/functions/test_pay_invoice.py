@@ -16,8 +16,8 @@ import pytest
 
 from functions.pay_invoice import app
 from functions.pay_invoice.app import handler
-from mcp_functions.local import template
-from mcp_functions.testing import Conversation
+from mcp_functions_harness import template
+from mcp_functions_harness.testing import Conversation
 from tests.docs import powertools
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from functions.plan_trip.app import handler
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
     from tests.support.recordings import Recording

@@ -15,7 +15,7 @@ import pytest
 from functions.summarize_year import app
 from functions.summarize_year.app import count_tickets, handler, summarize_year
 from mcp_functions import serve
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.support import wire
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from functions.ticket.app import handler
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
     from tests.support.recordings import Recording

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.update_work_item.app import handler
-from mcp_functions.testing import EVERYTHING, Conversation, deployed
+from mcp_functions_harness.testing import EVERYTHING, Conversation, deployed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

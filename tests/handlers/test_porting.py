@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from mcp_functions import CallToolResult, Elicit, Image, serve, tool
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.support.conversations import author_error, talk_to
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import pytest
 
 from mcp_functions import Elicit, Shared, prompt, resource, serve, tool
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.support.conversations import author_error, talk_to
 
 opened: list[str] = []  # the names of the values that were opened, in this process
@@ -238,7 +238,7 @@ SCRIPT_THAT_ENDS = """
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
 from mcp_functions import Shared, serve, tool
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.testing import Conversation, deployed
 
 @contextmanager
 def plain():

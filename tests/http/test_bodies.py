@@ -20,11 +20,11 @@ from functions.plan_trip.app import handler as plan_trip
 from mcp_functions import Elicit, observability, resource, serve, serve_catalog, tool
 from mcp_functions import store as tables
 from mcp_functions.http import forwarding
-from mcp_functions.local.environment import TABLE
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.schemas import validation
-from mcp_functions.testing import MemoryTable, deployed
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.testing import MemoryTable, deployed
 from tests.support import wire
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mcp_functions import Caller, Elicit, prompt, resource, serve, tool
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.support import gateways, wire
 
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from mcp_functions import Elicit, prompt, resource, serve, settings, tool
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import scopes
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.support import gateways, wire
 from tests.support.gateways import JWT_SETTINGS
 from tests.support.placements import PLACEMENTS, place

@@ -30,7 +30,7 @@ from tests.support.payments import (
 )
 
 if TYPE_CHECKING:
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing.dynamodb import Fault
     from tests.support import wire
 
 ANSWERS: dict[str, dict[str, Any]] = {"approve": APPROVE, "disapprove": DISAPPROVE, "note": ADD_NOTE, "nothing": {}}

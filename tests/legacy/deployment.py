@@ -19,7 +19,7 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.legacy import LegacyServer
 from mcp_functions.store import DynamoDbTable, SealedTable
-from mcp_functions.testing.dynamodb import MemoryTable
+from mcp_functions_harness.testing.dynamodb import MemoryTable
 from tests.legacy.clients import ISSUER, RESOURCE, Client
 from tests.support import wire
 from tests.support.dispatching import dispatcher
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.testing import MemoryBucket
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing import MemoryBucket
+    from mcp_functions_harness.testing.dynamodb import Fault
 
 START = 1_785_000_000.0
 LAMBDA_MS = 28_000

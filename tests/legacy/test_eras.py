@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_functions import serve
-from mcp_functions.testing import deployed
+from mcp_functions_harness.testing import deployed
 from tests.legacy.clients import Client
 from tests.legacy.deployment import Deployment
 from tests.legacy.handlers import ALL_HANDLERS, add

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
-from mcp_functions.testing import deployed
+from mcp_functions_harness.testing import deployed
 from tests.legacy import handlers
 from tests.legacy.clients import Client, read_question, result_text
 from tests.legacy.deployment import Deployment

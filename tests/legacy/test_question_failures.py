@@ -13,7 +13,7 @@ import pytest
 from mcp_functions import Elicit, tool
 from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.testing import MemoryBucket
+from mcp_functions_harness.testing import MemoryBucket
 from tests.legacy import handlers
 from tests.legacy.clients import Client, error_message, read_question, read_retry, result_text
 from tests.legacy.deployment import CallOnce, Deployment
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.protocol.errors import McpError
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing.dynamodb import Fault
 
 TIMEOUT_MESSAGE = "The function did not answer in time"
 

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, ListRoots, Progress, Step, Titles, serve, tool
-from mcp_functions.testing import deployed
+from mcp_functions_harness.testing import deployed
 from tests.legacy import handlers
 from tests.legacy.clients import Client, read_question, read_retry, result_text
 from tests.legacy.deployment import Deployment

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from mcp_functions.local.loopback import HttpRequest
+from mcp_functions_harness.loopback import HttpRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

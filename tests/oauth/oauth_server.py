@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
-from mcp_functions.local import issuer as local_issuer
-from mcp_functions.local.environment import applied as changed_settings
-from mcp_functions.local.loopback import Loopback
 from mcp_functions.oauth.function import serve_oauth
 from mcp_functions.seal.kms import KmsKey
+from mcp_functions_harness import issuer as local_issuer
+from mcp_functions_harness.environment import applied as changed_settings
+from mcp_functions_harness.loopback import Loopback
 from tests.oauth.browser import ADDRESS, Answer, Browser
 from tests.oauth.provider import Provider
 from tests.support.issuers import make_issuer
@@ -29,8 +29,8 @@ from tests.support.strict_kms import Clock, StrictKms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mcp_functions.local.issuer import Issuer
     from mcp_functions.oauth.documents import Network
+    from mcp_functions_harness.issuer import Issuer
 
 __all__ = ["changed_settings"]
 

@@ -7,12 +7,12 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.local.issuer import Issuer
+    from mcp_functions_harness.issuer import Issuer
 
 
 @dataclass

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # The CPU of a cold start is mostly the import of modules: none of these is on the way.
 FORBIDDEN = {
-    "aiohttp", "asyncio", "boto3", "botocore", "httpx", "jsonschema", "mcp_functions.handlers", "mcp_functions.local",
+    "aiohttp", "asyncio", "boto3", "botocore", "httpx", "jsonschema", "mcp_functions.handlers", "mcp_functions_harness",
     "mcp_functions.rounds", "pydantic", "requests", "urllib.request", "urllib3", "yaml",
 }  # fmt: skip
 MOST_MODULES = 260

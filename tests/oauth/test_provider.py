@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from mcp_functions.local.issuer import Issuer
-from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
+from mcp_functions_harness.issuer import Issuer
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse, Loopback, json_response
 from tests.oauth.oauth_server import (
     CLIENT_AT_PROVIDER,
     RESOURCE,

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote_plus, urlencode
 
 import pytest
 
-from mcp_functions.local.loopback import HttpRequest, json_response
+from mcp_functions_harness.loopback import HttpRequest, json_response
 from tests.oauth.oauth_server import (
     LOOPBACK_REDIRECT,
     RESOURCE,
@@ -24,7 +24,7 @@ from tests.oauth.oauth_server import (
 )
 
 if TYPE_CHECKING:
-    from mcp_functions.local.loopback import HttpResponse
+    from mcp_functions_harness.loopback import HttpResponse
     from tests.oauth.browser import Answer
 
 OTHER_RESOURCE = "https://mcp.example/other"

@@ -24,7 +24,7 @@ from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.observability.lines import digest
 from mcp_functions.protocol.errors import Busy, Misconfigured, TemporarilyUnavailable
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.docs import powertools
 from tests.support import filters, wire
 from tests.support.endpoints import make_function

@@ -39,10 +39,10 @@ from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.local import Harness, template
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness import Harness, template
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.docs import powertools
 from tests.support import modes, planted, wire
 from tests.support.endpoints import make_function

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local.auth import set_auth
+from mcp_functions_harness.auth import set_auth
 from tests.package.iam import Account, Question
 from tests.package.stack import ACCOUNT, NAME, REGION, Resolved, policy
 from tests.package.test_stack import FOLDERS, logical_id

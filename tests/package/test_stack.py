@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local.lambdas.functions import SIGN_IN
+from mcp_functions_harness.lambdas.functions import SIGN_IN
 from tests.package.conftest import BUCKET
 from tests.package.stack import ACCOUNT, NAME, REGION, Stack, policy
 

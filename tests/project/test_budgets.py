@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 ARN = "arn:aws:kms:eu-west-1:111122223333:key/0a"
 
 # Never on the way to an answer: what belongs to a loop, to the harness, to tests.
-NEVER_IMPORTED = {"asyncio", "boto3", "botocore", "mcp_functions.local", "mcp_functions.testing", "moto", "yaml"}
+NEVER_IMPORTED = {"asyncio", "boto3", "botocore", "mcp_functions_harness", "moto", "yaml"}
 LEAN = NEVER_IMPORTED | {
     "pydantic",
     "cryptography",

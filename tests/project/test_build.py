@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local import template
-from mcp_functions.local.lambdas.functions import SIGN_IN
+from mcp_functions_harness import template
+from mcp_functions_harness.lambdas.functions import SIGN_IN
 from tests.docs.test_own_resources_page import write_project
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent for path in (ROOT / "functions").glob("*/app.py") if path.parent.name != SIGN_IN)
 SAM_BIN = ROOT / ".venv-sam" / "bin"
 PACKAGE = ROOT / "layers" / "shared" / "mcp_functions"
-DEVELOPERS_ONLY = {"__main__.py", "attack", "local", "testing"}
 
 # e_machine of an ELF file: for which processor a compiled module is
 MACHINES = {"x86_64": 62, "arm64": 183}
@@ -139,12 +138,9 @@ def test_the_build_of_a_function_is_its_folder(source: Path, built: Path) -> Non
     assert sources(source).keys() <= {"app.py", "catalog.json", "chart.html"}
 
 
-def test_the_shared_layer_is_the_package_without_what_only_developers_need(built: Path) -> None:
+def test_the_shared_layer_is_the_package(built: Path) -> None:
     shipped = sources(built / "SharedLayer")
-    written = sources(PACKAGE).items()
-    assert shipped == {
-        f"python/mcp_functions/{name}": text for name, text in written if Path(name).parts[0] not in DEVELOPERS_ONLY
-    }
+    assert shipped == {f"python/mcp_functions/{name}": text for name, text in sources(PACKAGE).items()}
     assert "python/mcp_functions/serving.py" in shipped
 
 

@@ -77,4 +77,4 @@ def test_the_command_runs_from_an_environment_that_has_only_the_distribution(
     assert run(script, "init", "my-server", cwd=tmp_path).startswith("my-server is a project of ")
     assert (tmp_path / "my-server/functions/book_flight/app.py").is_file()
     assert run(script, "catalog", "--check", cwd=tmp_path / "my-server") == "the catalog is up to date\n"
-    assert "Commands:" in run(tmp_path / "own/bin/python", "-m", "mcp_functions", "--help", cwd=tmp_path)
+    assert "Commands:" in run(tmp_path / "own/bin/python", "-m", "mcp_functions_harness", "--help", cwd=tmp_path)

@@ -109,7 +109,7 @@ def machine(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Machine:
 def new_project_dir(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a project from the wheel; who changes it takes a copy."""
     empty = tmp_path_factory.mktemp("empty")
-    init = (sys.executable, "-m", "mcp_functions", "init", "own")
+    init = (sys.executable, "-m", "mcp_functions_harness", "init", "own")
     assert machine.run(empty, *init, variables={"PYTHONPATH": str(machine.site)}).startswith("own is a project of ")
     return empty / "own"
 

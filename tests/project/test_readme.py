@@ -19,9 +19,9 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
-from mcp_functions.local import Harness, banner, checks
-from mcp_functions.local.command import run as main
-from mcp_functions.testing import Conversation
+from mcp_functions_harness import Harness, banner, checks
+from mcp_functions_harness.command import run as main
+from mcp_functions_harness.testing import Conversation
 from tests.docs import powertools
 from tests.docs.pages import ROOT, Page
 from tests.support import wire
@@ -36,7 +36,7 @@ OWN = (
     "A project of your own",
     "Next things",
 )  # sections about a project that `init` writes; the rest is about the clone
-SCAFFOLD = ROOT / "layers/shared/mcp_functions/local/scaffold/project"
+SCAFFOLD = ROOT / "harness/mcp_functions_harness/scaffold/project"
 URL = "http://127.0.0.1:8000/mcp"
 SHOWS = """import os
 from mcp_functions import serve, tool
@@ -74,7 +74,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["init", str(root)]) == 0
     (root / "functions/book_flight/app.py").write_text(TOOL, encoding="utf-8")
     for name, heading in (("flight_status", "Environment and secrets"), ("quote", "Shared code")):
-        assert _run(root, "-m", "mcp_functions", "new", "tool", name).returncode == 0
+        assert _run(root, "-m", "mcp_functions_harness", "new", "tool", name).returncode == 0
         (root / f"functions/{name}/app.py").write_text(section(heading).code("python"), encoding="utf-8")
     (root / "functions/quote/prices.py").write_text('PRICES = {"Lisbon": 420}\n', encoding="utf-8")
     template = root / "template.yaml"
@@ -85,7 +85,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text.replace("CodeUri: functions/flight_status/\n", f"CodeUri: functions/flight_status/\n{indented}"),
         encoding="utf-8",
     )
-    assert _run(root, "-m", "mcp_functions", "catalog").returncode == 0
+    assert _run(root, "-m", "mcp_functions_harness", "catalog").returncode == 0
     return root
 
 
@@ -182,7 +182,7 @@ def test_a_module_beside_a_function_is_imported_by_its_name(readme_harness: Harn
 
 
 def test_a_module_beside_a_function_is_found_by_the_projects_tests(project: Path) -> None:
-    test = "from mcp_functions.testing import Conversation\nfrom functions.quote.app import handler\n\n\n"
+    test = "from mcp_functions_harness.testing import Conversation\nfrom functions.quote.app import handler\n\n\n"
     test += "def test_a_price():\n    assert Conversation(handler).call(city='Lisbon').text == '420'\n"
     (project / "tests/functions/test_quote.py").write_text(test, encoding="utf-8")
     done = _run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/functions/test_quote.py")
@@ -224,14 +224,14 @@ VARIES = re.compile(r"127\.0\.0\.1:\d+|\d+\.\d ms|[0-9a-f-]{36}|ks1\.\S+|\d+ cha
 
 def test_the_readme_shows_the_output_of_the_demo() -> None:
     recording = section("The demo").code("text").strip()
-    done = _run(ROOT, "-m", "mcp_functions", "demo")
+    done = _run(ROOT, "-m", "mcp_functions_harness", "demo")
     assert VARIES.sub("*", done.stdout.strip()) == VARIES.sub("*", recording)
 
 
 def test_the_commands_of_the_readme_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = section("The command").code("sh").strip().splitlines()
     words = [shlex.split(line, comments=True) for line in lines if line.startswith("mcp-functions ")]
-    ran = {" ".join(one[1:3]): _run(project, "-m", "mcp_functions", *one[1:]) for one in words}
+    ran = {" ".join(one[1:3]): _run(project, "-m", "mcp_functions_harness", *one[1:]) for one in words}
     assert ran["call book_flight"].stdout == "Booked: Lisbon, window seat.\n"
     assert ran["block --write"].stdout == "template.yaml has what functions/book_flight needs\n"
     assert "layers" in ran["doctor"].stdout
@@ -239,7 +239,8 @@ def test_the_commands_of_the_readme_run(project: Path, monkeypatch: pytest.Monke
     assert completion.startswith('eval "$(_MCP_FUNCTIONS_COMPLETE=bash_source mcp-functions)"')
     monkeypatch.setenv("_MCP_FUNCTIONS_COMPLETE", "bash_source")
     assert (
-        "complete -o nosort -F _mcp_functions_completion mcp-functions" in _run(project, "-m", "mcp_functions").stdout
+        "complete -o nosort -F _mcp_functions_completion mcp-functions"
+        in _run(project, "-m", "mcp_functions_harness").stdout
     )
 
 

@@ -1,6 +1,6 @@
 """functions/, template.yaml and catalog.json agree, and every permission in the template is needed.
 
-`mcp_functions.local.checks` makes these checks, so that authors' projects can run them too. This repository passes
+`mcp_functions_harness.checks` makes these checks, so that authors' projects can run them too. This repository passes
 them. With a mistake in the template, the checks print the line that names the mistake.
 """
 
@@ -22,16 +22,16 @@ from packaging.requirements import Requirement
 
 from mcp_functions import settings
 from mcp_functions.aws import endpoints as aws_endpoints
-from mcp_functions.local import catalog as catalogs
-from mcp_functions.local import checks, template
-from mcp_functions.local.auth import set_auth
-from mcp_functions.local.checks.iam import MAY_INVOKE, scaffold_statements
-from mcp_functions.local.lambdas.functions import SIGN_IN
+from mcp_functions_harness import catalog as catalogs
+from mcp_functions_harness import checks, template
+from mcp_functions_harness.auth import set_auth
+from mcp_functions_harness.checks.iam import MAY_INVOKE, scaffold_statements
+from mcp_functions_harness.lambdas.functions import SIGN_IN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from mcp_functions.local.checks import Project
+    from mcp_functions_harness.checks import Project
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"

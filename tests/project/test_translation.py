@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local.api_gateway.api import METADATA, SIGN_IN_PATHS
-from mcp_functions.local.auth import set_auth
-from mcp_functions.local.lambdas.functions import SIGN_IN
+from mcp_functions_harness.api_gateway.api import METADATA, SIGN_IN_PATHS
+from mcp_functions_harness.auth import set_auth
+from mcp_functions_harness.lambdas.functions import SIGN_IN
 from tests.package.stack import Resolved
 
 if TYPE_CHECKING:

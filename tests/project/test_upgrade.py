@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local.task_client import Refused, TaskClient
+from mcp_functions_harness.client.tasks import Refused, TaskClient
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def project(tmp_path: Path) -> Path:
 @contextmanager
 def serving(version: Path, project: Path) -> Iterator[int]:
     """Serve the functions with one version of the toolkit. The key and the table stay in the project."""
-    command = [sys.executable, "-m", "mcp_functions.local", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "mcp_functions_harness", "serve", "--port", "0"]
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MCP_"))}
     process = subprocess.Popen(  # noqa: S603 - our own words
         command, cwd=project, env={**ours, "PYTHONPATH": str(version)}, stdout=subprocess.PIPE, text=True

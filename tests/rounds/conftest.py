@@ -12,7 +12,7 @@ from tests.support import conversations
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.testing import Conversation
+    from mcp_functions_harness.testing import Conversation
 
     AuthorError = Callable[[Conversation], str]
 

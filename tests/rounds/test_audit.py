@@ -12,7 +12,7 @@ import pytest
 from mcp_functions import AuditRecord, Elicit, ListRoots, Question, Sample, prompt, serve, tool
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import principal_digest
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Step, prompt, serve, tool
-from mcp_functions.local import Harness
 from mcp_functions.rounds.round import MARGIN_SECONDS
-from mcp_functions.testing import Conversation
+from mcp_functions_harness import Harness
+from mcp_functions_harness.testing import Conversation
 from tests.clients.people import Person, text
 from tests.laws.clock import Clock
 from tests.support import wire

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.testing import Conversation
+    from mcp_functions_harness.testing import Conversation
     from tests.rounds.conftest import AuthorError
 
 

@@ -18,7 +18,7 @@ import pytest
 from mcp_functions import Elicit, Step, ToolError, prompt, resource, serve, tool
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.round import Round
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:

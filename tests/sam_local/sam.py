@@ -96,7 +96,7 @@ class Sam:
 @contextmanager
 def kms(directory: Path, *words: str) -> Iterator[dict[str, str]]:
     """Run the harness's KMS for a block, and return the variables to export; none if this machine lacks the address."""
-    command = [sys.executable, "-m", "mcp_functions.local", "kms", "--port", "0", *words]
+    command = [sys.executable, "-m", "mcp_functions_harness", "kms", "--port", "0", *words]
     log = directory / "kms.log"
     with log.open("w") as said:
         serving = subprocess.Popen(command, cwd=directory, stdout=said, stderr=said)  # noqa: S603 - our own words

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions.local.task_client import TaskClient
+from mcp_functions_harness.client.tasks import TaskClient
 from tests.clients.people import Person, accept, text
 from tests.docs.pages import Page
 from tests.sam_local.engine import ROOT
@@ -37,7 +37,7 @@ RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 RESOLVED = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
 KEPT = ("--warm-containers", "LAZY")
 ENDPOINTS = ("/mcp/update_work_item", "/mcp")
-COMMAND = [sys.executable, "-m", "mcp_functions.local"]
+COMMAND = [sys.executable, "-m", "mcp_functions_harness"]
 
 
 @pytest.fixture(scope="module")

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_functions.local.inspection.explain import describe
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
 from mcp_functions.seal import chunked_encryption
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
+from mcp_functions_harness.inspection.explain import describe
 from tests.seal.refusals import assert_refused, refusal_reason, replace_character
 from tests.support.strict_kms import BLOB_BYTES, SCOPE, START, Clock, StrictKms, make_envelope, make_keys
 

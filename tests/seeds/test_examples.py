@@ -24,7 +24,7 @@ import pytest
 from functions.get_weather.app import get_weather
 from functions.update_work_item.app import update_work_item
 from mcp_functions import serve
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.seeds import functions
 from tests.support import wire
 

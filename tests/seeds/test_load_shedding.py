@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.seeds.functions import PROCESSED_NUMBERS, handler, make_instance, make_instance_with_steps
 from tests.support import wire
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 from tests.seeds.functions import make_version
 from tests.support import wire
 

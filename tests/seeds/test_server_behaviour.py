@@ -18,7 +18,7 @@ from functions.add.app import handler as add
 from functions.update_work_item.app import handler as work_item
 from functions.update_work_item.app import update_work_item
 from mcp_functions import serve
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions_harness.testing import Conversation, deployed
 from tests.seeds import functions
 from tests.seeds.functions import make_version
 from tests.support import wire

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mcp_functions.local.problems import Problem
+from mcp_functions_harness.problems import Problem
 from tests.soak import checker, plan, plot, report, run
 from tests.support.pictures import NoMatplotlib
 

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mcp_functions.local import Harness, catalog
-from mcp_functions.local.doubles.kms import MAX_REQUEST
-from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
+from mcp_functions_harness import Harness, catalog
+from mcp_functions_harness.doubles.kms import MAX_REQUEST
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse, Loopback
 from tests.soak import plan
 from tests.soak.placing import append
 
 if TYPE_CHECKING:
-    from mcp_functions.local.lambdas.service import Invocation
+    from mcp_functions_harness.lambdas.service import Invocation
 
 PROJECT = Path(__file__).parent / "project"
 TOKEN_SECONDS = 24 * 3600

@@ -7,12 +7,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import store as tables
-from mcp_functions.local.doubles import dynamodb as local
-from mcp_functions.local.doubles.dynamodb import Moto
-from mcp_functions.local.environment import TABLE
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 from mcp_functions.store import DynamoDbTable, Key, SealedTable
+from mcp_functions_harness.doubles import dynamodb as local
+from mcp_functions_harness.doubles.dynamodb import Moto
+from mcp_functions_harness.environment import TABLE
 from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local.doubles import dynamodb as local
-from mcp_functions.local.environment import TABLE
-from mcp_functions.testing.dynamodb import MemoryTable
+from mcp_functions_harness.doubles import dynamodb as local
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.testing.dynamodb import MemoryTable
 from tests.store.backend import Backend, moto_table
 
 if TYPE_CHECKING:

@@ -13,9 +13,6 @@ import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
 from mcp_functions import store as tables
-from mcp_functions.local.doubles import s3 as local
-from mcp_functions.local.environment import CREDENTIALS, TABLE, applied, endpoints
-from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import Envelope
@@ -32,7 +29,10 @@ from mcp_functions.store import (
     UnreadableItem,
 )
 from mcp_functions.store.blobs import S3, s3_client
-from mcp_functions.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
+from mcp_functions_harness.doubles import s3 as local
+from mcp_functions_harness.environment import CREDENTIALS, TABLE, applied, endpoints
+from mcp_functions_harness.loopback import Loopback
+from mcp_functions_harness.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
 from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
 from tests.tasks.deployment import TransparentSeal
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.aws.errors import OUTAGE_CODES, THROTTLED_CODES, TRANSIENT_CODES, ClientError
-from mcp_functions.local.environment import TABLE
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.store import Conflict
-from mcp_functions.testing.dynamodb import MemoryTable
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.testing.dynamodb import MemoryTable
 from tests.store.backend import KEY, Backend, first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_functions.store.dynamodb import Call
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing.dynamodb import Fault
 
 
 def test_a_stored_write_without_a_response_is_found_by_reading_back(

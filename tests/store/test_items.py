@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import store as tables
-from mcp_functions.local.environment import TABLE
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, TemporarilyUnavailable
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.store import Conflict, DynamoDbTable, ItemTooLarge, Key, SealedTable, UnreadableItem
 from mcp_functions.store.dynamodb import MAX_BYTES
-from mcp_functions.testing.dynamodb import MemoryTable
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.testing.dynamodb import MemoryTable
 from tests.store.backend import DAY, KEY, OTHER_PRINCIPALS_KEY, SERVICE, Backend
 from tests.support.strict_kms import SCOPE, make_keys
 

@@ -12,14 +12,14 @@ from mcp_functions import settings
 from mcp_functions import store as tables
 from mcp_functions.aws.errors import ClientError
 from mcp_functions.dispatch.seal_factory import SealFactory
-from mcp_functions.local.doubles import dynamodb as local
-from mcp_functions.local.doubles.dynamodb import Moto
-from mcp_functions.local.environment import TABLE
-from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.store import Conflict
-from mcp_functions.testing import deployed
-from mcp_functions.testing.dynamodb import MemoryTable
+from mcp_functions_harness.doubles import dynamodb as local
+from mcp_functions_harness.doubles.dynamodb import Moto
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.loopback import HttpRequest
+from mcp_functions_harness.testing import deployed
+from mcp_functions_harness.testing.dynamodb import MemoryTable
 from tests.store.backend import DAY, KEY, Backend, first
 
 

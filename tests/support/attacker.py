@@ -22,18 +22,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions.local import Harness, catalog, environment
-from mcp_functions.local.doubles.kms import KmsApi
-from mcp_functions.local.loopback import HttpResponse
-from tests.local.conftest import write_functions
+from mcp_functions_harness import Harness, catalog, environment
+from mcp_functions_harness.doubles.kms import KmsApi
+from mcp_functions_harness.loopback import HttpResponse
+from tests.harness.conftest import write_functions
 from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mcp_functions.local.issuer import Issuer
-    from mcp_functions.local.loopback import HttpRequest
+    from mcp_functions_harness.issuer import Issuer
+    from mcp_functions_harness.loopback import HttpRequest
 
 # environment variables of the functions below; the toolkit does not read them
 SECONDS_AHEAD_VARIABLE = "ATTACKER_SECONDS_AHEAD"  # by how many seconds the functions' clock is ahead

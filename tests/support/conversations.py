@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import serve
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.testing import Conversation
+from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
     import pytest

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local import template
+from mcp_functions_harness import template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

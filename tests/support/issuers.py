@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.local.issuer import Issuer, endpoints
-from mcp_functions.local.issuer.jwts import Signer
+from mcp_functions_harness.issuer import Issuer, endpoints
+from mcp_functions_harness.issuer.jwts import Signer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

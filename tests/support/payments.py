@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, Step, serve, tool
-from mcp_functions.local.environment import TABLE
-from mcp_functions.testing import MemoryTable
+from mcp_functions_harness.environment import TABLE
+from mcp_functions_harness.testing import MemoryTable
 from tests.support import wire
 
 if TYPE_CHECKING:
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing.dynamodb import Fault
 
 Worker = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]
 

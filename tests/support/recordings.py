@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_functions.local import recording
+from mcp_functions_harness import recording
 
 if TYPE_CHECKING:
-    from mcp_functions.testing import Conversation
+    from mcp_functions_harness.testing import Conversation
 
 EVENTS = Path(__file__).parents[2] / "events"
 

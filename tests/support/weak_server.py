@@ -1,4 +1,4 @@
-"""A correct MCP server with optional holes, on which `mcp_functions.attack` is tested.
+"""A correct MCP server with optional holes, on which the checks of `tests/attack` are tested.
 
     with running("state-expired") as url:     a server that accepts expired states
         …                                     the check "state-expired" must find that, and no other check anything

@@ -1,6 +1,6 @@
 """The states of the weak server: encrypted, bound to their call, and usable once, unless a hole says otherwise.
 
-A hole has the name of the check of `mcp_functions.attack` that must find it.
+A hole has the name of the check of `tests/attack` that must find it.
 """
 
 from __future__ import annotations

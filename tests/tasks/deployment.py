@@ -19,7 +19,7 @@ from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.tasks import Tasks, TaskStore, Worker
-from mcp_functions.testing.dynamodb import MemoryTable
+from mcp_functions_harness.testing.dynamodb import MemoryTable
 from tests.support import wire
 from tests.support.dispatching import OwnStates, dispatcher
 from tests.support.settings import make_settings
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing.dynamodb import Fault
 
 RESOURCE, ISSUER = "https://mcp.example/mcp", "https://id.example"
 FUNCTION = "work"

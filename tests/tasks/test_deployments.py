@@ -17,7 +17,7 @@ from mcp_functions.protocol.messages import ForwardedResponse, Request
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 from mcp_functions.store import LABEL
-from mcp_functions.testing import WITH_TASKS, Conversation, deployed
+from mcp_functions_harness.testing import WITH_TASKS, Conversation, deployed
 from tests.support import wire
 from tests.support.placements import Lambdas
 from tests.support.settings import make_settings

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.tasks import Task
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing.dynamodb import Fault
 
 USERS = ("alice", "bob")
 NO_PROGRESS_MESSAGE = "The task was begun again and again, and never came further"

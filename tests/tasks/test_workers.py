@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError
 from mcp_functions import Progress, Step, observability, serve, tool
 from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.tasks import Worker, WorkerInvoker
-from mcp_functions.testing import WITH_TASKS, Conversation, deployed
+from mcp_functions_harness.testing import WITH_TASKS, Conversation, deployed
 from tests.support import filters, wire
 from tests.tasks.deployment import Client, Deployment, result_text
 from tests.tasks.jobs import JOBS, STARTED_STEPS, STEP_HOOKS, Killed, kill_process, required
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.observability import Notes
     from mcp_functions.rounds.audit import AuditRecord
-    from mcp_functions.testing.dynamodb import Fault
+    from mcp_functions_harness.testing.dynamodb import Fault
 
 APPROVAL = {"yes": True}
 LEASE_SECONDS = 30  # MCP_TASK_LEASE_SECONDS: how long a worker owns its task after it has written the task

@@ -81,7 +81,7 @@ def lazy_names(package: str, names_of_module: Mapping[str, str]) -> Callable[[st
 
     Args:
         package: the name of the package.
-        names_of_module: modules of `mcp_functions`, and the names that each defines, with blanks between them.
+        names_of_module: modules, as a relative import names them, and the names that each defines, with blanks between.
     """
     module_of = {name: module for module, names in names_of_module.items() for name in names.split()}
 
@@ -89,7 +89,7 @@ def lazy_names(package: str, names_of_module: Mapping[str, str]) -> Callable[[st
         if name not in module_of:
             message = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(message)
-        module = import_module(f"mcp_functions.{module_of[name]}")
+        module = import_module(f".{module_of[name]}", package)
         value = getattr(module, name)
         setattr(sys.modules[package], name, value)  # the next use does not come here
         return value

@@ -56,7 +56,7 @@ def serve_catalog(
     """Make the Lambda entry point of the front door.
 
     Args:
-        path: catalog.json, written by `python -m mcp_functions.local catalog`.
+        path: catalog.json, written by `python -m mcp_functions_harness catalog`.
         instructions: a text that tells a model how to use the whole server.
         server_info: title, description, website and icons of the server.
         logger: writes the line of each request, as in `serve`.

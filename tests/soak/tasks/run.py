@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from mcp_functions.aws.errors import ClientError as NotNow
-from mcp_functions.local import Harness, catalog
-from mcp_functions.local.doubles import dynamodb
-from mcp_functions.local.task_client import ENDED, Refused, TaskClient
 from mcp_functions.protocol.constants import WORKER_SUFFIX
+from mcp_functions_harness import Harness, catalog
+from mcp_functions_harness.client.tasks import ENDED, Refused, TaskClient
+from mcp_functions_harness.doubles import dynamodb
 from tests.soak import watch
 
 if TYPE_CHECKING:

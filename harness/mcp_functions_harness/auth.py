@@ -1,0 +1,86 @@
+"""`mcp-functions auth MODE`: rewrites the lines of template.yaml that decide who may call.
+
+    # auth: open routes     template.yaml has these two comments around the lines of each place in PLACES;
+      ...                   scaffold/auth/<mode>.yaml.in has the same comments around the lines of a mode
+    # auth: end
+
+All other lines stay. SAM takes no condition in an API's `Auth`, so a template cannot hold several modes, and is
+rewritten instead. With the mode `oauth` it also deploys functions/oauth, the authorization server for MCP clients. Its
+name for operators is the sign-in front.
+"""
+
+import re
+import textwrap
+from pathlib import Path
+
+from mcp_functions.settings import AuthMode
+from mcp_functions_harness import template
+from mcp_functions_harness.lambdas.functions import SIGN_IN
+from mcp_functions_harness.problems import stop
+from mcp_functions_harness.scaffold import files
+
+PLACES = ("who may call", "open routes", "variables", "parameters", "rules", "conditions", "sign-in")
+END = "# auth: end"
+MODE_VARIABLE = re.compile(r"^( +MCP_AUTH_MODE:) \w+", re.MULTILINE)
+SIGN_IN_FILE = f"functions/{SIGN_IN}/app.py"
+LINES_OF_PLACE = re.compile(
+    r"^# auth: (.+)\n"  # the name of the place
+    r"((?:(?!# auth: end).*\n)*)"  # its lines, up to the next END
+    r"# auth: end$",
+    re.MULTILINE,
+)
+
+WRITTEN = "{path} lets {callers} call. Deploy it: sam build && sam deploy"
+CALLERS: dict[AuthMode, str] = {
+    "iam": "callers that sign with IAM",
+    "jwt": "callers with a token of JwtIssuer for JwtAudience (two parameters)",
+    "oauth": "callers who signed in at the front, with a token of JwtIssuer",
+    "none": "everybody",
+}
+
+
+def write(path: Path, mode: AuthMode) -> str:
+    """Rewrite who may call in template.yaml. With `oauth`, also write the sign-in front, if it is missing.
+
+    Returns:
+        The text for the terminal.
+
+    Raises:
+        Problem: the file is missing, or lacks one of the places.
+    """
+    new_text = set_auth(template.text(path), mode)
+    if mode == "oauth" and not (path.parent / SIGN_IN_FILE).exists():
+        files.write(path.parent, {SIGN_IN_FILE: files.template("samples/oauth/app.py", {})})
+    path.write_text(new_text, encoding="utf-8", newline="\n")
+    return WRITTEN.format(path=path, callers=CALLERS[mode])
+
+
+def set_auth(text: str, mode: AuthMode) -> str:
+    """Rewrite who may call in the text of template.yaml; for the modes, see CALLERS.
+
+    Raises:
+        Problem: the text lacks one of the places.
+    """
+    new_text, count = MODE_VARIABLE.subn(rf"\1 {mode}", text)
+    if count != 1:
+        stop(f"template.yaml must set MCP_AUTH_MODE once, in Globals: it does so {count} times")
+    lines_by_place = dict(LINES_OF_PLACE.findall(files.template(f"auth/{mode}.yaml", {})))
+    for place in PLACES:
+        new_text = _replace(new_text, place, lines_by_place.get(place, ""))
+    return new_text
+
+
+def _replace(text: str, place: str, lines: str) -> str:
+    """Replace the lines between the two comments of a place; the comments stay."""
+    pattern = re.compile(
+        rf"^( *)(# auth: {place}.*\n)"  # the indent, and the first comment
+        rf"(?:.*\n)*?\1{END}\n",  # the old lines, and the next END with the same indent
+        re.MULTILINE,
+    )
+    matches = list(pattern.finditer(text))
+    if len(matches) != 1:
+        stop(f"template.yaml needs the comments `# auth: {place}` and `{END}` once, around what they enclose")
+    match = matches[0]
+    indent, comment = match.groups()
+    new_lines = indent + comment + textwrap.indent(f"{lines}{END}\n", indent)
+    return text[: match.start()] + new_lines + text[match.end() :]

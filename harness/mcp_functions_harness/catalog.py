@@ -1,0 +1,100 @@
+"""`mcp-functions catalog`: lists the tools, prompts and resources of all functions in functions/mcp/catalog.json.
+
+    {"tools": [{"name": "add", …}], …, "functions": {"tools": {"add": "<folder>"}, …}, …}
+
+functions/mcp, the endpoint (or front door), reads it to answer lists, and to find the function of a name.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mcp_functions.handlers import catalog
+from mcp_functions_harness import environment
+from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function, Functions
+from mcp_functions_harness.loopback import json_object
+from mcp_functions_harness.problems import stop
+
+FILE = "catalog.json"
+
+
+def generate(directory: Path) -> dict[str, Any]:
+    """Import every function of a directory, and make the catalog.
+
+    Raises:
+        Problem: a function does not load, or two tools, prompts or resources have the same name.
+    """
+    with environment.applied(environment.CREDENTIALS), Functions(directory, without=frozenset({FRONT_DOOR})) as loaded:
+        return describe(loaded.by_folder.values())
+
+
+def describe(functions: Iterable[Function]) -> dict[str, Any]:
+    """Make the catalog of loaded functions.
+
+    Raises:
+        Problem: two tools, prompts or resources have the same name.
+    """
+    listed = {function.folder: function.handlers for function in functions if function.folder != FRONT_DOOR}
+    try:
+        return catalog.build_project(listed)
+    except ValueError as error:
+        stop(str(error), after=error)
+
+
+def text(catalog_: Mapping[str, Any]) -> str:
+    """Return a catalog as text; equal catalogs have equal texts."""
+    return json.dumps(catalog_, indent=2, ensure_ascii=False) + "\n"
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """Read the catalog; it is empty if the file is missing or unreadable."""
+    path = directory / FRONT_DOOR / FILE
+    return json_object(path.read_bytes()) if path.is_file() else {}
+
+
+def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
+    """Write a catalog beside the front door's app.py.
+
+    Raises:
+        Problem: the project has no front door.
+    """
+    folder = directory / FRONT_DOOR
+    if not folder.is_dir():
+        stop(f"there is no {folder}: the catalog belongs beside the front door's app.py")
+    (folder / FILE).write_text(text(catalog_), encoding="utf-8")
+    return folder / FILE
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return one line for each difference.
+
+    + tools add       a new name
+    - prompts plan    a name that is gone
+    ~ tools add       its entry or its folder has changed
+    ~ scopes          another part of the catalog has changed
+    """
+    lines = []
+    for list_name in catalog.LISTS_BY_KIND.values():
+        before = _entries_by_name(old, list_name)
+        after = _entries_by_name(new, list_name)
+        for name in sorted(before.keys() | after.keys()):
+            if name not in before:
+                lines.append(f"+ {list_name} {name}")
+            elif name not in after:
+                lines.append(f"- {list_name} {name}")
+            elif before[name] != after[name]:
+                lines.append(f"~ {list_name} {name}")
+    other_parts = (old.keys() | new.keys()) - {"functions", *catalog.LISTS_BY_KIND.values()}
+    changed_parts = [name for name in sorted(other_parts) if old.get(name) != new.get(name)]
+    return lines + [f"~ {name}" for name in changed_parts]
+
+
+def _entries_by_name(catalog_: Mapping[str, Any], list_name: str) -> dict[str, Any]:
+    """Return the folder and the entry of each name in one list; {} if the file of the catalog was damaged."""
+    try:
+        folders = catalog_["functions"][list_name]
+        entries = {catalog.key_of(entry): entry for entry in catalog_[list_name]}
+        return {name: (folders.get(name), entry) for name, entry in entries.items()}
+    except (KeyError, TypeError, AttributeError):  # a part is missing, or has another type
+        return {}

@@ -1,0 +1,156 @@
+"""Checks the policies that an author gives to a function: they may open anything but what all functions share.
+
+All functions of a stack share the KMS key, the table and the bucket. A policy on one of these would let a function read
+what belongs to another function. The same holds for policies on the functions themselves, and on their roles.
+
+A policy names a resource by its logical id, or by an ARN that may have wildcards. To see what a wildcard includes, the
+checks try it on an example of an ARN, in which STACK is the stack's name.
+"""
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from fnmatch import fnmatchcase
+from typing import Any
+
+from mcp_functions_harness.checks import iam
+from mcp_functions_harness.checks.project import Block, Project
+
+# service -> the logical id of its shared resource, and an example of the end of its ARN
+SHARED = {
+    "kms": ("RequestStateKey", "key/1234abcd-12ab-34cd-56ef-1234567890ab"),
+    "dynamodb": ("Table", "table/STACK-Table-1A2B3C4D5E6F"),
+    "s3": ("Blobs", ""),
+}
+FUNCTION = "function:STACK_name"  # the example of a function
+ROLE = "role/STACK-AddRole-1A2B3C4D5E6F"  # the example of a function's role
+# Beginning of the name of a SAM policy template -> the end of the ARN that it opens for a value {}, and the example of
+# a shared resource. LambdaInvokePolicy, for example, opens every function whose name begins with its value.
+POLICY_TEMPLATES = {
+    "DynamoDB": ("table/{}", SHARED["dynamodb"][1]),
+    "KMS": ("key/{}", SHARED["kms"][1]),
+    "Lambda": ("function:{}*", FUNCTION),
+}
+# A function that may change roles could give itself another tag or policy, and so open what other functions keep.
+CHANGES_OF_ROLES = ("iam:TagRole", "iam:PutRolePolicy", "iam:AttachRolePolicy")
+AUDIENCE = "kms:EncryptionContext:service"  # the condition key with the name for which the KMS key encrypts
+# AWS's own policies that open every table, or invoke every function, of the account.
+BROAD = frozenset({
+    "AWSLambdaRole", "AWSLambda_FullAccess", "AdministratorAccess", "AmazonDynamoDBFullAccess",
+    "AmazonDynamoDBFullAccess_v2", "IAMFullAccess", "PowerUserAccess",
+})  # fmt: skip
+
+
+def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Project) -> Iterator[str]:
+    """Check that no policy of an author's opens the shared key, table or bucket, a function or a role."""
+    shared_ids = {logical_id for logical_id, _example in SHARED.values()}
+    toolkit_ids = shared_ids | {block.logical_id for block in project.functions.values()}
+    for block in project.blocks:
+        if "Role" in block.properties:
+            yield f"{block.logical_id} must have no Role: SAM then ignores its Tags and Policies; write Policies"
+        for statement in project.statements(block):
+            yield from _complaints_about(block, statement)
+        for policy in block.policies:
+            if policy == iam.MAY_INVOKE and block == project.front_door:
+                continue
+            for name, value in _named_policies(policy):
+                is_of_toolkit = iam.resource_name(value) in toolkit_ids
+                if name in BROAD or is_of_toolkit or _opens_shared_resource(name, value):
+                    text = iam.resource_text(value)
+                    yield f"{block.logical_id} may not have {name} on {text}: name a resource of your own"
+
+
+def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
+    """Check that only the API and the endpoint may invoke a function.
+
+    A function trusts the identity in its event, so another caller could claim any identity.
+    """
+    function_ids = {block.logical_id for block in project.functions.values()}
+    for block in project.blocks:
+        if block == project.front_door:
+            continue
+        for statement in project.statements(block):
+            functions = [resource for resource in iam.resources(statement) if _is_function(resource, function_ids)]
+            if functions and iam.has_action_of(statement, "lambda"):
+                text = iam.resource_text(functions[0])
+                yield f"{block.logical_id} may use lambda on {text}: it could call a function as any user"
+    for name, permission in project.of_type("AWS::Lambda::Permission").items():
+        if iam.resource_name(permission.get("FunctionName")) in function_ids:
+            yield f"{name} lets others than the API and the endpoint invoke a function: they could claim any identity"
+
+
+def _is_function(resource: object, function_ids: set[str]) -> bool:
+    text = iam.resource_text(resource)
+    return text in function_ids or "${AWS::StackName}_" in text or iam.includes(resource, "", FUNCTION)
+
+
+def _opens_shared_resource(name: str, value: object) -> bool:
+    """Whether a SAM policy template with this value opens something that functions share."""
+    text = iam.arn_pattern(value)
+    if name == "LambdaInvokePolicy" and text.startswith("STACK_"):
+        return True
+    for prefix, (arn_end, example) in POLICY_TEMPLATES.items():
+        if name.startswith(prefix) and fnmatchcase(example, arn_end.format(text)):
+            return True
+    return False
+
+
+def _complaints_about(block: Block, statement: dict[str, Any]) -> Iterator[str]:
+    """Complain if a statement opens roles, or the key, the table or the bucket."""
+    roles = [resource for resource in iam.resources(statement) if iam.includes(resource, "", ROLE)]
+    if roles and any(_allows(statement, action) for action in CHANGES_OF_ROLES):
+        text = iam.resource_text(roles[0])
+        yield f"{block.logical_id} may use iam on {text}: it could open what other functions keep"
+    if _is_for_an_audience(statement):
+        return
+    for service, (logical_id, example) in SHARED.items():
+        reached = [resource for resource in iam.resources(statement) if iam.includes(resource, logical_id, example)]
+        if reached and iam.has_action_of(statement, service):
+            text = iam.resource_text(reached[0])
+            policy = iam.SEAL if service == "kms" else iam.KEEP
+            yield (
+                f"{block.logical_id} may use {service} on {text}, beyond its own name:"
+                f" name a resource of your own, or !Ref {policy}"
+            )
+
+
+def _allows(statement: dict[str, Any], action: str) -> bool:
+    """Whether a statement allows an action, such as "iam:TagRole"."""
+    has_exceptions = "NotAction" in statement
+    patterns = iam.as_list(statement["NotAction"]) if has_exceptions else iam.actions(statement)
+    is_listed = any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+    return is_listed != has_exceptions
+
+
+def _is_for_an_audience(statement: dict[str, Any]) -> bool:
+    """Whether a statement is that of MaySeal, with an audience instead of the function's name.
+
+    An audience is a name under which several functions share their states. No function has such a name, so the
+    statement opens nothing that belongs to one function alone.
+    """
+    audience = statement.get("Condition", {}).get("StringEquals", {}).get(AUDIENCE)
+    if not isinstance(audience, str) or not re.fullmatch(r"[\w-]+", audience):
+        return False
+    (allowed,) = deepcopy(iam.scaffold_statements(iam.SEAL))
+    allowed["Condition"]["StringEquals"][AUDIENCE] = audience
+    return bool(statement == allowed)
+
+
+def _named_policies(policy: object) -> Iterator[tuple[str, object]]:
+    """List the names of the policies that AWS or SAM wrote, each with the resource that it is on.
+
+    For example:
+    "arn:aws:iam::aws:policy/AdministratorAccess"       -> AdministratorAccess, "*"
+    {"DynamoDBReadPolicy": {"TableName": "orders"}}     -> DynamoDBReadPolicy, "orders"
+    """
+    match policy:
+        case str(arn) | {"Fn::Sub": str(arn)}:
+            yield arn.rpartition("/")[2], "*"
+        case {"Fn::If": [_, yes, no]}:
+            yield from _named_policies(yes)
+            yield from _named_policies(no)
+        case {**template} if not template.keys() & {"Ref", "Statement"}:
+            for name, parameters in template.items():
+                if isinstance(parameters, dict):
+                    for value in parameters.values():
+                        yield str(name), value

@@ -1,0 +1,131 @@
+"""Checks that every function is deployed, listed, and reached by its own route behind the authorizer.
+
+MCP_AUTH_MODE says how the API knows who calls: by nothing, by IAM, by a JWT, or by a JWT of functions/oauth, the
+sign-in front. The API and the functions must agree on it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_functions_harness import template
+from mcp_functions_harness.api_gateway.api import METADATA_PATHS, SIGN_IN_PATHS
+from mcp_functions_harness.checks.project import Block, Project, pascal
+from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN
+
+API = {"Ref": "HttpApi"}  # the API of the project, by its logical id
+ROUTE = "HttpApi"  # the type of an event that is a route (AWS SAM, "EventSource")
+NO_AUTHORIZER = {"Authorizer": "NONE"}
+PREFLIGHT = {"OPTIONS /mcp"}
+DOCUMENTS = {f"ANY {path}" for path in METADATA_PATHS}
+SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
+# the routes that a function must have; every other function has one route
+NEEDED = {FRONT_DOOR: {"ANY /mcp"}, SIGN_IN: SIGN_IN_ROUTES}
+# the routes that may be without authorization, because their answers are public, by the function's folder
+MAY_BE_OPEN = {FRONT_DOOR: PREFLIGHT | DOCUMENTS, SIGN_IN: SIGN_IN_ROUTES}
+# MCP_AUTH_MODE -> those that the front door must have; with "none", every route is open
+OPEN = {"iam": PREFLIGHT, "jwt": PREFLIGHT | DOCUMENTS, "oauth": PREFLIGHT | DOCUMENTS}
+
+
+def every_folder_is_deployed(project: Project) -> Iterator[str]:
+    """Check that every folder of functions/ has a block with the right names, and every block has a folder.
+
+    The sign-in front may lack a block: only mode oauth needs one.
+    """
+    for block in project.partial:
+        line = template.line_of(project.root / template.FILE, block.logical_id)
+        missing = ", ".join(project.missing_properties(block))
+        remedy = f"replace it by what `mcp-functions block {block.folder}` prints"
+        yield f"template.yaml:{line}: the block {block.logical_id} lacks {missing}: {remedy}"
+    deployed = project.functions.keys() | {block.folder for block in project.partial}
+    for folder in sorted(project.folders - deployed - {SIGN_IN}):
+        yield (
+            f"functions/{folder} has no block in template.yaml: add {pascal(folder)} with CodeUri functions/{folder}/"
+            f" and an event of type HttpApi"
+        )
+    for folder in sorted(project.functions.keys() - project.folders):
+        yield f"template.yaml deploys functions/{folder}, but there is no functions/{folder}/app.py"
+    for folder, block in project.functions.items():
+        name = block.properties.get("FunctionName")
+        if name != {"Fn::Sub": f"${{AWS::StackName}}_{folder}"}:
+            yield f"{block.logical_id} must have FunctionName: !Sub ${{AWS::StackName}}_{folder}, not {name}"
+        if block.logical_id != pascal(folder):
+            yield f"functions/{folder} is {block.logical_id} in template.yaml: call it {pascal(folder)}"
+
+
+def every_folder_is_listed(project: Project) -> Iterator[str]:
+    """Check that catalog.json lists every folder, and no other."""
+    listed_folders = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
+    for folder in sorted(project.folders - listed_folders - {FRONT_DOOR, SIGN_IN}):
+        yield f"functions/{folder} offers nothing in functions/mcp/catalog.json: run make catalog"
+    for folder in sorted(listed_folders - project.folders):
+        yield f"functions/mcp/catalog.json lists functions/{folder}, which is gone: run make catalog"
+
+
+def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iterator[str]:
+    """Check that every function answers at its own path, and that no other path of it is open."""
+    for folder, block in project.functions.items():
+        routes = _routes(block)
+        for key in sorted(NEEDED.get(folder, {f"ANY /mcp/{folder}"}) - routes.keys()):
+            yield f"{block.logical_id} has no route: add an event of type HttpApi with {key}"
+        for key, route in routes.items():
+            if route.get("ApiId") != API:
+                yield f"the route {key} of {block.logical_id} must have ApiId: !Ref HttpApi"
+            if "Auth" in route and key not in MAY_BE_OPEN.get(folder, ()):
+                route_name = f"the route {key} of {block.logical_id}"
+                yield f"{route_name} must have no Auth of its own: the API's decides who may call"
+
+
+def the_api_enforces_what_functions_believe(project: Project) -> Iterator[str]:
+    """Check that the API's authorizer, the open routes and MCP_AUTH_MODE are those of one mode."""
+    mode = str(project.variable("MCP_AUTH_MODE"))
+    api = project.of_type("AWS::Serverless::HttpApi").get(API["Ref"], {})
+    enforced = _enforced_mode(api.get("Auth") or {})
+    needed_of_api = "jwt" if mode == "oauth" else mode  # the sign-in front issues JWTs
+    if enforced != needed_of_api:
+        yield f"the API enforces {enforced}, but functions believe MCP_AUTH_MODE {mode}: run mcp-functions auth {mode}"
+    has_front = SIGN_IN in project.functions
+    needs_front = mode == "oauth"
+    if has_front != needs_front:
+        yield f"the sign-in front is for MCP_AUTH_MODE oauth alone, and needed there: run mcp-functions auth {mode}"
+    for name, block in project.functions.items():
+        if block.variable("MCP_AUTH_MODE") is not None:
+            yield f"functions/{name} must not set MCP_AUTH_MODE: the API decides for all"
+    needed = {FRONT_DOOR: OPEN.get(mode, set()), SIGN_IN: SIGN_IN_ROUTES}
+    for folder in needed.keys() & project.functions.keys():
+        block = project.functions[folder]
+        open_routes = {key for key, route in _routes(block).items() if route.get("Auth") == NO_AUTHORIZER}
+        if open_routes != needed[folder]:
+            yield f"{block.logical_id} has other open routes than {mode} needs: run mcp-functions auth {mode}"
+
+
+def the_sign_in_front_grants_the_scopes_that_handlers_need(project: Project) -> Iterator[str]:
+    """Check MCP_SCOPES_SUPPORTED in mode oauth: the front refuses every other scope (docs/identity.md)."""
+    granted = project.variable("MCP_SCOPES_SUPPORTED")
+    if SIGN_IN not in project.functions or not isinstance(granted, str):
+        return
+    needed = set(project.catalog.get("scopes", ()))
+    missing = sorted(needed - set(granted.replace(",", " ").split()))
+    if missing:
+        yield f"the sign-in front grants no scope {', '.join(missing)}: add it to MCP_SCOPES_SUPPORTED in Globals"
+
+
+def _enforced_mode(auth: dict[str, Any]) -> str:
+    """Return the mode that an API enforces, by its property Auth; of an unknown authorizer, its name."""
+    default = auth.get("DefaultAuthorizer")
+    if default is None:
+        return "none"
+    if default == "AWS_IAM" and auth.get("EnableIamAuthorizer") is True:
+        return "iam"
+    if "JwtConfiguration" in auth.get("Authorizers", {}).get(default, {}):
+        return "jwt"
+    return str(default)
+
+
+def _routes(block: Block) -> dict[str, dict[str, Any]]:
+    """Return the routes of a function by their keys, such as "ANY /mcp/add"."""
+    routes: dict[str, dict[str, Any]] = {}
+    for event in (block.properties.get("Events") or {}).values():
+        if event and event["Type"] == ROUTE:
+            route = event.get("Properties", {})
+            routes[f"{route.get('Method', 'ANY')} {route.get('Path')}"] = route
+    return routes

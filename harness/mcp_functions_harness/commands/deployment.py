@@ -1,0 +1,42 @@
+"""`auth`, `set` and `doctor`: prepare a deployment of the project in this folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from mcp_functions.settings import AUTH_MODES, AuthMode
+from mcp_functions_harness import auth, machine, parameter_changes, template
+
+
+@click.command("auth")
+@click.argument("mode", type=click.Choice(list(AUTH_MODES)))
+def write_auth(mode: AuthMode) -> None:
+    """Write into template.yaml who may call: who signs (iam), has a token (jwt) or signed in (oauth), or all (none)."""
+    click.echo(auth.write(Path(template.FILE), mode))
+
+
+@click.command("set")
+@click.argument("environment", metavar="ENV")
+@click.argument("words", metavar="NAME=VALUE...", nargs=-1, required=True)
+@click.option("--now", is_flag=True, help="Change the deployed stack too, without a build.")
+def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None:
+    """Write parameters of an environment into samconfig.toml.
+
+    Each later deployment finds them there. NAME= is the default of template.yaml.
+    """
+    for line in parameter_changes.change(Path(), environment, words, now=now):
+        click.echo(line)
+
+
+@click.command("doctor")
+def doctor() -> int:
+    """Say what this machine lacks to build, deploy, and run `sam local`. Exit 1 if something is missing."""
+    findings = machine.examine(Path())
+    width = max(len(finding.subject) for finding in findings)
+    for finding in findings:
+        outcome = "missing" if finding.remedy else "ok"
+        click.echo(f"{outcome:<7}  {finding.subject:<{width}}  {finding.text}")
+        if finding.remedy:
+            click.echo(f"{'':<7}  {'':<{width}}  {finding.remedy}")
+    return 1 if any(finding.remedy for finding in findings) else 0

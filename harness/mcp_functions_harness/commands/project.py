@@ -1,0 +1,60 @@
+"""`init`, `new`, `block` and `catalog`: write a project and its functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mcp_functions_harness import banner, catalog
+from mcp_functions_harness.commands import options
+from mcp_functions_harness.scaffold import beginning, editing, samples
+
+PROJECT = Path()  # the folder in which the command runs
+DESCRIBED_KINDS = "\n".join(f"{kind:<12}{samples.SAMPLES[kind][0]}" for kind in samples.KINDS)
+
+
+@click.command("init")
+@click.argument("directory", type=click.Path(path_type=Path), metavar="[DIR]", default=PROJECT)
+def init(directory: Path) -> None:
+    """Write a new project in DIR, which is created if it is missing. Default: this folder."""
+    click.echo(beginning.init(directory))
+
+
+@click.command("new", help=f"Add a function to the project in this folder.\n\n\b\n{DESCRIBED_KINDS}")
+@click.argument("kind", type=click.Choice(samples.KINDS))
+@click.argument("name")
+def new(kind: str, name: str) -> None:
+    """Add a function."""
+    click.echo(editing.new(PROJECT, kind, name))
+
+
+@click.command("block")
+@click.argument("name", shell_complete=options.complete_functions)
+@click.option("--kind", type=click.Choice(samples.KINDS), help="The kind of a function that is not written yet.")
+@click.option("--write", is_flag=True, help="Write it into template.yaml; the rest of the file, comments too, stays.")
+def block(name: str, *, kind: str | None, write: bool) -> None:
+    """Print what template.yaml needs for a function, as its app.py is now."""
+    if write and kind:
+        message = "--write reads functions/NAME/app.py: leave --kind out."
+        raise click.UsageError(message)
+    if write:
+        click.echo(editing.write_block(PROJECT, name))
+    else:
+        click.echo(editing.block_text(PROJECT, name, kind), nl=False)
+
+
+@click.command("catalog")
+@options.functions
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 and say what differs.")
+def write_catalog(functions: Path, *, only_check: bool) -> int:
+    """Write functions/mcp/catalog.json."""
+    generated = catalog.generate(functions)
+    if only_check:
+        differences = catalog.differences(catalog.read(functions), generated)
+        click.echo(banner.stale(differences) if differences else "the catalog is up to date")
+        return 1 if differences else 0
+    path = catalog.write(functions, generated)
+    count = sum(len(entries) for entries in generated["functions"].values())
+    click.echo(f"{path}: {count} {'handler' if count == 1 else 'handlers'}")
+    return 0

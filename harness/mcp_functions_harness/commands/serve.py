@@ -1,0 +1,83 @@
+"""`serve`: runs the functions of a project until Ctrl-C. Saved files are loaded, and each call writes a line."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from mcp_functions_harness import banner
+from mcp_functions_harness.authorization import LocalAuthMode
+from mcp_functions_harness.checks import imports
+from mcp_functions_harness.commands import options
+from mcp_functions_harness.harness import Harness
+from mcp_functions_harness.problems import Problem
+from mcp_functions_harness.reloading import Reloader
+
+PORT = 8000
+LOOK_SECONDS = 0.1  # pause between two looks at the project's files
+
+
+class HarnessOptions(TypedDict):
+    """The options that the harness takes as they are."""
+
+    port: int
+    auth: LocalAuthMode
+    runtime: bool
+
+
+@click.command("serve")
+@options.functions
+@options.runtime
+@click.option("--port", type=int, default=PORT, metavar="N", help=f"Default: {PORT}; 0: any.")
+@click.option(
+    "--auth",
+    type=click.Choice(["none", "jwt", "oauth"]),
+    default="none",
+    help="jwt: require an access token, and run an issuer. oauth: with the sign-in front before it. Default: none.",
+)
+@click.option("--no-reuse", is_flag=True, help="With --runtime, a process for every invocation.")
+@click.option("--show-answers", is_flag=True, help="A round's line has the user's answers.")
+@click.option("--log", type=click.Choice(["text", "json"]), default="text", help="json: lines as on Lambda.")
+def command(
+    functions: Path, *, no_reuse: bool, show_answers: bool, log: str, **for_harness: Unpack[HarnessOptions]
+) -> None:
+    """Serve every function until Ctrl-C."""
+    outputs = options.import_module("terminal.outputs", extra="local")
+    if log == "json":
+        output = outputs.JsonOutput(sys.stdout)
+    else:
+        output = outputs.TextOutput(sys.stdout, show_answers=show_answers)
+    harness = Harness(
+        functions,
+        reuse=not no_reuse,
+        debug=options.is_debug(),
+        on_log=output.write_log,
+        watcher=output,
+        **for_harness,
+    )
+    with options.until_stopped() as is_stopped, output.capture(), harness:
+        lines: list[str] = []
+        reloader = Reloader(harness, report=lines.append)
+        reloader.refresh_catalog()
+        output.write(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
+        warnings = _missing_on_lambda(functions)
+        lines += warnings
+        while not is_stopped():
+            for line in lines:
+                output.write(line)
+            lines.clear()
+            time.sleep(LOOK_SECONDS)
+            if reloader.reload():
+                old_warnings = warnings
+                warnings = _missing_on_lambda(functions)
+                lines += [line for line in warnings if line not in old_warnings]
+
+
+def _missing_on_lambda(directory: Path) -> list[str]:
+    """List imports that work here and fail on Lambda."""
+    try:
+        return imports.missing_on_lambda(directory)
+    except (Problem, SyntaxError, OSError):  # a broken file, which the reloader reports
+        return []

@@ -1,0 +1,243 @@
+"""Runs the functions of a project on this machine, behind copies of API Gateway, Lambda, KMS and DynamoDB.
+
+    with Harness(Path("functions")) as harness:
+        print(harness.url)  # the URL of the MCP server, for any client
+
+A request takes this way:
+
+    client -> Api: routes and authorizer -> Lambdas: records the invocation -> InProcess: runs the function here
+                                            ^                               or Fleet: runs it in another process
+                                            InvokeApi: one function calls another
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from mcp_functions_harness import authorization, environment, services
+from mcp_functions_harness.api_gateway.api import MAX_BODY, Api
+from mcp_functions_harness.authorization import LocalAuthMode
+from mcp_functions_harness.environment import Variables
+from mcp_functions_harness.issuer import Issuer
+from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
+from mcp_functions_harness.lambdas.in_process import InProcess
+from mcp_functions_harness.lambdas.invoke_api import InvokeApi
+from mcp_functions_harness.lambdas.own_variables import SetOwn, separated
+from mcp_functions_harness.lambdas.service import MAX_PAYLOAD, Invocation, Lambdas, Watcher
+from mcp_functions_harness.loopback import Loopback
+from mcp_functions_harness.page.controls import Controls
+from mcp_functions_harness.page.routes import Page
+from mcp_functions_harness.problems import stop
+from mcp_functions_harness.runtime.configuration import Template
+from mcp_functions_harness.runtime.fleet import Fleet
+from mcp_functions_harness.runtime.launcher import Launcher
+from mcp_functions_harness.runtime.watchdog import Watchdog
+
+STATE_DIR = Path(".mcp-functions")
+
+
+def _write_to_stderr(folder: str, line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # the reader of stderr may have ended
+        sys.stderr.write(f"{folder}  {line}\n")
+
+
+@dataclass(eq=False)
+class Harness:
+    """API Gateway, Lambda, KMS and DynamoDB for one directory of functions, from the start of its block to the end.
+
+    A harness changes the environment variables of the whole process, so only one can run at a time.
+
+    Attributes:
+        directory: contains a folder for each function.
+        port: the port for clients; 0 for any free port.
+        state_dir: keeps the KMS key and the table between runs.
+        auth: who may call, like the AuthMode of a deployment:
+            "none": everybody.
+            "jwt": clients with an access token. A local issuer gives one to every client.
+            "oauth": clients whose user has signed in at functions/oauth, the sign-in front before that issuer.
+        runtime: whether functions run in processes of the real Lambda runtime. Otherwise they run in this process.
+        reuse: with `runtime`, whether a process takes a second invocation.
+        debug: without `runtime`, whether tracebacks of functions include the toolkit's own frames.
+        on_log: called with a function's folder and one line of its log, or with "template" and one line about
+            template.yaml. The default writes to stderr.
+        on_invocation: called after every invocation of a function.
+        watcher: shows an author each call that has ended, and the progress of calls. With a watcher and `runtime`, the
+            processes also log whole tracebacks, which they do not on Lambda.
+
+    While the block runs, it has these attributes too:
+        url: the server's URL for clients, e.g. "http://127.0.0.1:8000/mcp".
+        key_arn: the ARN of the KMS key that encrypts `requestState`, the state of an unfinished call.
+        issuer: the authorization server, which also makes tokens for tests; None with `auth="none"`.
+    """
+
+    directory: Path = Path("functions")
+    port: int = field(default=0, kw_only=True)
+    state_dir: Path = field(default=STATE_DIR, kw_only=True)
+    auth: LocalAuthMode = field(default="none", kw_only=True)
+    runtime: bool = field(default=False, kw_only=True)
+    reuse: bool = field(default=True, kw_only=True)
+    debug: bool = field(default=False, kw_only=True)
+    on_log: Callable[[str, str], None] = field(default=_write_to_stderr, kw_only=True)
+    on_invocation: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)
+    watcher: Watcher | None = field(default=None, kw_only=True)
+    url: str = field(default="", init=False)
+    key_arn: str = field(default="", init=False)
+    issuer: Issuer | None = field(default=None, init=False)
+    _running: ExitStack = field(default_factory=ExitStack, init=False)  # stops everything when it is closed
+    _fleet: Fleet | None = field(default=None, init=False)  # the processes of the functions; None without `runtime`
+    _loaded: Functions | None = field(default=None, init=False)  # the functions in this process; None until needed
+    # These exist while the block runs.
+    _lambdas: Lambdas = field(init=False)
+    _set_own_variables: SetOwn = field(init=False)  # sets the variables of the functions in this process
+    _harness_values: Variables = field(init=False)  # the variables that the template does not decide
+    _shell: Mapping[str, str] = field(init=False)  # the developer's environment variables
+    _missing_variables: Sequence[str] = field(init=False)  # a line for each variable that only a deployment knows
+
+    @property
+    def functions(self) -> Mapping[str, Function]:
+        """The functions by folder. With `runtime` they are loaded into this process when they are first asked for.
+
+        Raises:
+            Problem: a function does not load.
+        """
+        return self._load().by_folder
+
+    @property
+    def invocations(self) -> list[Invocation]:
+        """The last calls of functions, in the order in which they ended."""
+        return self._lambdas.invocations
+
+    @property
+    def skipped_folders(self) -> frozenset[str]:
+        """The folders that are not served: without `auth="oauth"` the sign-in front."""
+        return frozenset() if self.auth == "oauth" else frozenset({SIGN_IN})
+
+    def configure(self, folders: Sequence[str]) -> list[str]:
+        """Serve these folders, with the variables that template.yaml gives them now.
+
+        Returns:
+            A new line for each variable that only a deployment knows.
+
+        Raises:
+            Problem: the template cannot be read. The configuration before stays.
+        """
+        before = self._missing_variables
+        self._configure(folders)
+        self._lambdas.folders = folders
+        return [line for line in self._missing_variables if line not in before]
+
+    def load(self, folder: str) -> None:
+        """Load a function again. If it does not load, the version before stays.
+
+        Raises:
+            Problem: it does not load.
+        """
+        self._load().load(self.directory.resolve() / folder / "app.py")
+
+    def unload(self, folder: str) -> None:
+        """Remove a function whose folder is gone."""
+        self._load().unload(folder)
+
+    def kill_only_process(self, folder: str) -> bool:
+        """With `runtime`, kill the process that runs a request of a function or worker, if there is exactly one."""
+        return self._fleet is not None and self._fleet.kill_only_process(folder)
+
+    def __enter__(self) -> Self:
+        """Start everything.
+
+        Raises:
+            Problem: the user has to correct something first.
+        """
+        try:
+            self._start()
+        except BaseException:
+            self._running.close()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop everything, and restore the environment."""
+        self._running.close()
+
+    def _start(self) -> None:
+        """Start all parts, each before the parts that need it. `_running` stops them in the opposite order."""
+        folders = self._find_folders()  # before anything is opened: a wrong directory is the most frequent mistake
+        self._loaded = None  # a harness may run twice, and the functions of its first run are closed
+        self._shell = dict(os.environ)  # before step 3 changes it
+
+        # 1. The addresses, which the other parts must know. Steps 4 and 5 start to answer requests there.
+        api_loopback = self._running.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
+        invoke_loopback = self._running.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
+        self.url = f"{api_loopback.url}/{FRONT_DOOR}"
+
+        # 2. The services of AWS, and the issuer of access tokens.
+        self.key_arn, aws = services.start(self._running, self.state_dir, self.directory, invoke_loopback.url)
+        access = authorization.start(self._running, self.auth, api_loopback.url, self.url, self.directory)
+        self.issuer = access.issuer
+
+        # 3. The environment variables: `settings` are those of a deployment, and `endpoints` lead to the copies of AWS.
+        name = self.directory.resolve().parent.name or "mcp-functions"
+        settings = environment.settings(port=api_loopback.port, name=name, key_arn=self.key_arn) | access.settings
+        endpoints = environment.CREDENTIALS | aws
+        self._running.enter_context(environment.applied(settings | endpoints))
+        self._set_own_variables = self._running.enter_context(separated())
+        self._harness_values = settings | endpoints
+
+        # 4. The functions, which can call each other from now on.
+        if self.runtime:
+            self._fleet = self._start_fleet(settings, endpoints)
+        self._configure(folders)
+        for line in self._missing_variables:
+            self.on_log("template", line)
+        run = self._fleet.run if self._fleet else InProcess(self.functions, debug=self.debug, watcher=self.watcher).run
+        self._lambdas = Lambdas(folders, run, watcher=self.watcher, on_invocation=self.on_invocation)
+        invoke_api = InvokeApi(self._lambdas)
+        self._running.callback(invoke_api.drain)
+        invoke_loopback.start(invoke_api.answer)
+
+        # 5. The API for clients, and the page for the developer's browser.
+        api = Api(self._lambdas, authorizer=access.authorizer, has_sign_in=self.auth == "oauth")
+        controls = Controls(key_arn=self.key_arn, lambdas=self._lambdas, issuer=self.issuer, directory=self.directory)
+        page = Page(port=api_loopback.port, controls=controls)
+        api_loopback.start(lambda request: page.answer(request) or api.answer(request))
+        self._running.callback(api_loopback.stop)  # stops first, so that no client calls while the other parts stop
+
+    def _find_folders(self) -> list[str]:
+        folders = [app.parent.name for app in find(self.directory, self.skipped_folders)]
+        if self.auth == "oauth" and SIGN_IN not in folders:
+            stop(f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth")
+        return folders
+
+    def _start_fleet(self, settings: Variables, endpoints: Variables) -> Fleet:
+        launcher = Launcher(
+            directory=self.directory,
+            settings=settings,
+            endpoints=endpoints,
+            on_log=self.on_log,
+            watcher=self.watcher,
+            watchdog=self._running.enter_context(contextlib.closing(Watchdog())),
+        )
+        return self._running.enter_context(Fleet(launcher, reuse=self.reuse))
+
+    def _configure(self, folders: Sequence[str]) -> None:
+        """Read template.yaml, and give functions their configuration and their variables."""
+        template = Template.beside(self.directory, self._harness_values, self._shell)
+        if self._fleet:
+            self._fleet.launcher.configure(folders, template)
+        variables: dict[str, dict[str, str]] = {}
+        missing: list[str] = []
+        if template:
+            variables, missing = template.own_variables(self.directory, folders)
+        self._set_own_variables(variables)
+        self._missing_variables = list(dict.fromkeys(missing))  # each once
+
+    def _load(self) -> Functions:
+        """Load all functions into this process, if they are not loaded yet."""
+        if self._loaded is None:
+            self._loaded = self._running.enter_context(Functions(self.directory, without=self.skipped_folders))
+        return self._loaded

@@ -1,0 +1,159 @@
+"""Explains why a server refuses a `requestState`, a token in two parts.
+
+    public part     the data key that encrypts the rest; KMS has encrypted ("wrapped") this data key for a scope: a
+                    service, a stage and a generation
+    sealed part     encrypted: the claims (for which request, user and time the token is valid), and the record of the
+                    call, with its user's answers
+
+A server stops at the first reason to refuse a token. Here the server's code runs again after each reason, so that all
+of them are named. Keys are never shown, answers only on request.
+"""
+
+import json
+from collections.abc import Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.seal.chunked_encryption import SEALED_CHUNK_BYTES, TAG_BYTES, split
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keyring import Keyring
+from mcp_functions.seal.keys import Scope, kek_hint, key_name
+from mcp_functions.seal.kms import Wrapping
+from mcp_functions.seal.token_format import MAX_TOKEN_CHARS, parse
+from mcp_functions_harness.inspection import claims_check
+from mcp_functions_harness.inspection.claims_check import RefusedRequest
+from mcp_functions_harness.inspection.key_source import FOR_EVER, KeySource, unlimited_envelope
+from mcp_functions_harness.inspection.texts import WHY, line, when
+from mcp_functions_harness.problems import stop
+
+
+class Explanation(NamedTuple):
+    """The content of a token, and the reasons to refuse it."""
+
+    lines: tuple[str, ...]  # for the terminal
+    reasons: tuple[str, ...] = ()  # every reason to refuse the token
+    record: dict[str, Any] | None = None  # the record of the call; None if the token does not open
+
+    def __str__(self) -> str:
+        """Return all lines, with the reasons last."""
+        refused = [f"refused: {reason}: {WHY.get(reason, 'see envelope.md')}" for reason in self.reasons]
+        return "\n".join([*self.lines, *(refused or ["not refused, as far as it was compared"])])
+
+
+def describe(token: str) -> dict[str, Any]:
+    """Return the public part of a token, for which no key is needed, by the names in envelope.md (§2).
+
+    Raises:
+        InvalidRequestState: the text is not a token.
+    """
+    parsed = parse(token, MAX_TOKEN_CHARS)
+    _salt, _commitment, chunks = split(parsed.message)  # each chunk ends with a tag
+    return {
+        "born": parsed.wrapped_key.born,  # when the data key was made, in unix seconds
+        "kek": parsed.wrapped_key.kek_hint.hex(),  # which KMS key wraps the data key: a hash of its ARN
+        "key": key_name(parsed.wrapped_key.encrypted),  # the name of the data key
+        "payload_bytes": len(chunks) - ceil(len(chunks) / SEALED_CHUNK_BYTES) * TAG_BYTES,
+        "chars": len(token),
+        "jti": base64url(parsed.id),  # the token's id
+    }
+
+
+def explain_public_part(token: str, *, now: float) -> Explanation:
+    """Explain the public part of a token; if it is malformed, the reason."""
+    try:
+        public = describe(token)
+    except InvalidRequestState as refusal:
+        return Explanation((), (refusal.reason,))
+    sizes = f"{public['chars']} characters, of which {public['payload_bytes']} bytes are sealed"
+    return Explanation(
+        (
+            line("token", f"{sizes}; jti {public['jti']}"),
+            line("data key", f"{public['key']}, born {when(public['born'], now)}"),
+            line("wrapped by", f"the KMS key with kek {public['kek']}"),
+        )
+    )
+
+
+def explain(
+    token: str, keys: KeySource, request: RefusedRequest, *, now: float, show_state: bool = False
+) -> Explanation:
+    """Describe a token, and every reason to refuse it.
+
+    Args:
+        token: the token as a client sent it.
+        keys: the keys and the scopes with which it may open.
+        request: the refused request.
+        now: the time in unix seconds.
+        show_state: whether the lines have the record too, with the user's answers.
+
+    Raises:
+        Problem: KMS does not allow this user to open it, or is not available.
+    """
+    public = explain_public_part(token, now=now)
+    if public.reasons:
+        return public
+    lines = list(public.lines)
+    # 1. Find the KMS key. The token names it by a hash of its ARN ("kek", key encryption key).
+    header = describe(token)
+    wrapping = next((key for key in keys.wrappings if kek_hint(key.id).hex() == header["kek"]), None)
+    if wrapping is None:
+        return Explanation(public.lines, ("kek_unknown",))
+    # 2. Open the token without limits of size and age.
+    scope, payload, reason = _open(token, wrapping, keys.scopes, born=header["born"])
+    claims = claims_check.read(payload)
+    lifetime = request.get("answer_within")  # in seconds
+    if not lifetime and claims:
+        lifetime = ceil((claims.expires - claims.issued) / 1000)
+    max_age = lifetime or FOR_EVER
+    # 3. Open it again with the server's limits.
+    server_keyring = Keyring([wrapping], scope or keys.scopes[0], now=lambda: now)
+    _payload, reason_of_server = _unseal(Envelope(server_keyring, max_age=max_age), token)
+    reasons = [reason_of_server] if reason_of_server else []
+    # 4. Compare the scope.
+    if scope is not None:
+        is_expected = keys.expected in {None, scope}
+        name = f"{scope.service}, stage {scope.stage}, generation {scope.generation}"
+        lines.append(line("scope", name if is_expected else f"{name}, not that of the request"))
+        if not is_expected:
+            reasons.append("wrapped_key")
+    if scope is None or payload is None or claims is None:
+        reasons.append(reason or "claims")
+        return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))  # each reason once
+    # 5. Compare the claims.
+    binding = claims_check.bind(f"{scope.service}/{scope.stage}", request, claims)
+    claim_reasons = claims_check.find_reasons(payload, binding, claims, now=now, lifetime=max_age)
+    lines += claims_check.lines(claims, request, set(claim_reasons), now)
+    if show_state:
+        lines.append(json.dumps(claims.record, indent=2, ensure_ascii=False))
+    return Explanation(tuple(lines), (*reasons, *claim_reasons), claims.record)
+
+
+def _open(
+    token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int
+) -> tuple[Scope | None, bytes | None, str]:
+    """Open a token with the first scope that KMS accepts. The clock is `born`, so the token is not too old.
+
+    Returns:
+        The scope that KMS has accepted, if any; the content of the sealed part, if it opens; or else why it does not.
+    """
+    for scope in scopes:
+        payload, reason = _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)
+        if reason != "wrapped_key":  # KMS has accepted the scope, even if the token does not open
+            return scope, payload, reason
+    return None, None, "wrapped_key"
+
+
+def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
+    """Return the content of the sealed part and "", or None and the reason why it does not open."""
+    try:
+        return envelope.unseal(token), ""
+    except InvalidRequestState as refusal:
+        return None, str(refusal.reason)
+    except TemporarilyUnavailable as error:
+        remedy = "try again, and look at the network, the Region and the proxy"
+        stop(f"KMS does not answer ({error.reason}): {remedy}", after=error)
+    except Misconfigured as error:
+        remedy = "the key must be enabled, and your credentials need kms:Decrypt on it for this service and stage"
+        stop(f"KMS does not open it for you ({error.reason}): {remedy}", after=error)

@@ -1,0 +1,81 @@
+"""`mcp-functions next RESPONSE EVENT`: puts the state of a response into the next event, as a client does.
+
+A file in events/<function>/ has {{requestState}} where the encrypted state of the call belongs. With `next` between two
+`sam local invoke`, the recorded events become a whole conversation.
+"""
+
+import base64
+import json
+from typing import Any
+
+from mcp_functions_harness.api_gateway.events import body_text, message_in
+from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.recording import PLACEHOLDER
+
+
+def fill(response: str, event: str) -> str:
+    """Put the state of a Lambda's response into the next event of the conversation; all three are JSON.
+
+    Raises:
+        Problem: the response has no state (it is an error, or final), or the event has no place for one.
+    """
+    next_event = _read_object(event, "EVENT")
+    state = _find_state(_read_object(response, "RESPONSE"))
+    return json.dumps(_with_state(next_event, state), indent=2) + "\n"
+
+
+def _find_state(response: dict[str, Any]) -> str:
+    if "errorType" in response:
+        stop(f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}")
+    if not isinstance(response.get("body"), str):
+        stop("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
+    match message_in(_read_body(response)):
+        case {"error": {"code": code, "message": message}}:
+            problem = f"RESPONSE is an error, {code}: {message}"
+        case {"result": {"requestState": str(state)}}:
+            return state
+        case {"result": {"resultType": "input_required"}}:
+            problem = "RESPONSE asks without a requestState: send the next event as it is"
+        case {"result": _}:
+            problem = "RESPONSE has no requestState: it is the final result, no round follows it"
+        case _:
+            problem = "RESPONSE holds no JSON-RPC response in its body"
+    raise Problem(problem)
+
+
+def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
+    """Copy an event, with the state in place of the placeholder."""
+    body = _read_body(event)
+    if PLACEHOLDER not in body:
+        stop(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
+    escaped_state = json.dumps(state)[1:-1]  # without its quotes, because the placeholder is inside a JSON string
+    body = body.replace(PLACEHOLDER, escaped_state)
+    filled = {**event, "body": body}
+    if event.get("isBase64Encoded"):
+        filled["body"] = base64.b64encode(body.encode()).decode()
+    if event.get("headers"):
+        filled["headers"] = dict(event["headers"])
+        for name in event["headers"]:
+            if name.lower() == "content-length":
+                filled["headers"][name] = str(len(body.encode()))
+    return filled
+
+
+def _read_body(event_or_response: dict[str, Any]) -> str:
+    try:
+        return body_text(event_or_response)
+    except ValueError:
+        stop("a body says that it is base64, but it is not")
+
+
+def _read_object(text: str, name: str) -> dict[str, Any]:
+    """Read a JSON object; `name` is what an error calls it."""
+    if not text.strip():
+        stop(f"{name} is empty")
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        stop(f"{name} is not a JSON object")
+    return value

@@ -1,0 +1,194 @@
+"""Reads each function's configuration from template.yaml: handler, timeout, memory, concurrency and variables.
+
+The value of a variable comes from the first of these that has one:
+    1. the harness, for what a deployment decides: the stack, the authentication and the key (MCP_…)
+    2. the developer's shell, as with `sam local`
+    3. the template itself, whose intrinsic functions (!Ref, !Sub, …) are resolved
+A variable that the template does not set is missing, as on Lambda.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions_harness import auth, template
+from mcp_functions_harness.environment import Variables, function_name
+from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
+
+FUNCTION = "AWS::Serverless::Function"
+# The ARN of the KMS key. The template decides which functions have it; the harness decides which key it is.
+KMS_KEY_VARIABLE = "MCP_KMS_KEYS"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How Lambda runs one function; the defaults are those of a project without a template."""
+
+    handler: str = "app.handler"  # "module.attribute"
+    timeout: int = 29  # seconds of one invocation
+    memory: int = 512  # MB
+    variables: Mapping[str, str | None] = field(default_factory=dict)  # None: it is not set
+    reserved: int | None = None  # its reserved concurrency, if it has one
+    log_format: str = "Text"  # the format of its log, "Text" or "JSON"
+    log_level: str = "INFO"  # the least level that its log shows, if the format is JSON
+
+
+class Template:
+    """A SAM template, read for the stack of the harness."""
+
+    def __init__(self, path: Path, harness_values: Variables, shell: Mapping[str, str]) -> None:
+        """Read a template.
+
+        Args:
+            path: the template's file.
+            harness_values: the harness's values of variables. Its KMS key replaces every key of the template.
+            shell: the variables of the developer's shell.
+
+        Raises:
+            Problem: the file is no template.
+        """
+        self._path = path
+        self._harness_values = harness_values
+        self._shell = shell
+        self._template = _read(path, harness_values)
+        globals_: Mapping[str, Any] = self._template.get("Globals") or {}
+        self._globals: Mapping[str, Any] = globals_.get("Function") or {}
+        self._resolver = Resolver(self._template, key_arn=str(harness_values[KMS_KEY_VARIABLE]))
+
+    @classmethod
+    def beside(cls, directory: Path, harness_values: Variables, shell: Mapping[str, str]) -> Self | None:
+        """Read the template beside a directory of functions; None if there is none.
+
+        Raises:
+            Problem: the file is no template.
+        """
+        path = template.find(directory)
+        return cls(path, harness_values, shell) if path else None
+
+    def configuration(self, folder: Path, name: str = "") -> Configuration | None:
+        """Return the configuration of the function in a folder; None if the template has no block for it.
+
+        Args:
+            folder: the folder of its code.
+            name: the name that the block must have, for a worker; "" for the function itself.
+
+        Raises:
+            Problem: a value of the block is known to a deployment only.
+        """
+        block = self._block(folder, name)
+        if block is None:
+            return None
+        variables, unknown = self._variables(block)
+        if unknown:
+            raise Problem(unknown[0])  # the process would run without this variable
+        reserved = self._value(block, "ReservedConcurrentExecutions", None)
+        logging = self._value(block, "LoggingConfig", {})
+        return Configuration(
+            handler=text(self._value(block, "Handler", Configuration.handler)),
+            timeout=int(self._value(block, "Timeout", 3)),  # Lambda's default
+            memory=int(self._value(block, "MemorySize", 128)),  # Lambda's default
+            variables=variables,
+            reserved=None if reserved is None else int(reserved),
+            log_format=text(logging.get("LogFormat", "Text")),
+            log_level=text(logging.get("ApplicationLogLevel", "INFO")),  # Lambda's own default
+        )
+
+    def own_variables(self, directory: Path, folders: Iterable[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
+        """Return the variables that only the template gives to functions, by folder.
+
+        Returns:
+            The variables, and a line for each that is missing because only a deployment knows its value.
+        """
+        variables: dict[str, dict[str, str]] = {}
+        missing: list[str] = []
+        for folder in folders:
+            try:
+                block = self._block(directory / folder, "")
+                of_function, lines = self._variables(block) if block else ({}, [])
+            except Problem as problem:  # the function's block has a condition that only a deployment knows
+                of_function, lines = {}, [str(problem)]
+            variables[folder] = {name: text_ for name, text_ in of_function.items() if name not in self._harness_values}
+            missing += lines
+        return variables, missing
+
+    def _block(self, folder: Path, name: str) -> Mapping[str, Any] | None:
+        """Return the properties of the function with this code and name.
+
+        A function and its worker have the same code, so their names tell them apart. Without a name, a function with
+        another name than its folder is found by its code alone.
+        """
+        blocks = [block for block in self._blocks() if self._code_of(block) == folder.resolve()]
+        for block in blocks:
+            if self._value(block, "FunctionName", "") == function_name(name or folder.name):
+                return block
+        return None if name or not blocks else blocks[0]
+
+    def _blocks(self) -> Iterator[Mapping[str, Any]]:
+        for resource in self._template["Resources"].values():
+            condition = {"Condition": resource["Condition"]} if "Condition" in resource else True
+            if resource.get("Type") == FUNCTION and self._resolved("Condition", condition):
+                yield resource.get("Properties") or {}
+
+    def _code_of(self, block: Mapping[str, Any]) -> Path | None:
+        """Return the folder of a function's code; None if the template does not name one."""
+        code_uri = block.get("CodeUri")
+        return (self._path.parent / code_uri).resolve() if isinstance(code_uri, str) else None
+
+    def _value(self, block: Mapping[str, Any], name: str, default: object) -> JSONValue:
+        """Return a property of a block, or else of Globals, or else the default."""
+        template_value = block.get(name, self._globals.get(name))
+        if template_value is None:
+            return default
+        value = self._resolved(name, template_value)
+        return default if value is NO_VALUE else value
+
+    def _variables(self, block: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+        """Return the variables of a block, and a line for each that only a deployment knows."""
+        known: dict[str, str] = {}
+        unknown: list[str] = []
+        # SAM, "Globals": "Environment variables are additive", so a function has those of Globals and its own.
+        declared = _declared_variables(self._globals) | _declared_variables(block)
+        for name, template_value in declared.items():
+            try:
+                value = self._variable(name, template_value)
+            except Problem as problem:
+                unknown.append(str(problem))
+            else:
+                if value is not NO_VALUE:
+                    known[name] = text(value)
+        return known, unknown
+
+    def _variable(self, name: str, template_value: object) -> object:
+        """Return the value of a variable, by the order at the top of this file."""
+        if name != KMS_KEY_VARIABLE:
+            if self._harness_values.get(name) is not None:
+                return self._harness_values[name]
+            if name in self._shell:
+                return self._shell[name]
+        return self._resolved(name, template_value)
+
+    def _resolved(self, name: str, template_value: object) -> JSONValue:
+        try:
+            return self._resolver.value(template_value)
+        except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
+            reason = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
+            stop(f"{self._path.name}: {name} has no value here ({reason}): set {name} in the environment", after=error)
+
+
+def _read(path: Path, harness_values: Variables) -> dict[str, Any]:
+    """Read a template; with AuthMode oauth, as it is after `mcp-functions auth oauth`.
+
+    Only then does it deploy the sign-in front (functions/oauth), which this mode needs.
+    """
+    parsed = template.read(path)
+    if harness_values.get("MCP_AUTH_MODE") != "oauth":
+        return parsed
+    return template.parse(auth.set_auth(path.read_text(encoding="utf-8"), "oauth"))
+
+
+def _declared_variables(block: Mapping[str, Any]) -> dict[str, Any]:
+    environment: Mapping[str, Any] = block.get("Environment") or {}
+    return dict(environment.get("Variables") or {})

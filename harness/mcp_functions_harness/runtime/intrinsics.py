@@ -1,0 +1,170 @@
+"""Resolves CloudFormation's intrinsic functions, as far as environment variables need them.
+
+    {"Fn::Sub": "${AWS::StackName}_add"}    -> "local_add"
+    {"Ref": "SomeParameter"}                -> the parameter's default
+    {"Fn::ImportValue": "other-stack"}      -> raises Unknown: only a deployment knows the value
+
+Most attributes of a resource are unknown too.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_functions_harness.environment import ACCOUNT, REGION, STACK, arn
+
+NO_VALUE = object()  # the value of AWS::NoValue, by which CloudFormation leaves a property out
+KEY_TYPES = ("AWS::KMS::Key", "AWS::KMS::ReplicaKey")
+FUNCTION_TYPES = ("AWS::Serverless::Function", "AWS::Lambda::Function")
+NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")  # the properties that `Ref` returns
+PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")  # ${Name} of Fn::Sub; ${!Name} is a literal ${Name}
+PSEUDO_PARAMETERS = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::NoValue": NO_VALUE,
+    "AWS::Partition": "aws",
+    "AWS::Region": REGION,
+    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK}/local",
+    "AWS::StackName": STACK,
+    "AWS::URLSuffix": "amazonaws.com",
+}
+
+
+class Unknown(ValueError):
+    """Only a deployment knows this value; the text names the function or the resource."""
+
+
+class Resolver:
+    """Resolves the values of one template, for the stack of the harness."""
+
+    def __init__(self, template: Mapping[str, Any], *, key_arn: str) -> None:
+        """Read the template's parameters; each has its default as value.
+
+        Args:
+            template: the parsed template, with its tags in their long form ({"Ref": …}).
+            key_arn: the ARN that replaces every KMS key of the template.
+        """
+        self._template = template
+        self._key_arn = key_arn
+        self._parameters: dict[str, Any] = dict(PSEUDO_PARAMETERS)
+        for name, declared in self._section("Parameters").items():
+            if "Default" in declared:
+                is_list = str(declared.get("Type")).startswith(("CommaDelimitedList", "List<"))
+                self._parameters[name] = str(declared["Default"]).split(",") if is_list else declared["Default"]
+
+    def value(self, expression: object) -> Any:  # noqa: ANN401 - any JSON
+        """Resolve a value and the values inside it.
+
+        Raises:
+            Unknown: only a deployment knows it.
+        """
+        if isinstance(expression, list):
+            return [value for value in map(self.value, expression) if value is not NO_VALUE]
+        if not isinstance(expression, dict):
+            return expression
+        if len(expression) == 1:  # perhaps a function: {"Fn::Join": […]}
+            ((name, argument),) = expression.items()
+            if name in {"Ref", "Condition"} or str(name).startswith("Fn::"):
+                return self._call(name, argument)
+        resolved = {name: self.value(part) for name, part in expression.items()}
+        return {name: value for name, value in resolved.items() if value is not NO_VALUE}
+
+    def _call(self, function: str, argument: object) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - a case for each
+        match function, argument:
+            case "Ref", str(name):
+                return self._ref(name)
+            case "Condition", str(name):
+                return self._is_true(name)
+            case "Fn::And", [*conditions]:
+                return all(map(self.value, conditions))
+            case "Fn::Or", [*conditions]:
+                return any(map(self.value, conditions))
+            case "Fn::Not", [condition, *_]:
+                return not self.value(condition)
+            case "Fn::Equals", [left, right, *_]:
+                return text(self.value(left)) == text(self.value(right))
+            case "Fn::If", [str(condition), yes, no]:
+                return self.value(yes if self._is_true(condition) else no)
+            case "Fn::Join", [separator, parts]:
+                return text(separator).join(map(text, self.value(parts)))
+            case "Fn::Split", [separator, joined]:
+                return text(self.value(joined)).split(text(separator))
+            case "Fn::Select", [index, choices]:
+                return self.value(choices)[int(self.value(index))]
+            case "Fn::FindInMap", [*keys]:
+                return self._find_in_map([text(self.value(key)) for key in keys])
+            case "Fn::GetAtt", str(dotted):
+                return self._attribute(dotted)
+            case "Fn::GetAtt", [*path]:
+                return self._attribute(".".join(map(text, path)))
+            case "Fn::Sub", str(pattern):
+                return self._substitute(pattern, {})
+            case "Fn::Sub", [str(pattern), dict(variables)]:
+                return self._substitute(pattern, variables)
+        raise Unknown(function)
+
+    def _section(self, name: str) -> Mapping[str, Any]:
+        """Return a section of the template, e.g. "Resources"; {} if it is missing or empty."""
+        section: Mapping[str, Any] = self._template.get(name) or {}
+        return section
+
+    def _is_true(self, condition: str) -> bool:
+        conditions = self._section("Conditions")
+        if condition not in conditions:
+            raise Unknown(condition)
+        return bool(self.value(conditions[condition]))
+
+    def _ref(self, name: str) -> Any:  # noqa: ANN401 - any JSON
+        if name in self._parameters:
+            return self._parameters[name]
+        resource = self._resource(name)
+        if resource.get("Type") in KEY_TYPES:
+            return self._key_arn.rpartition("/")[2]  # the key's id
+        properties = resource.get("Properties") or {}
+        for name_property in NAME_PROPERTIES:
+            if name_property in properties:
+                return self.value(properties[name_property])
+        return f"{STACK}-{name}"  # CloudFormation's generated name, without its random end
+
+    def _attribute(self, dotted: str) -> str:
+        """Return an attribute of a resource, as "Key.Arn" names it."""
+        name, _, attribute = dotted.partition(".")
+        resource_type = self._resource(name).get("Type")
+        if attribute == "Arn" and resource_type in KEY_TYPES:
+            return self._key_arn
+        if attribute == "Arn" and resource_type in FUNCTION_TYPES:
+            return arn(text(self._ref(name)))
+        raise Unknown(dotted)
+
+    def _resource(self, name: str) -> Mapping[str, Any]:
+        resources = self._section("Resources")
+        if name not in resources:
+            raise Unknown(name)
+        resource: Mapping[str, Any] = resources[name]
+        return resource
+
+    def _substitute(self, pattern: str, variables: Mapping[str, Any]) -> str:
+        def value_of(placeholder: re.Match[str]) -> str:
+            name = placeholder[1].strip()
+            if name in variables:
+                return text(self.value(variables[name]))
+            return self._attribute(name) if "." in name else text(self._ref(name))
+
+        return PLACEHOLDER.sub(value_of, pattern).replace("${!", "${")  # see PLACEHOLDER
+
+    def _find_in_map(self, keys: list[str]) -> Any:  # noqa: ANN401 - any JSON
+        map_name, top_key, second_key = keys[:3]
+        try:
+            return self._section("Mappings")[map_name][top_key][second_key]
+        except KeyError:
+            raise Unknown(".".join(keys[:3])) from None  # the KeyError names one of the three only
+
+
+def text(value: object) -> str:
+    """Convert a resolved value to text as CloudFormation does."""
+    if value is NO_VALUE:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ",".join(map(text, value))
+    return str(value)

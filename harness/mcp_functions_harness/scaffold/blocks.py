@@ -1,0 +1,118 @@
+"""The blocks of a function in template.yaml: its own resource, and that of its worker if it has one.
+
+Before a file is written, the project's own checks read the new template. If they complain about more than before,
+nothing is written.
+"""
+
+from dataclasses import replace
+
+from mcp_functions_harness import checks, template
+from mcp_functions_harness.checks import Project, imports
+from mcp_functions_harness.checks.iam import KEEP, SEAL
+from mcp_functions_harness.lambdas.modules import COMMON
+from mcp_functions_harness.problems import stop
+from mcp_functions_harness.scaffold import files
+from mcp_functions_harness.scaffold.samples import Draft
+from mcp_functions_harness.scaffold.template_editor import TemplateEditor
+
+COMMON_LAYER = "CommonLayer"  # the layer of the code that functions share
+DEPENDENCIES_LAYER = "DependenciesLayer"  # the layer after which it is written
+RESOURCES = "Resources:\n"
+# these read catalog.json and the code of functions, which the commands have not written yet
+CHECKS_OF_OTHER_FILES = (checks.routes.every_folder_is_listed, imports.a_function_finds_on_lambda_what_it_imports)
+BY_HAND = "template.yaml is not as init wrote it, so nothing was written; by hand: {}"
+
+
+def text(draft: Draft) -> str:
+    """Return the blocks of a function."""
+    values = {"name": draft.name, "id": draft.logical_id, "comment": draft.comment}
+    editor = TemplateEditor(RESOURCES + files.template("block.yaml", values))
+    update(editor, draft, worker_id=None)
+    return editor.text.removeprefix(RESOURCES)
+
+
+def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
+    """Insert the blocks of a function after the last one.
+
+    Raises:
+        Problem: the template has one of its names already.
+    """
+    names = project.template["Resources"].keys() | project.template.get("Parameters", {}).keys()
+    for logical_id in (draft.logical_id, f"{draft.logical_id}Worker"):
+        if logical_id in names:
+            stop(f"template.yaml has a {logical_id} already: choose another name than {draft.name}")
+    editor.append_function(text(draft))
+
+
+def update(editor: TemplateEditor, draft: Draft, worker_id: str | None) -> None:
+    """Give a function the tag, the policies and the worker that it needs, and take away what it does not need.
+
+    Args:
+        editor: has the function's block.
+        draft: what the function needs.
+        worker_id: the logical id of the worker that the function has now; None if it has none.
+    """
+    function_id = draft.logical_id
+    editor.set_tag(function_id, draft.name, needed=bool(draft.policies))
+    editor.set_policies(function_id, draft.policies)
+    if draft.has_worker and worker_id is None:
+        editor.insert_after(function_id, files.template("worker.yaml", {"name": draft.name, "id": function_id}))
+        editor.copy_property("Environment", function_id, f"{function_id}Worker")
+    elif worker_id is not None and not draft.has_worker:
+        editor.remove(worker_id)
+
+
+def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> None:
+    """Add the layer of the code that functions share, and give it to the blocks of a function."""
+    edited = replace(project, template=_parse(editor.text))
+    layer = imports.common_layer(edited)
+    if not layer:
+        layer = COMMON_LAYER
+        editor.insert_after(DEPENDENCIES_LAYER, files.template("common_layer.yaml", {}))
+    for block in edited.blocks:
+        if block.folder == draft.name and not imports.has_layer(edited, block, layer):
+            editor.add_layer(block.logical_id, layer)
+
+
+def check(draft: Draft, project: Project, new_text: str) -> None:
+    """Refuse a new template where the checks complain about the function, or about more than before.
+
+    Args:
+        draft: the function, which may be written later.
+        project: the project as it is.
+        new_text: the text of the new template.
+
+    Raises:
+        Problem: the template is not written as `init` writes it, so a change by hand is needed.
+    """
+    name = frozenset({draft.name})
+    after = replace(
+        project,
+        template=_parse(new_text),
+        folders=project.folders | name,
+        asking=project.asking | name if SEAL in draft.policies else project.asking,
+        keeping=project.keeping | name if KEEP in draft.policies else project.keeping,
+        catalog={**project.catalog, "tasks": sorted(project.tasks | name if draft.has_worker else project.tasks)},
+    )
+    folder = f"functions/{draft.name}"
+    names_of_function = (f"{folder} ", f"{folder}/", f"{draft.logical_id} ", f"{draft.logical_id}Worker ")
+    complaints_before = _complaints(project)
+    for line in _complaints(after):
+        if line not in complaints_before or line.startswith(names_of_function):
+            stop(BY_HAND.format(line))
+
+
+def _parse(text: str) -> dict[str, object]:
+    try:
+        return template.parse(text)
+    except ValueError as error:
+        stop(BY_HAND.format(error), after=error)
+
+
+def _complaints(project: Project) -> list[str]:
+    """List the complaints that concern template.yaml."""
+    check_functions = [check for check in checks.CHECKS if check not in CHECKS_OF_OTHER_FILES]
+    complaints = [line for check_function in check_functions for line in check_function(project)]
+    of_imports = imports.a_function_finds_on_lambda_what_it_imports(project)
+    # Of these, some say that the template lacks the layer of shared code. The others concern the code.
+    return complaints + [line for line in of_imports if f" of {COMMON}: " in line]

@@ -1,0 +1,53 @@
+"""Writes templates with @placeholders@ as new files. If one of the files exists already, it writes none."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from mcp_functions_harness.problems import first_line, stop
+
+HERE = Path(__file__).parent
+SUFFIX = ".in"  # the end of a template's file name
+DOT = "dot-"  # a template of .gitignore is named dot-gitignore: a package would leave out a hidden file
+PLACEHOLDER = re.compile(r"@([a-z]+)@")
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Replace @placeholders@ by their values."""
+    return PLACEHOLDER.sub(lambda match: values[match[1]], text)
+
+
+def template(name: str, values: Mapping[str, str]) -> str:
+    """Fill in one template of this package, e.g. "block.yaml"."""
+    return filled((HERE / f"{name}{SUFFIX}").read_text(encoding="utf-8"), values)
+
+
+def tree(folder: str, values: Mapping[str, str]) -> dict[str, str]:
+    """Fill in a folder of templates; return the texts by relative path."""
+    root = HERE / folder
+    texts: dict[str, str] = {}
+    for path in sorted(root.rglob(f"*{SUFFIX}")):
+        name = path.relative_to(root).as_posix().removesuffix(SUFFIX).replace(DOT, ".")
+        texts[name] = filled(path.read_text(encoding="utf-8"), values)
+    return texts
+
+
+def write(root: Path, texts: Mapping[str, str]) -> None:
+    """Write new files.
+
+    Args:
+        root: the folder to write to; created if it is missing.
+        texts: the files' texts by relative path.
+
+    Raises:
+        Problem: a file exists already, so none was written; or the disk has an error.
+    """
+    existing = [name for name in texts if (root / name).exists() or (root / name).is_symlink()]
+    if existing:
+        stop(f"{root / existing[0]} is there already: nothing was written")
+    try:
+        for name, text in texts.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        stop(f"{root} cannot be written: {first_line(error)}", after=error)

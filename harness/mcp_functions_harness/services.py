@@ -1,0 +1,97 @@
+"""Starts the copies of AWS's services for a harness.
+
+KMS         with the project's key
+DynamoDB    with the toolkit's table, and with the tables that template.yaml declares for an author's functions
+S3          if the shell's MCP_BLOBS names a bucket
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from mcp_functions_harness import environment, template
+from mcp_functions_harness.doubles import dynamodb, keyfile, kms, s3
+from mcp_functions_harness.doubles.tablefile import StoredTable, TableFile
+from mcp_functions_harness.environment import Variables
+from mcp_functions_harness.loopback import start_server
+from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
+
+TOOLKIT_TABLE = "Table"  # the logical id of the toolkit's table
+# the properties of AWS::DynamoDB::Table that CreateTable takes as they are
+SCHEMA_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+
+
+def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str) -> tuple[str, Variables]:
+    """Start the services.
+
+    Args:
+        starting: stops the services when it is closed.
+        state_dir: keeps the KMS key and the table between runs.
+        directory: contains the functions' folders.
+        invoke_url: the URL of Lambda's Invoke API.
+
+    Returns:
+        The ARN of the KMS key, and the variables that send AWS clients to these services and to the Invoke API.
+    """
+    kms_api = kms.KmsApi(keyfile.load(state_dir))
+    kms_api.warm()  # moto's first answer takes longer than a function waits
+    kms_url = start_server(starting, kms_api.answer, kms.MAX_REQUEST)
+    tables = stored_tables(starting, state_dir, author_tables(directory))
+    dynamodb_url = start_server(starting, tables.answer, dynamodb.MAX_REQUEST)
+    s3_url = None
+    bucket = os.environ.get("MCP_BLOBS")
+    if bucket:
+        s3_url = start_server(starting, s3.S3Api(bucket, s3.MemoryBucket()).answer, s3.MAX_OBJECT)
+    return kms_api.arn, environment.endpoints(kms=kms_url, invoke=invoke_url, dynamodb=dynamodb_url, s3=s3_url)
+
+
+def stored_tables(starting: ExitStack, state_dir: Path, more_tables: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
+    """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and more tables in memory."""
+    file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
+    tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *more_tables)
+    return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
+
+
+def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{{}}") -> list[dict[str, Any]]:
+    """Return the parameters of CreateTable for each table that template.yaml declares for an author's functions.
+
+    Args:
+        directory: the folder of the functions; the template is in its parent.
+        name_format: the name of a table without TableName, with {} for its logical id.
+
+    Raises:
+        Problem: the template cannot be read.
+    """
+    path = template.find(directory)
+    if path is None:
+        return []
+    parsed = template.read(path)
+    resolver = Resolver(parsed, key_arn="")
+    tables: list[Any] = []
+    for logical_id, resource in parsed["Resources"].items():
+        properties = resource.get("Properties") or {}
+        schema = _schema(str(resource.get("Type")), properties)
+        if logical_id == TOOLKIT_TABLE or not schema:
+            continue
+        name = properties.get("TableName", name_format.format(logical_id))
+        with contextlib.suppress(Unknown):  # a table whose properties only a deployment knows is left out
+            tables.append(resolver.value({"TableName": name, "BillingMode": "PAY_PER_REQUEST", **schema}))
+    return tables
+
+
+def _schema(resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys and indexes of a table as CreateTable takes them; {} if the resource is no table."""
+    if resource_type == "AWS::DynamoDB::Table":
+        return {name: properties[name] for name in SCHEMA_PROPERTIES if name in properties}
+    if resource_type == "AWS::Serverless::SimpleTable":
+        key = properties.get("PrimaryKey", {"Name": "id", "Type": "String"})
+        return {
+            # SAM names types by a word, DynamoDB by its first letter
+            "AttributeDefinitions": [{"AttributeName": key["Name"], "AttributeType": key["Type"][0]}],
+            "KeySchema": [{"AttributeName": key["Name"], "KeyType": "HASH"}],
+        }
+    return {}

@@ -1,0 +1,89 @@
+"""Reads template.yaml as plain data. CloudFormation's short forms become long forms: `!Ref X` is {"Ref": "X"}."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from mcp_functions_harness.problems import first_line, stop
+
+FILE = "template.yaml"
+
+
+def _long_form(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> dict[str, Any]:
+    """Return the long form of a short one, e.g. of the tag "Sub" with a scalar."""
+    name = tag if tag in {"Ref", "Condition"} else f"Fn::{tag}"
+    match node:
+        case yaml.SequenceNode():
+            return {name: loader.construct_sequence(node, deep=True)}
+        case yaml.MappingNode():
+            return {name: loader.construct_mapping(node, deep=True)}
+        case yaml.ScalarNode():
+            return {name: loader.construct_scalar(node)}
+    raise TypeError(node)
+
+
+SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times as fast
+
+
+class _Loader(SafeLoader):  # type: ignore[misc]
+    """A SafeLoader that knows the short forms, which are tags that begin with "!"."""
+
+    yaml_multi_constructors: ClassVar = {**yaml.SafeLoader.yaml_multi_constructors, "!": _long_form}
+
+
+def find(directory: Path) -> Path | None:
+    """Return the path of the template beside a directory of functions; None if there is none."""
+    path = directory.resolve().parent / FILE
+    return path if path.is_file() else None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a template.
+
+    Raises:
+        Problem: the file is missing, or is not a template.
+    """
+    try:
+        return parse(text(path))
+    except ValueError as error:
+        stop(f"{path} is no template: {error}")
+
+
+def text(path: Path) -> str:
+    """Return the text of a template.
+
+    Raises:
+        Problem: the file is missing.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        stop(f"there is no {path}: start in the folder of template.yaml and functions/", after=error)
+
+
+def line_of(path: Path, logical_id: str) -> int:
+    """Return the line where a resource begins; 0 if there is none of this name."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.startswith(f"  {logical_id}:"):
+            return number
+    return 0
+
+
+def parse(source: str) -> dict[str, Any]:
+    """Parse a template's text.
+
+    Raises:
+        ValueError: the text is not YAML, or has no resources.
+    """
+    try:
+        parsed = yaml.load(source, _Loader)  # noqa: S506 - a SafeLoader
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}: " if mark else ""
+        reason = getattr(error, "problem", None) or first_line(error)
+        raise ValueError(place + reason) from None  # the reason is all that PyYAML's error says
+    if isinstance(parsed, dict) and isinstance(parsed.get("Resources"), dict):
+        return parsed
+    nothing = "it has no Resources"
+    raise ValueError(nothing)

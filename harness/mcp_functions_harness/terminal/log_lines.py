@@ -1,0 +1,49 @@
+"""Shows the log lines of functions as a person reads them at the terminal.
+
+{"level": "INFO", "message": "hello", …}    hello
+{"level": "WARN", "message": "slow", …}     WARN slow
+START RequestId: …                          nothing: the line of the call has the same figures
+any other line                              the line as it is
+"""
+
+from typing import Any
+
+from mcp_functions.http.identity import NO_AUTHENTICATION
+from mcp_functions_harness.loopback import json_object
+
+TOOLKIT = "mcp_functions"  # the name of the toolkit's logger
+# Starts of the toolkit's messages that are not shown: the line of the call, a traceback or the banner says the same.
+SKIPPED_MESSAGES = ("answered: ", "failed: ", NO_AUTHENTICATION)
+# The starts of lines of Lambda's runtime that are not shown. The line of the call has the same figures.
+PLATFORM_LINES = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
+# Part of a line of Lambda's runtime with a long advice to update the runtime, which does not help an author.
+LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"
+LAMBDA_FIELDS = {"timestamp", "level", "requestId"}  # every line of Lambda's own JSON formatter has them
+
+
+def shown_text(line: str) -> str | None:
+    """Return the text of a log line; None if it is not shown."""
+    if line.startswith(PLATFORM_LINES) or LAMBDA_WARNING in line:
+        return None
+    record = json_object(line)
+    if "_aws" in record:  # metrics, in CloudWatch's embedded metric format
+        return None
+    message = record.get("message")
+    if record.get("logger") == TOOLKIT and isinstance(message, str):
+        return None if is_skipped(message) else message
+    if record.keys() >= LAMBDA_FIELDS:
+        return _text_of_lambda_record(record)
+    return line
+
+
+def is_skipped(message: str) -> bool:
+    """Whether a message of the toolkit is not shown."""
+    return message.startswith(SKIPPED_MESSAGES)
+
+
+def _text_of_lambda_record(record: dict[str, Any]) -> str:
+    """Return the text of a line that Lambda's own JSON formatter wrote."""
+    level = "" if record["level"] == "INFO" else f"{record['level']} "
+    texts = [str(record[name]) for name in ("message", "errorType", "errorMessage") if record.get(name)]
+    frames = [str(line).rstrip("\n") for line in record.get("stackTrace", ())]
+    return "\n".join([level + ": ".join(texts), *frames])

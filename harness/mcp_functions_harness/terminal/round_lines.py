@@ -1,0 +1,174 @@
+"""Makes the line that `serve` writes for each call of a function.
+
+    round 1 · reserve_table · asks date · 5 ms · state 640 B
+    round 2 · reserve_table · date answered · asks phone · 3 ms · state 812 B
+    tools/list · mcp · 1 ms
+
+A round is one request of a tool call: the first, or a later one with the user's answers. The later one also has the
+state, a sealed text that the client got with the questions.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from mcp_functions.protocol.constants import CALL_METHODS, METHODS
+from mcp_functions.protocol.errors import McpError
+from mcp_functions.seal.claims import read_claims
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.kms import KmsKey
+from mcp_functions_harness.api_gateway.events import body_text, message_in
+from mcp_functions_harness.inspection.key_source import local_scope, unlimited_envelope
+from mcp_functions_harness.lambdas.service import Outcome
+from mcp_functions_harness.loopback import json_object
+
+INTERNAL_ERROR = -32603  # JSON-RPC's code
+SERVER_ERROR = 500  # the first HTTP status that means an error of the server
+CRASH_TEXT = "failed unexpectedly. The server's log says why."  # the toolkit's text for a tool that raised by accident
+MAX_TEXT = 60  # the most characters of a client's text in a line
+
+
+class Line(NamedTuple):
+    """The line of one call."""
+
+    text: str
+    is_failure: bool  # whether the author has to correct something
+
+
+class RoundLines:
+    """Makes the line of each call. It opens states with the harness's key, which is in the environment."""
+
+    def __init__(self, *, show_answers: bool) -> None:
+        """Choose whether lines have the answers of users, or say only that they answered."""
+        self._show_answers = show_answers
+        self._envelope_of = cache(_envelope_of)
+
+    def line(self, folder: str, sent: dict[str, Any], outcome: Outcome) -> Line:
+        """Return the line of a call: a function's folder, the event, and what the function returned."""
+        returned = json_object(outcome.payload)
+        request = _message(sent)
+        response = _message(returned)
+        is_round = request.get("method") in CALL_METHODS
+        failure = _failure(returned, response, outcome.error)
+        endings = [failure] if failure else _endings(returned, response)
+        if is_round and not endings and "result" in response:
+            endings = ["done"]
+        parts = [
+            self._round_label(folder, request) if is_round else _method(request, sent),
+            _name(request) or folder,
+            *self._answers(request),
+            *endings,
+            *_measurements(response, outcome),
+        ]
+        return Line(" · ".join(filter(None, parts)), is_failure=bool(failure))
+
+    def _round_label(self, folder: str, request: dict[str, Any]) -> str:
+        """Return "round 2" if the request has the state of round 1; "round ?" if the state cannot be opened."""
+        state = _object(request.get("params")).get("requestState")
+        if not isinstance(state, str) or not state:
+            return "round 1"
+        try:
+            return f"round {read_claims(self._envelope_of(folder).unseal(state)).round + 1}"
+        except McpError:  # the function refuses the state, too
+            return "round ?"
+
+    def _answers(self, request: dict[str, Any]) -> Iterator[str]:
+        """Yield e.g. "date answered" for each answer."""
+        verbs = {"decline": "declined", "cancel": "cancelled"}
+        for key, response in _object(_object(request.get("params")).get("inputResponses")).items():
+            verb = verbs.get(str(_object(response).get("action")), "answered")
+            answer = f" {without_controls(json.dumps(response, ensure_ascii=False))}" if self._show_answers else ""
+            yield f"{printable(key)} {verb}{answer}"
+
+
+def _envelope_of(folder: str) -> Envelope:
+    """Return the envelope that opens the states of a function."""
+    return unlimited_envelope(KmsKey(os.environ["MCP_KMS_KEYS"]), local_scope(folder), now=time.time)
+
+
+def _method(request: dict[str, Any], sent: dict[str, Any]) -> str:
+    """Return the method of MCP, or of HTTP if the body has none."""
+    method = request.get("method")
+    if isinstance(method, str) and method in METHODS:
+        return method
+    http = _object(_object(sent.get("requestContext")).get("http"))
+    return str(http.get("method", ""))
+
+
+def _name(request: dict[str, Any]) -> str:
+    """Return the name of the called tool or prompt; "" if the request has none."""
+    name = _object(request.get("params")).get("name")
+    return printable(name) if isinstance(name, str) else ""
+
+
+def _failure(returned: dict[str, Any], response: dict[str, Any], error: str | None) -> str:
+    """Return how a call failed; "" if it succeeded.
+
+    Args:
+        returned: the function's result.
+        response: the JSON-RPC response in it; {} if there is none.
+        error: the type of the error with which the function failed; None if it returned.
+    """
+    if error:
+        return f"failed: {error}"
+    match response:
+        case {"error": {"code": code}}:
+            status = returned.get("statusCode")
+            is_server_error = code == INTERNAL_ERROR or (isinstance(status, int) and status >= SERVER_ERROR)
+            return f"failed {code}" if is_server_error else f"refused {code}"
+        case {"result": {"isError": True, "content": content}}:
+            return "failed" if CRASH_TEXT in json.dumps(content) else "tool error"
+    return ""
+
+
+def _endings(returned: dict[str, Any], response: dict[str, Any]) -> list[str]:
+    """Return what a call led to, if it did not fail: [] for a plain result."""
+    if "result" not in response:
+        status = returned.get("statusCode")
+        return [] if status is None else [f"HTTP {status}"]
+    result = _object(response["result"])
+    questions = _object(result.get("inputRequests"))
+    endings = [f"asks {', '.join(map(printable, questions))}"] if questions else []
+    if result.get("resultType") == "task":
+        endings.append("became a task")
+    elif isinstance(result.get("status"), str) and "taskId" in result:
+        endings.append(f"task {printable(result['status'])}")
+    elif result.get("resultType") == "input_required" and not questions:
+        endings.append("goes on without a question")
+    return endings
+
+
+def _measurements(response: dict[str, Any], outcome: Outcome) -> Iterator[str]:
+    yield f"{outcome.milliseconds:.0f} ms"
+    if outcome.init_milliseconds:
+        yield f"started in {outcome.init_milliseconds:.0f} ms"
+    state = _object(response.get("result")).get("requestState")
+    if isinstance(state, str):
+        yield f"state {len(state)} B"
+
+
+def printable(text: str) -> str:
+    """Return a client's text, shortened, and without control characters, which a terminal would obey."""
+    clean = without_controls(text)
+    return clean if len(clean) <= MAX_TEXT else f"{clean[:MAX_TEXT]}…"
+
+
+def without_controls(text: str) -> str:
+    """Return a text with question marks for control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _message(event_or_result: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON-RPC message in the body of an event or of a result; {} if there is none."""
+    try:
+        return message_in(body_text(event_or_result))
+    except ValueError:
+        return {}
+
+
+def _object(value: object) -> dict[str, Any]:
+    """Return a JSON object; {} for any other value, because a client may send anything."""
+    return value if isinstance(value, dict) else {}

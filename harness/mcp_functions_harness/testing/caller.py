@@ -1,0 +1,66 @@
+"""The client of a conversation: who calls, with which scopes, and what the client can do.
+
+API Gateway checks an access token before it calls a function, and writes the token's claims into the event. So a test
+needs no token: it writes the claims itself.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mcp_functions.protocol.messages import Principal
+from mcp_functions_harness import environment
+from mcp_functions_harness.api_gateway.events import Moment, event_of_message
+from mcp_functions_harness.client import messages
+
+RESOURCE = "https://mcp.example/mcp"  # the audience of principals' access tokens
+TOKEN_SECONDS = 3600  # the life of an access token
+
+
+class Caller(NamedTuple):
+    """The caller's principal, scopes and capabilities. Without a principal, the caller is not signed in."""
+
+    principal: Principal | None
+    scopes: tuple[str, ...]
+    capabilities: Mapping[str, Any]
+
+    def environment(self) -> Mapping[str, str | None]:
+        """Return the variables of a deployment that accepts this caller's tokens."""
+        if self.principal is None:
+            return {}
+        return environment.for_tokens(issuer=self.principal.iss, resource=RESOURCE)
+
+    def message(self, request_id: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a JSON-RPC request with this client's `_meta`."""
+        return messages.message(method, params, request_id, self.capabilities)
+
+    def event(self, message: Mapping[str, Any], route: str, moment: Moment, now: float) -> dict[str, Any]:
+        """Return API Gateway's event for a message.
+
+        Args:
+            message: a JSON-RPC request.
+            route: the path of the function at API Gateway, as in /mcp/book.
+            moment: the time and the ids of the request.
+            now: the time in unix seconds from which the access token is valid for an hour.
+        """
+        return event_of_message(message, route, moment, self._authorizer(now))
+
+    def _authorizer(self, now: float) -> dict[str, Any] | None:
+        """Return the access token's claims as API Gateway's JWT authorizer passes them on."""
+        if self.principal is None:
+            return None
+        claims = {
+            "iss": self.principal.iss,
+            "sub": self.principal.sub,
+            "client_id": self.principal.client,
+            "aud": RESOURCE,
+            "exp": str(int(now) + TOKEN_SECONDS),
+            "scope": " ".join(self.scopes),
+        }
+        return {"jwt": {"claims": claims, "scopes": None}}
+
+
+def as_principal(caller: Principal | str | None) -> Principal | None:
+    """Return a principal for a name, its subject; a principal, or None, is returned as it is."""
+    if isinstance(caller, str):
+        return Principal(iss="https://issuer.example", sub=caller, client="client")
+    return caller

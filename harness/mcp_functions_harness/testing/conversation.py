@@ -1,0 +1,262 @@
+"""A client's conversation with one function, round by round.
+
+A round is one request and its response. A call that asks its user takes several:
+
+    talk = Conversation(handler).call(city="Rome")   round 1: the function answers with a question, and a sealed state
+    talk.accept(seat="12A")                          round 2: the same request, with the answer and the state
+    talk.text                                        the text of the result
+"""
+
+import copy
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from inspect import unwrap
+from typing import Any, Self
+
+from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER_SUFFIX
+from mcp_functions.protocol.messages import Principal
+from mcp_functions_harness import environment
+from mcp_functions_harness.api_gateway.events import Moment
+from mcp_functions_harness.client.tasks import EVERYTHING
+from mcp_functions_harness.testing.caller import Caller, as_principal
+from mcp_functions_harness.testing.containers import Context, answer_in_container, answer_in_process, find_variable
+from mcp_functions_harness.testing.deployment import take_invocations
+from mcp_functions_harness.testing.failures import captured_failures, ends_test
+from mcp_functions_harness.testing.transcript import Transcript
+
+METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
+WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # claude.ai declares this
+WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
+WORKER_MS = 900_000  # the time limit of a worker, the function that runs tasks
+MAX_ROUNDS_WITHOUT_QUESTION = 10  # the official clients give up after as many
+
+
+class Conversation(Transcript):
+    """A client's conversation with one function. Most methods return the conversation, so that calls can be chained.
+
+    Attributes:
+        function: the folder of the function.
+    """
+
+    def __init__(  # noqa: PLR0913 - keywords, most of them rarely given
+        self,
+        handler: Callable[..., Any],
+        *,
+        function: str | None = None,
+        principal: Principal | str | None = None,
+        scopes: Sequence[str] = (),
+        capabilities: Mapping[str, Any] = EVERYTHING,
+        moment: Callable[[], Moment] | None = None,
+        fresh: bool = False,
+    ) -> None:
+        """Prepare a conversation; nothing is sent.
+
+        Args:
+            handler: the value that `serve` returned. Decorators around it (of Powertools, for example) do not run: call
+                it with an event to test them.
+            function: its folder; the first handler's name if left out.
+            principal: the caller, as the authorizer of AuthMode `jwt` passes it on; not signed in, if left out.
+            scopes: the scopes of the principal's access token.
+            capabilities: the capabilities that the client declares; all, if left out.
+            moment: returns each request's time and ids; if left out, the function's clock and new ids.
+            fresh: whether a new Python process answers each round, so that only the state passes from one to the next.
+                The process imports the handler from its module, which must have it as a variable: `handler = serve(…)`.
+
+        Raises:
+            ValueError: with `fresh`, the module has no such variable.
+        """
+        super().__init__()
+        self._handler = unwrap(handler)
+        self._ahead = 0.0  # the seconds by which the clock is ahead of the function's own
+        self._answer_event = answer_in_process if fresh else answer_in_container
+        if fresh:
+            find_variable(self._handler)
+        self.function = function or self._handler.handlers[0].name
+        self._caller = Caller(as_principal(principal), tuple(scopes), capabilities)
+        self._moment = moment or (lambda: Moment.at(self._now()))
+        # Each round repeats the method and the params of the call. `_inputs` is what the last round added to them: the
+        # answers and the state.
+        self._method = ""
+        self._params: dict[str, Any] = {}
+        self._inputs: Mapping[str, Any] = {}
+        self._next_id = 1
+
+    def __repr__(self) -> str:
+        """Show the exception of the last round: pytest prints this beside a failed assertion."""
+        raised = f", which raised {self.raised!r}" if self.raised else ""
+        return f"<Conversation with {self.function}{raised}>"
+
+    def call(self, name: str | None = None, /, **arguments: object) -> Self:
+        """Call a tool or get a prompt: the named one, or the function's first.
+
+        Args:
+            name: the name of the tool or prompt.
+            arguments: the arguments as JSON values, by the names that the client sends.
+
+        Raises:
+            ValueError: the function has no such tool or prompt.
+        """
+        handlers = [handler for handler in self._handler.handlers if handler.kind in METHODS]
+        named = handlers if name is None else [handler for handler in handlers if handler.name == name]
+        if not named:
+            names = ", ".join(handler.name for handler in handlers) or "none (a resource is read: talk.read(uri))"
+            message = f"the function has no tool or prompt {name or ''}; it has: {names}"
+            raise ValueError(message)
+        first = named[0]
+        return self._begin(METHODS[first.kind], {"name": first.name, "arguments": arguments})
+
+    def get(self, name: str | None = None, /, **arguments: str) -> Self:
+        """Get a prompt, as `call` does: the named one, or the function's first."""
+        return self.call(name, **arguments)
+
+    def read(self, uri: str) -> Self:
+        """Read a resource."""
+        return self._begin("resources/read", {"uri": uri})
+
+    def accept(self, /, **answers: object) -> Self:
+        """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`.
+
+        Raises:
+            AssertionError: nothing was asked.
+        """
+        self.check_asked(answers)
+        contents = {key: self._content_of(key, answer) for key, answer in answers.items()}
+        return self.answer(**{key: {"action": "accept", "content": content} for key, content in contents.items()})
+
+    def decline(self, *keys: str) -> Self:
+        """Decline the named questions, or all of them.
+
+        Raises:
+            AssertionError: nothing was asked.
+        """
+        return self._refuse("decline", keys)
+
+    def cancel(self, *keys: str) -> Self:
+        """Dismiss the named questions, or all of them, without an answer.
+
+        Raises:
+            AssertionError: nothing was asked.
+        """
+        return self._refuse("cancel", keys)
+
+    def answer(self, /, **responses: Mapping[str, Any]) -> Self:
+        """Send the next round with any `inputResponses`, and the state as it was received.
+
+        In a task, `tasks/update` sends the responses, and the conversation polls. If the host shows a form (MCP Apps),
+        the responses go to the tool that the form calls.
+        """
+        if self.task_id:
+            return self._request_task("tasks/update", inputResponses=dict(responses)).poll()
+        if self.form:
+            return self.submit(self.form["tool"], state=self.form["state"], answers=dict(responses))
+        return self._send(inputResponses=dict(responses), requestState=self.state)
+
+    def submit(self, form_tool: str, /, **arguments: object) -> Self:
+        """Call a tool that belongs to a form (`<tool>-form` or `<tool>-answer`), with a state and answers."""
+        return self._request("tools/call", {"name": form_tool, "arguments": arguments})
+
+    def go_on(self) -> Self:
+        """Send rounds without answers while the function asks nothing and has not ended, as clients do.
+
+        Raises:
+            AssertionError: the function asked nothing in ten rounds; the official clients give up then.
+        """
+        for _ in range(MAX_ROUNDS_WITHOUT_QUESTION):
+            if self.done or self.asked:
+                return self
+            self.answer()
+        message = f"the function ended {MAX_ROUNDS_WITHOUT_QUESTION} rounds without a question: clients give up"
+        raise AssertionError(message)
+
+    def poll(self) -> Self:
+        """Run the invocations of the task's worker that are due, and get the task (`tasks/get`)."""
+        worker = f"{environment.STACK}_{self.function}{WORKER_SUFFIX}"
+        raised_by_worker = None
+        for event in take_invocations(worker):
+            with environment.applied(self._caller.environment()), captured_failures() as failures:
+                self._answer_event(self._handler, event, Context(worker, WORKER_MS), ahead=self._ahead)
+            raised_by_worker = failures.last or raised_by_worker
+        self._request_task("tasks/get")
+        self.raised = raised_by_worker or self.raised
+        return self
+
+    def cancel_task(self) -> Self:
+        """Cancel the task (`tasks/cancel`), and get it."""
+        return self._request_task("tasks/cancel").poll()
+
+    def retry(self) -> Self:
+        """Send the last round again, as a client does that did not receive the response."""
+        return self._send(**self._inputs)
+
+    def tamper(self, change: Callable[[str], str] = lambda token: f"{token}A") -> Self:
+        """Send the next round with a changed state; by default, with one more character."""
+        return self._send(inputResponses={}, requestState=change(self.state))
+
+    def as_(self, principal: Principal | str) -> Self:
+        """Return a copy of the conversation, with its state, for another caller: `talk.as_("mallory").accept(…)`.
+
+        Raises:
+            ValueError: the conversation has no principal, and so no caller that another one could differ from.
+        """
+        if self._caller.principal is None:
+            message = 'begin as somebody: Conversation(handler, principal="alice")'
+            raise ValueError(message)
+        other = copy.copy(self)
+        other.rounds = list(self.rounds)
+        other._caller = self._caller._replace(principal=as_principal(principal))  # noqa: SLF001 - it is of this class
+        return other
+
+    def later(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Self:
+        """Advance the clocks of the function and of API Gateway before the next round."""
+        passed = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+        self._ahead += passed.total_seconds()
+        return self
+
+    def upgrade(self, handler: Callable[..., Any]) -> Self:
+        """Deploy another version of the function, which answers from the next round on."""
+        self._handler = unwrap(handler)
+        return self
+
+    def _now(self) -> float:
+        own_time: float = self._handler.now()
+        return own_time + self._ahead
+
+    def _refuse(self, action: str, keys: Sequence[str]) -> Self:
+        self.check_asked(keys)
+        return self.answer(**{key: {"action": action} for key in keys or self.asked})
+
+    def _content_of(self, key: str, answer: object) -> dict[str, Any]:
+        """Return the content of an answer; a value that is no mapping fills the first field of the form."""
+        if isinstance(answer, Mapping):
+            return dict(answer)
+        form = self.requests.get(key, {}).get("params", {}).get("requestedSchema", {})
+        first_field = next(iter(form.get("properties", [key])))
+        return {first_field: answer}
+
+    def _begin(self, method: str, params: dict[str, Any]) -> Self:
+        self._method = method
+        self._params = params
+        return self._send()
+
+    def _send(self, **inputs: object) -> Self:
+        self._inputs = inputs
+        return self._request(self._method, {**self._params, **inputs})
+
+    def _request_task(self, method: str, **params: object) -> Self:
+        self._inputs = {}
+        return self._request(method, {"taskId": self.task_id, **params})
+
+    def _request(self, method: str, params: Mapping[str, Any]) -> Self:
+        message = self._caller.message(self._next_id, method, params)
+        self._next_id += 1
+        event = self._caller.event(message, f"/mcp/{self.function}", self._moment(), self._now())
+        copied = json.loads(json.dumps(event))  # as Lambda would read it
+        context = Context(f"{environment.STACK}_{self.function}")
+        with environment.applied(self._caller.environment()), captured_failures() as self._failures:
+            response = self._answer_event(self._handler, copied, context, ahead=self._ahead)
+        self.raised = self._failures.last
+        if self.raised and ends_test(self.raised):
+            raise self.raised  # `pytest.fail()` ends the test also where a function calls it
+        self.rounds.append((event, response))
+        return self

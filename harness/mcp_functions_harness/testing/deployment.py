@@ -1,0 +1,96 @@
+"""A deployment around functions under test: its environment variables, and doubles of AWS's services on loopback.
+
+A double is a small HTTP server in this process. The functions call it as they call AWS.
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import unquote
+
+from mcp_functions.store import Bucket
+from mcp_functions_harness import environment
+from mcp_functions_harness.doubles import dynamodb, keyfile, s3
+from mcp_functions_harness.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions_harness.lambdas import invoke_api
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_response, start_server
+from mcp_functions_harness.testing.dynamodb import MemoryTable
+
+MAX_INVOCATION = 64 * 1024  # bytes; the invocation of a worker has a task's id and little more
+# A worker is a Lambda that continues MCP tasks. Its invocations (name, payload) wait here until a conversation polls.
+_pending_invocations: deque[tuple[str, bytes]] = deque()
+
+
+@contextmanager
+def deployed(
+    table: dynamodb.Operate | None = None, bucket: Bucket | None = None, /, **changes: str | None
+) -> Iterator[None]:
+    """Give functions the environment of a deployment: the template's variables, and KMS, a table and S3 on loopback.
+
+    Each deployment has a key of its own, so a state of one is not valid in another. They may be nested.
+
+    Args:
+        table: answers DynamoDB's operations, as a `MemoryTable` does, whose faults the test decides. If it is left out,
+            a test can create more tables with boto3.
+        bucket: stores what does not fit into an item of the table, if MCP_BLOBS is among the changes.
+        changes: variables with other values, as in `MCP_AUTH_MODE="jwt"`; None removes a variable.
+    """
+    with ExitStack() as stack:
+        kms = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
+        bucket_name = changes.get("MCP_BLOBS") or "blobs"
+        dynamodb_api = dynamodb.DynamoDbApi(table or _Tables())
+        s3_api = s3.S3Api(bucket_name, bucket or s3.MemoryBucket())
+        endpoints = environment.endpoints(
+            kms=start_server(stack, kms.answer, MAX_REQUEST),
+            invoke=start_server(stack, _queue_invocation, MAX_INVOCATION),
+            dynamodb=start_server(stack, dynamodb_api.answer, dynamodb.MAX_REQUEST),
+            s3=start_server(stack, s3_api.answer, s3.MAX_OBJECT),
+        )
+        own = environment.settings(port=80, name="tested", key_arn=kms.arn)
+        stack.enter_context(environment.applied(environment.CREDENTIALS | own | endpoints | changes))
+        yield
+
+
+class _Tables:
+    """The toolkit's table in memory, and the library moto for tables that a test creates."""
+
+    def __init__(self) -> None:
+        """Start with the toolkit's table alone."""
+        self._toolkits_table = MemoryTable(environment.TABLE)
+        self._moto = cache(dynamodb.Moto)  # makes it at the first call, because importing moto takes long
+
+    def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer one request.
+
+        Raises:
+            ClientError: an error, with AWS's code.
+        """
+        if request.get("TableName") == environment.TABLE:
+            return self._toolkits_table(operation, request)
+        return self._moto()(operation, request)
+
+
+def _queue_invocation(request: HttpRequest) -> HttpResponse:
+    """Queue an asynchronous invocation of a worker, which runs when a conversation polls."""
+    path = invoke_api.PATH.fullmatch(request.target)
+    if path and request.header("x-amz-invocation-type") == "Event":
+        name = unquote(path[1]).partition(":")[0]  # without the version or alias
+        _pending_invocations.append((name, request.body or b"{}"))
+        return HttpResponse(202)
+    error = ("x-amzn-errortype", "ResourceNotFoundException")
+    return json_response(404, {"Message": "only workers are called here"}, error)
+
+
+def take_invocations(worker: str) -> Iterator[dict[str, Any]]:
+    """Remove and yield the queued events of one worker, also those that it queues while it answers one."""
+    while True:
+        payloads = [payload for name, payload in _pending_invocations if name == worker]
+        if not payloads:
+            return
+        _pending_invocations.remove((worker, payloads[0]))
+        yield json.loads(payloads[0])

@@ -1,0 +1,54 @@
+"""The pytest plugin, loaded by its entry point: fixtures for conversations with functions."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from mcp_functions_harness.testing import Conversation
+
+FAILURES = "mcp_functions_harness.testing.failures"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Import functions/<name>/ in tests as Lambda imports it: what it finds there, and nothing more."""
+    directory = early_config.rootpath / "functions"
+    if any(directory.glob("*/app.py")):
+        from mcp_functions_harness.lambdas.loading import Folder  # noqa: PLC0415 - only a project with functions needs it
+
+        for app in sorted(directory.glob("*/app.py")):
+            early_config.add_cleanup(Folder.in_tests(app.parent).close)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what functions raised in a test that failed: neither the response nor the log has its text."""
+    report = yield
+    if call.when == "call" and FAILURES in sys.modules:
+        raised = sys.modules[FAILURES].take_raised()  # also after success: the next test begins with none
+        if report.failed:
+            report.sections += [(f"{name} raised", text) for name, text in raised]
+    return report
+
+
+@pytest.fixture(scope="session")
+def mcp_deployed() -> Iterator[None]:
+    """Give the functions of a test session a deployment: the template's variables, and a KMS on loopback."""
+    from mcp_functions_harness.testing import deployed  # noqa: PLC0415 - imported only by tests that use the fixture
+
+    with deployed():
+        yield
+
+
+@pytest.fixture
+def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - it is around the conversation
+    """Return the class of conversations, inside the session's deployment."""
+    from mcp_functions_harness.testing import Conversation  # noqa: PLC0415 - imported only by tests that use the fixture
+
+    return Conversation

@@ -1,0 +1,109 @@
+"""Checks that the endpoint, and each function, list what this project's catalog has.
+
+functions/mcp/catalog.json has all tools, prompts and resources of a project, and the folder of each. A difference means
+that another version of the project was deployed.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mcp_functions.handlers.catalog import LIST_NAMES, key_of
+from mcp_functions.protocol.constants import LIST_METHODS
+from mcp_functions.protocol.errors import MethodNotFound
+from mcp_functions_harness import catalog
+from mcp_functions_harness.verification.report import Failed, Skipped, comma_list
+from mcp_functions_harness.verification.server import Server
+
+Catalog = dict[str, Any]
+MAX_PAGES = 100  # pages of one list that are read
+METHODS = {list_name: method for method, list_name in LIST_METHODS.items()}  # "tools" -> "tools/list"
+
+
+def check_lists(server: Server, project: Catalog) -> str:
+    """Check that the endpoint lists what the catalog has.
+
+    Raises:
+        Failed: the lists differ, or the endpoint does not answer.
+        Skipped: there is no catalog here.
+    """
+    _require_catalog(project)
+    differences = catalog.differences(project, project | read(server, LIST_NAMES))
+    if differences:
+        difference = f"the endpoint differs from the catalog ({comma_list(differences)})"
+        raise Failed(message=f"{difference}: deploy again, or write the catalog again")
+    count = sum(len(project[list_name]) for list_name in LIST_NAMES)
+    return f"{count} handlers, as in the catalog"
+
+
+def check_functions(server: Server, project: Catalog) -> str:
+    """Check that each function answers at its own route, and lists its part of the catalog.
+
+    Raises:
+        Failed: a list differs, or a function does not answer.
+        Skipped: there is no catalog here.
+    """
+    _require_catalog(project)
+    complaints = []
+    for folder in folders(project):
+        expected = _part_of(folder, project)
+        try:
+            deployed = read(server, [list_name for list_name in LIST_NAMES if expected[list_name]], folder)
+        except Failed as failed:
+            complaints.append(f"{folder} ({failed})")
+            continue
+        differences = catalog.differences(expected, expected | deployed)
+        if differences:
+            complaints.append(f"{folder} ({comma_list(differences)})")
+    if complaints:
+        raise Failed(message=comma_list(complaints))
+    return f"{len(folders(project))} functions answer at /mcp/<folder>, and list what the catalog has of them"
+
+
+def folders(project: Catalog) -> list[str]:
+    """Return the folders of the functions in a catalog."""
+    by_name: Mapping[str, Mapping[str, str]] = project.get("functions", {})
+    return sorted({folder for names in by_name.values() for folder in names.values()})
+
+
+def read(server: Server, list_names: Iterable[str], folder: str = "") -> Catalog:
+    """Return lists of the server, with all their pages.
+
+    Args:
+        server: the endpoint.
+        list_names: which lists, e.g. "tools".
+        folder: the function whose lists are read; "" for the endpoint.
+
+    Raises:
+        Failed: the server does not answer a list.
+    """
+    return {list_name: _pages(server, list_name, folder) for list_name in list_names}
+
+
+def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
+    entries: list[Any] = []
+    params: dict[str, Any] = {}
+    for _ in range(MAX_PAGES):
+        response = server.exchange(METHODS[list_name], params, folder)
+        if response.code == MethodNotFound.code:
+            break  # the server has no such list
+        if response.result is None:
+            raise Failed(message=f"{METHODS[list_name]}: {response}")
+        entries += response.result.get(list_name, [])
+        if "nextCursor" not in response.result:
+            break
+        params = {"cursor": response.result["nextCursor"]}
+    return entries
+
+
+def _part_of(folder: str, project: Catalog) -> Catalog:
+    """Return the part of a catalog that one function serves."""
+    part = dict(project)
+    for list_name in LIST_NAMES:
+        folders_by_key = project["functions"][list_name]
+        part[list_name] = [entry for entry in project[list_name] if folders_by_key.get(key_of(entry)) == folder]
+    return part
+
+
+def _require_catalog(project: Catalog) -> None:
+    if not {"functions", *LIST_NAMES} <= project.keys():  # it is {} where the file is missing
+        raise Skipped(message="there is no functions/mcp/catalog.json here; --functions names the folder")

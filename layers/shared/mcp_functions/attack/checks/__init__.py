@@ -1,7 +1,0 @@
-"""All checks in the order in which they run. Last come those after which a server may limit the client."""
-
-from mcp_functions.attack.checks import answers, crossing, headers, http, states, text, watching
-from mcp_functions.attack.findings import Check
-
-MODULES = (watching, answers, headers, text, http, crossing, states)
-CHECKS = [member for module in MODULES for member in vars(module).values() if isinstance(member, Check)]
