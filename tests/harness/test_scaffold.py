@@ -280,10 +280,13 @@ def test_make_explains_missing_arguments_and_passes_arguments_on(project_dir: Pa
     for missing in ([], ["KIND=tool"], ["NAME=track_parcel"]):
         ran = run_make(project_dir, "new", *missing)
         assert (ran.returncode, "make new KIND=tool NAME=track_parcel" in ran.stderr) == (2, True)
-    assert run_make(project_dir, "new", "KIND=task", "NAME=x").stdout.rstrip().endswith("mcp_functions new task x")
+    assert (
+        run_make(project_dir, "new", "KIND=task", "NAME=x").stdout.rstrip().endswith("mcp_functions_harness new task x")
+    )
     for makefile in (project_dir, ROOT):
-        assert run_make(makefile, "serve", "PORT=8001").stdout.rstrip().endswith("mcp_functions serve --port 8001")
-        assert run_make(makefile, "serve").stdout.rstrip().endswith("mcp_functions serve")
+        on_a_port = run_make(makefile, "serve", "PORT=8001").stdout.rstrip()
+        assert on_a_port.endswith("mcp_functions_harness serve --port 8001")
+        assert run_make(makefile, "serve").stdout.rstrip().endswith("mcp_functions_harness serve")
 
 
 def run_make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

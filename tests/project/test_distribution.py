@@ -15,7 +15,8 @@ import pytest
 from tests.project.test_build import sources
 
 ROOT = Path(__file__).parents[2]
-BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "layers/shared/mcp_functions")
+PACKAGES = ("layers/shared/mcp_functions", "harness/mcp_functions_harness")
+BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", *PACKAGES)
 KINDS = ("*.whl", "*.tar.gz")
 
 
@@ -55,9 +56,9 @@ def test_builds_of_the_same_sources_have_the_same_bytes(built: Path, tmp_path: P
 def test_the_source_distribution_holds_only_what_the_wheel_is_built_from(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as opened:
         held = {member.name.partition("/")[2] for member in opened.getmembers()}
-    package = {f"layers/shared/mcp_functions/{name}" for name in sources(ROOT / "layers/shared/mcp_functions")}
-    assert held - package == {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
-    assert package <= held
+    modules = {f"{package}/{name}" for package in PACKAGES for name in sources(ROOT / package)}
+    assert held - modules == {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+    assert modules <= held
 
 
 @pytest.mark.parametrize("kind", KINDS)

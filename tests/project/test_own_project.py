@@ -122,11 +122,11 @@ def project_dir(machine: Machine, new_project_dir: Path, tmp_path: Path) -> Path
     return project
 
 
-def test_the_wheel_holds_only_the_package_and_the_files_of_init(wheel: Path) -> None:
-    package = ROOT / "layers/shared/mcp_functions"
+def test_the_wheel_holds_the_toolkit_and_the_harness_and_nothing_else(wheel: Path) -> None:
+    packages = (ROOT / "layers/shared/mcp_functions", ROOT / "harness/mcp_functions_harness")
     with zipfile.ZipFile(wheel) as opened:
         held = {name for name in opened.namelist() if ".dist-info/" not in name}
-    assert held == {f"mcp_functions/{name}" for name in sources(package)}
+    assert held == {f"{package.name}/{name}" for package in packages for name in sources(package)}
 
 
 def test_a_project_cannot_import_from_the_clone(machine: Machine, project_dir: Path) -> None:
@@ -240,11 +240,9 @@ def test_sam_builds_each_folder_and_a_lean_layer_with_the_pinned_toolkit(built: 
         assert sources(artifacts / logical_id) == sources(built / "functions" / folder)
     layer = artifacts / "DependenciesLayer/python"
     there = {path.name for path in layer.iterdir()}
-    assert {"cryptography", "jsonschema", "pydantic", "mcp_functions", f"mcp_functions-{NEXT}.dist-info"} <= there
-    assert there.isdisjoint({"bin", "boto3", "botocore", "moto", "mcp"})
-    toolkit = {path.name for path in (layer / "mcp_functions").iterdir()}
-    assert "serving.py" in toolkit
-    assert toolkit.isdisjoint({"local", "testing"})
+    assert {"cryptography", "jsonschema", "pydantic", "mcp_functions"} <= there
+    assert there.isdisjoint({"bin", "boto3", "botocore", "moto", "mcp", "mcp_functions_harness"})
+    assert sources(layer / "mcp_functions") == sources(ROOT / "layers/shared/mcp_functions")
     assert machines(layer) == {MACHINES["x86_64"]}
 
 

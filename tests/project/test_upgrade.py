@@ -15,7 +15,7 @@ import textwrap
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -27,7 +27,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 EARLIER_VERSION = "d336661"  # of 0.1.0; tests/seal/vectors/states/0.1.0.json is its state
-PACKAGE = "layers/shared/mcp_functions"
+FOLDERS = ("layers/shared", "harness")  # from which this version is imported; the earlier one is in the first alone
+
+
+class Version(NamedTuple):
+    """A version of the toolkit: the folders from which it is imported, and the module of its command."""
+
+    folders: list[Path]
+    command: str
+
+
 FUNCTIONS = {
     "book": """
         from pathlib import Path
@@ -93,16 +102,18 @@ FUNCTIONS = {
 
 
 @pytest.fixture(scope="module")
-def versions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the folders from which each version is imported."""
+def versions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Version]:
     earlier = tmp_path_factory.mktemp("earlier")
-    command = ["git", "archive", EARLIER_VERSION, PACKAGE]
+    command = ["git", "archive", EARLIER_VERSION, FOLDERS[0]]
     archive = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)  # noqa: S603 - our own words
     if archive.returncode:
         pytest.skip(f"this clone has no commit {EARLIER_VERSION}: git fetch --unshallow")
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         files.extractall(earlier, filter="data")
-    return {"earlier": (earlier / PACKAGE).parent, "this": (ROOT / PACKAGE).parent}
+    return {
+        "earlier": Version([earlier / FOLDERS[0]], "mcp_functions.local"),
+        "this": Version([ROOT / folder for folder in FOLDERS], "mcp_functions_harness"),
+    }
 
 
 @pytest.fixture
@@ -114,13 +125,12 @@ def project(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def serving(version: Path, project: Path) -> Iterator[int]:
+def serving(version: Version, project: Path) -> Iterator[int]:
     """Serve the functions with one version of the toolkit. The key and the table stay in the project."""
-    command = [sys.executable, "-m", "mcp_functions_harness", "serve", "--port", "0"]
+    command = [sys.executable, "-m", version.command, "serve", "--port", "0"]
     ours = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MCP_"))}
-    process = subprocess.Popen(  # noqa: S603 - our own words
-        command, cwd=project, env={**ours, "PYTHONPATH": str(version)}, stdout=subprocess.PIPE, text=True
-    )
+    ours["PYTHONPATH"] = os.pathsep.join(map(str, version.folders))
+    process = subprocess.Popen(command, cwd=project, env=ours, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own words
     assert process.stdout
     try:
         found = (re.search(r"http://127\.0\.0\.1:(\d+)/mcp", line) for line in process.stdout)
@@ -145,7 +155,7 @@ def accept_question(result: dict[str, Any], **answers: Any) -> dict[str, Any]:  
 
 @pytest.mark.parametrize(("before", "after"), [("earlier", "this"), ("this", "earlier")], ids=["upgrade", "rollback"])
 def test_conversations_continue_in_another_version_of_the_toolkit(
-    before: str, after: str, versions: dict[str, Path], project: Path
+    before: str, after: str, versions: dict[str, Version], project: Path
 ) -> None:
     city, amount = {"arguments": {"city": "Rome"}}, {"arguments": {"amount": 7}}
     with serving(versions[before], project) as port:
