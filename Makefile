@@ -33,7 +33,7 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001
 
 # What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
 LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
-	local/test_serve_command.py \
+	harness/test_serve_command.py \
 	package project/test_build.py \
 	project/test_distribution.py project/test_own_project.py project/test_typing.py sam_local simulation soak)
 

@@ -1,6 +1,6 @@
 """The page "Bring your server": its server is adopted, asked and checked as the page says.
 
-The tests follow the order of the page. claims.toml names the claim that each test proves.
+The tests follow the order of the page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The page "Coming from `await ctx.elicit()`": the code "before" runs under the official SDK, the code "after" here.
 
-The tests follow the order of the page. claims.toml names the claim that each test proves.
+The tests follow the order of the page.
 """
 
 from __future__ import annotations

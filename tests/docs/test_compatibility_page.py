@@ -113,7 +113,3 @@ def test_the_parameters_that_the_page_names_are_those_of_the_template() -> None:
     named = {"Generation", "ServerVersion", "Stage"}
     assert named <= set(parameters)
     assert [name for name in sorted(named) if f"`{name}" not in PAGE.text] == []
-
-
-def test_every_link_leads_somewhere() -> None:
-    assert PAGE.dead_links == []

@@ -7,6 +7,8 @@ import json
 import logging
 import re
 import shlex
+import tomllib
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -26,7 +28,7 @@ from mcp_functions.seal.request_state import FLOW_FACTOR
 from mcp_functions_harness import template
 from mcp_functions_harness.commands import open as opening
 from mcp_functions_harness.testing import Conversation, deployed
-from tests.docs.pages import LINK, ROOT, Page
+from tests.docs.pages import ROOT, Page
 from tests.support import filters
 from tests.support.reasons import CLAIM_REASONS, TOKEN_REASONS
 
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAGE = Page.named("security.md")
-POLICY = Page(ROOT / "SECURITY.md", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+CLAIMS: dict[str, dict[str, list[str]]] = tomllib.loads(
+    (ROOT / "tests/docs/security_claims.toml").read_text(encoding="utf-8")
+)
 YAML = re.findall(r"```yaml\n(.*?)```", PAGE.text, re.DOTALL)
 PAGING, OUTAGE = re.findall(r"```text\n(.*?)```", PAGE.text, re.DOTALL)
 THREATS = [line for line in PAGE.text.partition("## Threats")[2].partition("\n## ")[0].splitlines() if line[:1] == "|"][
@@ -44,6 +48,13 @@ SEAT = {"seat": {"seat": "window"}}
 
 
 # ---- What it names and quotes
+
+
+@cache
+def every_test() -> set[str]:
+    """Return the names of all tests of the repository."""
+    files = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    return {name for text in files for name in re.findall(r"^ *(?:async )?def (test_\w+)", text, re.MULTILINE)}
 
 
 def test_every_threat_has_a_control_that_a_test_proves() -> None:
@@ -64,11 +75,18 @@ def test_every_attack_on_a_sign_in_has_a_measure_that_a_test_proves() -> None:
         assert "`test_" in proved, row
 
 
-def test_every_link_of_the_security_policy_has_a_target() -> None:
-    for link in LINK.findall(POLICY.text):
-        file, _hash, heading = link.partition("#")
-        assert (ROOT / file).exists()
-        assert not heading or f"](#{heading})" in (ROOT / file).read_text(encoding="utf-8")
+def test_every_test_that_the_page_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", PAGE.text))
+    assert len(named) > 200
+    assert named - every_test() == set()
+
+
+def test_every_claim_outside_the_tables_is_on_the_page_and_has_tests() -> None:
+    text = " ".join(re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", PAGE.text).split())
+    claims = {words: tests for section in CLAIMS.values() for words, tests in section.items()}
+    assert [words for words in claims if text.count(words) != 1] == []
+    assert [test for tests in claims.values() for test in tests if test not in every_test()] == []
+    assert all(claims.values())
 
 
 def test_the_page_quotes_the_policies_of_the_template() -> None:

@@ -1,7 +1,6 @@
 """The page "Writing a conversation": its code runs, and every sentence of it is true.
 
-Each test proves a claim of the page; claims.toml names the claim. The other files whose names begin with
-test_writing_a_conversation contain the tests of one subject each.
+The other files whose names begin with test_writing_a_conversation contain the tests of one subject each.
 """
 
 from __future__ import annotations
