@@ -52,7 +52,7 @@ class HttpRequest(NamedTuple):
     headers: Mapping[str, str]  # the headers, with names in lower case
     body: str  # the body as text, or as base64 if `is_base64`
     is_base64: bool  # True if the gateway encoded the body
-    address: str  # the client's IP address, as the gateway saw it; "" if unknown
+    address: str  # the client's IP address, as the gateway saw it; "" if unknown; `binding.caller_id` counts by it
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
     lambda_deadline: float  # when Lambda ends this invocation, in unix seconds
 

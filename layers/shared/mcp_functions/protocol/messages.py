@@ -57,7 +57,7 @@ class Request(NamedTuple):
     message: JSONRPCRequest  # the JSON-RPC request
     headers: Mapping[str, str]  # the headers of the HTTP request, with names in lower case
     principal: Principal | None  # the caller; None with AuthMode none
-    address: str  # the caller's IP address as the gateway saw it; limits count callers without a principal by address
+    address: str  # the caller's IP address as the gateway saw it; `binding.caller_id` counts by it
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
     event: Mapping[str, Any]  # the API Gateway event, which the endpoint forwards unchanged
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
