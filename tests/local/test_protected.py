@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions.local import Harness, catalog
+from mcp_functions.local import Harness, authorization, catalog
 
 from .conftest import write_functions
 
@@ -158,6 +158,20 @@ def test_a_preflight_requires_no_token(ask: Ask) -> None:
     status, _, event = ask("OPTIONS", "/mcp")
     assert (status, event["routeKey"]) == (200, "OPTIONS /mcp")
     assert ask("OPTIONS", "/mcp/echo")[0] == 401
+
+
+def test_without_functions_mcp_the_metadata_and_the_token_of_the_page_have_every_scope(
+    tmp_path: Path, connect: Callable[[str], HTTPConnection]
+) -> None:
+    close = "from mcp_functions import serve, tool\n\n@tool(scopes=['work:write'])\ndef close() -> str: ...\n\n"
+    functions = write_functions(tmp_path / "functions", {"close/app.py": f"{close}handler = serve(close)\n"})
+    with Harness(functions, state_dir=tmp_path / "s", auth="jwt") as running:
+        connection = connect(running.url)
+        connection.request("GET", "/.well-known/oauth-protected-resource/mcp")
+        assert json.loads(connection.getresponse().read())["scopes_supported"] == ["work:write"]
+        token = authorization.make_token(running.issuer, functions)
+        assert token
+        assert token["scopes"] == ("work:write",)
 
 
 @pytest.mark.parametrize("path", ["/.well-known/oauth-protected-resource/other", "/.well-known/", "/token", "/jwks"])
