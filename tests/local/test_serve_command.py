@@ -283,7 +283,9 @@ def test_without_functions_mcp_the_lists_follow_saved_functions_until_functions_
     assert text(serving.call(name="another")) == "theirs hello hidden"
 
 
-def test_without_functions_mcp_two_tools_of_one_name_are_reported(serve: Callable[..., Serving], tmp_path: Path) -> None:
+def test_without_functions_mcp_two_tools_of_one_name_are_reported(
+    serve: Callable[..., Serving], tmp_path: Path
+) -> None:
     shutil.rmtree(tmp_path / "functions/mcp")
     serving = serve()
     clash = OTHER.replace("import helpers", "").replace("{helpers.SIGN}", "third")

@@ -29,10 +29,10 @@ from mcp_functions.local.issuer import Issuer
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
-from mcp_functions.local.lambdas.own_endpoint import OwnEndpoint
 from mcp_functions.local.lambdas.own_variables import SetOwn, separated
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Invocation, Lambdas, Outcome, Run, Watcher
 from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.own_endpoint import OwnEndpoint
 from mcp_functions.local.page.controls import Controls
 from mcp_functions.local.page.routes import Page
 from mcp_functions.local.problems import stop

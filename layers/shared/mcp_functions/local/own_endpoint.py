@@ -10,9 +10,10 @@ from threading import Lock
 from typing import Any
 
 from mcp_functions import serve_catalog
-from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import catalog
 from mcp_functions.local.lambdas.functions import Function
+
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]  # as Lambda calls it, with an event and the context
 
 
 class OwnEndpoint:
@@ -27,7 +28,7 @@ class OwnEndpoint:
         """
         self._file = file
         self._get_functions = get_functions
-        self._front_door: LambdaFunction | None = None
+        self._front_door: Handler | None = None
         self._lock = Lock()
 
     def forget(self) -> None:
