@@ -439,6 +439,31 @@ def test_the_event_is_kept_for_a_front_door() -> None:
     assert handled_request(event).event == event
 
 
+@pytest.mark.parametrize(
+    "credential",
+    [
+        {"headers": {"authorization": "Bearer hunter2"}},
+        {"headers": {"Authorization": "Bearer hunter2", "AUTHORIZATION": "hunter2"}},
+        {"headers": {"Proxy-Authorization": "Basic hunter2"}},
+        {"headers": {"Cookie": "session=hunter2"}},
+        {"headers": {"X-Amz-Security-Token": "hunter2"}},
+        {"headers": {"x-api-key": "hunter2"}},
+        {"cookies": ["session=hunter2"]},
+        {"multiValueHeaders": {"Authorization": ["Bearer hunter2"]}},
+        {"rawQueryString": "access_token=hunter2", "queryStringParameters": {"access_token": "hunter2"}},
+        {"multiValueQueryStringParameters": {"X-Amz-Signature": ["hunter2"]}},
+    ],
+    ids=lambda credential: " ".join([*credential, *credential.get("headers", {})]),
+)
+def test_neither_a_handler_nor_a_forwarded_event_has_a_credential_of_the_caller(credential: dict[str, Any]) -> None:
+    event = wire.event(call(), headers={"x-more": "1"})
+    sent = {**event, **credential, "headers": {**event["headers"], **credential.get("headers", {})}}
+    request = handled_request(sent)
+    assert "hunter2" not in repr(request)
+    assert request.event == event
+    assert "hunter2" in repr(sent)  # the event of the caller stays as it was
+
+
 def test_another_functions_response_is_passed_on_unchanged() -> None:
     forwarded = {**send(wire.event(call())), "cookies": ["a=b"]}
     assert send(wire.event(call()), lambda _request: ForwardedResponse(forwarded)) == forwarded
