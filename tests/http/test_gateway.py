@@ -140,7 +140,7 @@ def test_a_notification_is_checked_like_a_request() -> None:
         pytest.param("", PARSE_ERROR, id="no text"),
         pytest.param("{", PARSE_ERROR, id="no JSON"),
         pytest.param('"\ud800"', PARSE_ERROR, id="half a character"),
-        pytest.param(json.dumps([call()]), INVALID_REQUEST, id="a batch"),
+        pytest.param(json.dumps([call()]), INVALID_REQUEST, id="an array"),
         pytest.param("{}", INVALID_REQUEST, id="no members"),
         pytest.param('{"jsonrpc":"2.0","id":null,"method":"x"}', INVALID_REQUEST, id="the id is null"),
     ],
