@@ -221,7 +221,7 @@ def test_every_gateway_and_both_placements_return_the_same_response(request: Htt
 @settings(max_examples=100, suppress_health_check=SLOW)
 @given(events_with_arrays(), st.sampled_from(PLACEMENTS))
 def test_an_array_gets_the_same_error_whatever_it_holds(event: dict[str, Any], placement: str) -> None:
-    text = "The body must be one message, not an array: MCP 2025-06-18 removed batches, and this server accepts none"
+    text = "Send one message, not an array: MCP 2025-06-18 removed batches, and this server accepts none"
     error = {"jsonrpc": "2.0", "error": {"code": -32600, "message": text}}
     assert send(deployed(placement), event) == (400, error)
 

@@ -116,7 +116,7 @@ def test_a_call_of_a_2026_method_without_its_envelope_gets_an_error_that_names_t
 # ---- Arrays: 2025-06-18, changelog: "Remove support for JSON-RPC batching"
 
 VERSIONS_OF_2025 = ["2025-03-26", "2025-06-18", "2025-11-25"]
-MESSAGE = "The body must be one message, not an array: MCP 2025-06-18 removed batches, and this server accepts none"
+MESSAGE = "Send one message, not an array: MCP 2025-06-18 removed batches, and this server accepts none"
 REFUSAL = (400, {"jsonrpc": "2.0", "error": {"code": -32600, "message": MESSAGE}})
 
 
