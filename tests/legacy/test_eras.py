@@ -140,13 +140,18 @@ def test_an_array_is_refused_in_every_revision(client: Client, body: list[Any], 
 
 
 @pytest.mark.parametrize("version", VERSIONS_OF_2025)
-def test_an_array_in_a_session_calls_no_function(placement: str, version: str) -> None:
+def test_an_array_in_a_session_calls_no_function(
+    placement: str, version: str, caplog: pytest.LogCaptureFixture
+) -> None:
     deployment = Deployment(*ALL_HANDLERS, placement=placement)
     client = deployment.client()
     client.initialize(version)
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1, "b": 2}}}
     for header in (None, *VERSIONS_OF_2025):
-        assert post(client, [call, {**call, "id": 2}], header) == REFUSAL
+        with caplog.at_level("INFO", "mcp_functions"):
+            assert post(client, [call, {**call, "id": 2}], header) == REFUSAL
+        line = vars(caplog.records[-1])
+        assert (line["outcome"], line["reason"], line["levelname"]) == ("refused", "array", "INFO")
     assert deployment.rounds_run == 0
     assert post(client, call, version)[0] == 200
 

@@ -81,7 +81,7 @@ class Notes:
     forward_seconds: float | None = None  # how long the endpoint waited for the function behind it
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
-        """Set the outcome and its reason, unless it is an error: the result that describes a crash is no success."""
+        """Set the outcome and its reason. An earlier error stays: the result that describes a crash is no success."""
         if self.outcome not in ERRORS:
             self.outcome = outcome
             if reason:
