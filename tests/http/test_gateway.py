@@ -140,7 +140,7 @@ def test_a_notification_is_checked_like_a_request() -> None:
         pytest.param("", PARSE_ERROR, id="no text"),
         pytest.param("{", PARSE_ERROR, id="no JSON"),
         pytest.param('"\ud800"', PARSE_ERROR, id="half a character"),
-        pytest.param(json.dumps([call()]), INVALID_REQUEST, id="a batch"),
+        pytest.param(json.dumps([call()]), INVALID_REQUEST, id="an array"),
         pytest.param("{}", INVALID_REQUEST, id="no members"),
         pytest.param('{"jsonrpc":"2.0","id":null,"method":"x"}', INVALID_REQUEST, id="the id is null"),
     ],
@@ -208,9 +208,14 @@ def test_header_names_are_read_in_any_case() -> None:
         pytest.param(
             {"httpMethod": "POST", "path": "/", "headers": {}, "requestContext": {"elb": {}}}, id="a balancer"
         ),
+        pytest.param([wire.event(call())], id="an array of HTTP requests"),
+        pytest.param(["mcpTask"], id="an array that looks like an order to a worker"),
+        pytest.param("mcpTask", id="a text that looks like an order to a worker"),
+        None,
+        1,
     ],
 )
-def test_an_event_of_another_service_raises_an_error(event: dict[str, Any]) -> None:
+def test_an_event_of_another_service_raises_an_error(event: Any) -> None:  # noqa: ANN401 - JSON
     with pytest.raises(ValueError, match="not an HTTP request"):
         send(event)
 

@@ -83,9 +83,10 @@ class LambdaFunction:
             ValueError: the event is neither.
             WorkFailed: the task could not be continued.
         """
-        if events.WORKER_ORDER in event:
-            self._continue_task(event[events.WORKER_ORDER], context)
-            return {}
+        match event:
+            case {events.WORKER_ORDER: order}:
+                self._continue_task(order, context)
+                return {}
         now = self.now()
         http = events.without_credentials(events.read(event, context, now))
         with self._log.taking_notes(context, http) as notes:

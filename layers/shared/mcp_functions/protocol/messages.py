@@ -169,7 +169,10 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
         InvalidRequest: the value is neither a request nor a notification.
     """
     if isinstance(value, list):
-        raise InvalidRequest(message="Batches are not part of this revision: send one request")
+        # Basic/transports: "The body of the HTTP POST MUST be a single JSON-RPC request or notification."
+        # 2025-03-26 allows arrays ("batches"). This server departs from it: none of the tested clients sends one.
+        text = "Send one message, not an array: MCP 2025-06-18 removed batches, and this server accepts none"
+        raise InvalidRequest(reason="array", message=text)
     if not isinstance(value, dict):
         raise InvalidRequest
     id_ = value.get("id")
