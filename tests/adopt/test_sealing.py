@@ -350,8 +350,8 @@ async def post(app: Any, address: str, **params: object) -> dict[str, Any]:  # n
 
 
 @each_library
-def test_over_http_without_principals_attempts_count_by_address(make: Callable[[], Any]) -> None:
-    async def talk() -> dict[str, Any]:
+def test_over_http_without_principals_attempts_count_by_network(make: Callable[[], Any]) -> None:
+    async def talk() -> tuple[dict[str, Any], dict[str, Any]]:
         servers = [make(), make()]
         for server in servers:
             seal_states(server, keys=os.environ["MCP_KMS_KEYS"].split(","), anonymous=True)
@@ -359,11 +359,14 @@ def test_over_http_without_principals_attempts_count_by_address(make: Callable[[
         async with apps[0].router.lifespan_context(apps[0]), apps[1].router.lifespan_context(apps[1]):
             token = (await post(apps[0], "10.0.0.1"))["result"]["requestState"]
             for place in range(8):
-                refused = await post(apps[1], "10.0.0.2", requestState=forge(token, place), inputResponses=ANSWER)
-                assert "error" in refused
-            return await post(apps[1], "10.0.0.1", requestState=token, inputResponses=ANSWER)
+                forged = {"requestState": forge(token, place), "inputResponses": ANSWER}
+                assert "error" in await post(apps[1], f"2001:db8:1:2::{place}", **forged)
+            good = {"requestState": token, "inputResponses": ANSWER}
+            return await post(apps[1], "2001:db8:1:2::99", **good), await post(apps[1], "10.0.0.1", **good)
 
-    assert text_of(asyncio.run(talk())["result"]) == REMEMBERED
+    same_network, other_network = asyncio.run(talk())
+    assert same_network["error"]["data"] == {"retryable": True}
+    assert text_of(other_network["result"]) == REMEMBERED
 
 
 def app_of(server: Any) -> Any:  # noqa: ANN401 - of the SDK

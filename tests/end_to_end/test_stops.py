@@ -211,12 +211,36 @@ def event_of_2025(address: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("hmac_key")
-def test_a_client_of_2025_without_a_sign_in_is_stopped_by_its_address(log: Log) -> None:
+@pytest.mark.parametrize(
+    ("stopped", "same_network", "other_network"),
+    [
+        ("192.0.2.1", "192.0.2.1", "192.0.2.2"),
+        ("2001:db8:1:2::1", "2001:db8:1:2:3:4:5:6", "2001:db8:1:3::1"),
+    ],
+)
+def test_a_client_without_a_sign_in_is_stopped_by_its_network(
+    log: Log, stopped: str, same_network: str, other_network: str
+) -> None:
     context = wire.Context("local_add")
-    add_function.fresh()(event_of_2025("192.0.2.1"), context)
+    add_function.fresh()(event_of_2025(stopped), context)
     with stopped_callers(log[0]["caller"]):
-        assert add_function.fresh()(event_of_2025("192.0.2.1"), context)["statusCode"] == 403
-        assert add_function.fresh()(event_of_2025("192.0.2.2"), context)["statusCode"] == 200
+        assert add_function.fresh()(event_of_2025(same_network), context)["statusCode"] == 403
+        assert add_function.fresh()(event_of_2025(other_network), context)["statusCode"] == 200
+
+
+def test_a_client_without_a_sign_in_has_one_budget_of_kms_calls_for_its_network(log: Log) -> None:
+    with deployed():
+        state = Conversation(book_function).call(city="Lisbon").state
+        container = book_function.fresh()
+        params = {"name": "book", "arguments": {"city": "Lisbon"}}
+        statuses = []
+        for number in range(9):
+            damaged = state[: 150 + number] + ("A" if state[150 + number] != "A" else "B") + state[151 + number :]
+            event = wire.event(wire.message("tools/call", {**params, "requestState": damaged}))
+            event["requestContext"]["http"]["sourceIp"] = f"2001:db8:1:2::{number:x}"
+            statuses.append(container(event, wire.Context("local_book"))["statusCode"])
+    assert statuses == [400] * 3 + [503] * 6
+    assert sum(line["kms_calls"] for line in log[1:]) == 3
 
 
 def test_stopped_callers_without_an_hmac_key_are_a_misconfiguration(log: Log) -> None:

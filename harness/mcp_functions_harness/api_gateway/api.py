@@ -7,8 +7,8 @@
     METADATA_PATHS            functions/mcp        no                        if the API has an authorizer
     SIGN_IN_PATHS             functions/oauth      no                        with AuthMode oauth
 
-Every other request gets 404. A browser sends OPTIONS without a token, to ask which requests a web page may send (CORS
-preflight).
+Every other request gets 404. Without functions/mcp, the harness's own endpoint takes its place. A browser sends OPTIONS
+without a token, to ask which requests a web page may send (CORS preflight).
 """
 
 import json

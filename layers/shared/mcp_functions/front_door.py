@@ -6,7 +6,7 @@
 A client knows only the URL of the front door, which does one of two things with a request:
 
     server/discover, lists        it answers them from catalog.json, which describes all handlers
-    calls, completions, tasks     it forwards the event, unchanged, to the function that has the handler
+    calls, completions, tasks     it forwards the event, without credentials, to the function that has the handler
 
 The function checks a forwarded request again, as if it came from the client.
 
@@ -164,7 +164,7 @@ class FrontDoor:
         return self.forward(target.folder, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
-        """Forward a request, unchanged unless `legacy` translated it, to the function with this folder.
+        """Forward the event of a request, which `legacy` may translate, to the function with this folder.
 
         Raises:
             FunctionStopped: the operator stopped the function (MCP_STOPPED_FUNCTIONS).

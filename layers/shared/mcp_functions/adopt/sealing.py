@@ -29,6 +29,7 @@ from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
 from mcp_functions.adopt.library import find_low_level
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import InvalidRequestState, McpError
+from mcp_functions.seal.binding import caller_id
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
@@ -135,7 +136,7 @@ class _Boundary(RequestStateBoundary):
         """Return whose failures count together: a forger uses up no other caller's attempts."""
         caller = self._principal(ctx) if self._principal else None
         client = getattr(ctx.request, "client", None)
-        return caller or str(getattr(client, "host", ""))
+        return caller or caller_id(None, str(getattr(client, "host", "")))
 
 
 async def _run_in_thread(call_kms: Callable[[], object]) -> None:

@@ -70,7 +70,7 @@ SPARE_SECONDS = 1.5  # the part of the gateway's time that a request must leave,
 MIN_ROUND_SECONDS = 15.0  # `run_rounds` begins another round only if the gateway still waits for this time
 # These headers have another meaning in 2026-07-28, or none.
 DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
-# The JSON-RPC error for a problem with the access token. Batches and event streams show it instead of the HTTP status.
+# The JSON-RPC error for a problem with the access token: an event of a later stream cannot have an HTTP status.
 ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from mcp_functions.http import events
-from mcp_functions.oauth.addresses import network_of
 from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.seal.binding import caller_id
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:
         http=http,
         parameters=read_parameters(text),
         cookies=_cookies(event.get("cookies")),
-        caller_id=f"oauth:{network_of(http.address)}",
+        caller_id=f"oauth:{caller_id(None, http.address)}",
     )
 
 

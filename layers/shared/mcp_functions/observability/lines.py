@@ -16,7 +16,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.observability import SEVERITY, UNKNOWN
+from mcp_functions.observability import ERRORS, UNKNOWN
 from mcp_functions.protocol.constants import METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.json_writer import base64url
 
@@ -102,7 +102,7 @@ def opentelemetry_fields(notes: Notes) -> dict[str, Any]:
     revision = notes.revision
     if revision is None and method and notes.outcome != "refused":  # a refused request may be of any revision
         revision = PROTOCOL_VERSION
-    error_type = _code(notes) if notes.outcome in SEVERITY else None
+    error_type = _code(notes) if notes.outcome in ERRORS else None
     return {
         "mcp.method.name": method,
         "mcp.protocol.version": revision,
