@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
-WRITES = 10  # how often a change is tried while other writers are faster
+WRITES = 4  # how often a change is tried while other writers are faster
 LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
 
 log = logging.getLogger("mcp_functions")
