@@ -211,7 +211,8 @@ def dearest_request_row() -> str:
 def _month(what: str, price: float) -> str:
     """Write what a month of requests at the limit of the throttle costs, from the price of a million."""
     how = f"{spaced(REQUESTS_A_MONTH)} requests x {price:.2f} USD / 1 000 000"
-    return f"| {what} | {how} | {reckoned(how):,.2f} |".replace(",", " ")
+    usd = f"{reckoned(how):,.2f}".replace(",", " ")
+    return f"| {what} | {how} | {usd} |"
 
 
 class Units(NamedTuple):
