@@ -48,18 +48,22 @@ class MeteredTable(MemoryTable):
             message = f"{operation} has no price here"
             raise NotImplementedError(message)
         try:
-            if self.conflicts and "ConditionExpression" in request:
-                self.conflicts -= 1
-                raise ClientError(REJECTED)
-            answer = super().__call__(operation, request)
+            answer = self._write_if_first(operation, request)
         except ClientError as error:
             if error.code == REJECTED:
-                # "the write capacity units consumed … depends on the size of the existing item (or a minimum of 1)"
+                # A rejected write: "dependent on the size of the existing item (or a minimum of 1)"
                 self.writes += units(before, 1024)
             raise
         # "the larger of the two" items for `PutItem`; `DeleteItem` costs what its item has
         self.writes += max(units(before, 1024), units(request.get("Item", {}), 1024))
         return answer
+
+    def _write_if_first(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Run a write, unless another writer was faster."""
+        if self.conflicts and "ConditionExpression" in request:
+            self.conflicts -= 1
+            raise ClientError(REJECTED)
+        return super().__call__(operation, request)
 
 
 def units(item: Mapping[str, Any], size: int) -> int:

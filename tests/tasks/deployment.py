@@ -133,12 +133,15 @@ class Client:
         name: the subject of its access token.
         capabilities: what it declares; tasks and every question by default.
         scope: the scopes of its access token, separated by spaces.
-        oauth_client: the OAuth client that has the token.
-        address: the IP address of the client.
 
     Attributes:
+        oauth_client: the OAuth client that has the token.
+        address: the IP address of the client.
         response: the last HTTP response.
     """
+
+    oauth_client = "c"
+    address = "192.0.2.1"
 
     def __init__(
         self,
@@ -147,15 +150,11 @@ class Client:
         *,
         capabilities: Mapping[str, Any] = wire.TASK_CAPABILITIES,
         scope: str = "",
-        oauth_client: str = "c",
-        address: str = "192.0.2.1",
     ) -> None:
         self.deployment = deployment
         self.name = name
         self.capabilities = capabilities
         self.scope = scope
-        self.oauth_client = oauth_client
-        self.address = address
         self.response: dict[str, Any] = {}
 
     def send(self, method: str, params: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401 - see wire

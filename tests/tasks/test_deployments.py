@@ -87,12 +87,15 @@ def test_completed_tasks_are_not_counted(deployment_of_two_tasks: Deployment) ->
 
 def test_a_person_with_two_oauth_clients_has_no_more_tasks_than_with_one(deployment_of_two_tasks: Deployment) -> None:
     start_two_tasks(Client(deployment_of_two_tasks))
-    assert Client(deployment_of_two_tasks, oauth_client="another").call("required")["isError"]
+    elsewhere = Client(deployment_of_two_tasks)
+    elsewhere.oauth_client = "another"
+    assert elsewhere.call("required")["isError"]
 
 
 def test_without_sign_in_the_tasks_of_one_address_leave_those_of_another() -> None:
     deployment = Deployment(*JOBS, max_open_tasks=2, auth_mode="none")
-    stranger = Client(deployment, address="198.51.100.7")
+    stranger = Client(deployment)
+    stranger.address = "198.51.100.7"
     start_two_tasks(stranger)
     assert stranger.call("required")["isError"]
     Client(deployment).start_task("required")
