@@ -66,16 +66,13 @@ class AdoptedHandler(Handler[..., Any]):
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
         try:
-            result = self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
+            return self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
         except McpError:  # the server answered with an error
             raise
         except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
             observability.current().add_crash(error)  # the log gets the place in the code
             # The client does not get the text of the exception: the server's own library would hide it, too.
             raise AdoptedError(InternalError.code, "Internal server error") from None
-        if result.get("resultType") == "input_required":
-            _end_with_questions(result, round_)
-        return result
 
     def find_completions(self, argument: str, value: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument, as the server does."""
@@ -114,16 +111,3 @@ class AdoptedTemplate(AdoptedResource):
 
     kind = "resource_template"
     key_field = "uriTemplate"
-
-
-def _end_with_questions(result: Mapping[str, Any], round_: Round) -> None:
-    """End the round with the questions and the state that the server returned.
-
-    The record is what the next round knows of this one. It drops all answers: the server keeps them in its own state if
-    it needs them, and reads only the answers to its last questions.
-    """
-    round_.record.answers.clear()
-    for key, request in (result.get("inputRequests") or {}).items():
-        round_.questions.open_low_level(key, request)
-    round_.record.state = result.get("requestState")
-    round_.interrupt()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.auth.middleware.auth_context import auth_context_var
@@ -15,7 +16,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mcp_functions.rounds.round import RoundRequest
 
@@ -49,6 +50,28 @@ def over_transport(kind: str) -> Iterator[None]:
     finally:
         if context:
             context.reset_transport(before)
+
+
+# Whether the handler that runs may ask in the middle of its work, as its author accepts with `adopt(replay=…)`.
+_may_ask: ContextVar[bool] = ContextVar("may_ask", default=False)
+
+
+@contextmanager
+def asking_at_2026(*, allowed: bool) -> Iterator[None]:
+    """Let `ctx.elicit` of FastMCP ask at 2026-07-28, where FastMCP itself refuses it, if that is allowed.
+
+    The server still sees a client of 2026-07-28. A tool that asks in the way of this revision is not led past it.
+    """
+    module: Any = sys.modules.get("fastmcp.server.context")
+    if module and not hasattr(module.Context, "asks_as_adopted"):
+        is_modern: Callable[[object], bool] = module.Context._is_modern_protocol  # noqa: SLF001 - it has no public name
+        module.Context.asks_as_adopted = True
+        module.Context._is_modern_protocol = lambda context: is_modern(context) and not _may_ask.get()  # noqa: SLF001
+    before = _may_ask.set(allowed)
+    try:
+        yield
+    finally:
+        _may_ask.reset(before)
 
 
 @contextmanager
