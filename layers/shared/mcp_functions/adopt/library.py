@@ -5,6 +5,8 @@ The context of a request is what a server reads beside its params: the transport
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +20,7 @@ from mcp.server.lowlevel import Server
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.rounds.round import RoundRequest
 
 # The private attributes in which MCPServer and FastMCP keep their low-level server. They have no public one.
@@ -38,6 +41,16 @@ def find_low_level(server: object) -> Server[Any]:
         message = f"adopt takes one server: {kinds}, and not {type(server).__module__}.{type(server).__name__}"
         raise TypeError(message)
     return found
+
+
+def find_outermost(server: Any) -> object:  # noqa: ANN401 - of three libraries
+    """Find the FastMCP or MCPServer around a low-level server: it has the options that its author set."""
+    if hasattr(server, "fastmcp"):  # the low-level server of a FastMCP
+        outer: object = server.fastmcp
+        return outer
+    entry = server.get_request_handler("tools/list") if isinstance(server, Server) else None
+    owner: object = getattr(entry and entry.handler, "__self__", None)
+    return owner if getattr(owner, "_lowlevel_server", None) is server else server
 
 
 @contextmanager
@@ -75,13 +88,17 @@ def asking_at_2026(*, allowed: bool) -> Iterator[None]:
 
 
 @contextmanager
-def as_caller(request: RoundRequest) -> Iterator[None]:
-    """Tell the server who the caller is, as API Gateway says. The caller's access token is not passed on."""
+def as_caller(request: RoundRequest | Request) -> Iterator[None]:
+    """Tell the server who the caller is, as API Gateway says.
+
+    The caller's access token is not passed on. A fingerprint takes its place, because FastMCP keeps cached results
+    apart by the text of the token.
+    """
     principal = request.principal
     user = None
     if principal:
         token = AccessToken(
-            token="",
+            token=_fingerprint(principal, request.scopes),
             client_id=principal.client,
             scopes=sorted(request.scopes),
             subject=principal.sub,
@@ -93,3 +110,8 @@ def as_caller(request: RoundRequest) -> Iterator[None]:
         yield
     finally:
         auth_context_var.reset(before)
+
+
+def _fingerprint(principal: Principal, scopes: frozenset[str]) -> str:
+    """Return a text that is different for each caller and for each set of scopes, and that opens nothing."""
+    return f"caller-{hashlib.sha256(json.dumps([*principal, *sorted(scopes)]).encode()).hexdigest()}"

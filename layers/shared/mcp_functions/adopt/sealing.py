@@ -110,7 +110,7 @@ class _Boundary(RequestStateBoundary):
     def __init__(self, keyring: Keyring, principal: Principal | None, *, audience: str, lifetime: int) -> None:
         self._keyring = keyring
         self._envelope = Envelope(keyring, label=LABEL, max_age=lifetime)
-        self._principal = principal
+        self.principal = principal
         bind_principal = _require_caller(principal) if principal else None
         codec = _Codec(self._envelope)
         security = RequestStateSecurity(codec=codec, ttl=lifetime, bind_principal=bind_principal, audience=audience)
@@ -133,7 +133,7 @@ class _Boundary(RequestStateBoundary):
 
     def _caller(self, ctx: ServerRequestContext[Any, Any]) -> str:
         """Return whose failures count together: a forger uses up no other caller's attempts."""
-        caller = self._principal(ctx) if self._principal else None
+        caller = self.principal(ctx) if self.principal else None
         client = getattr(ctx.request, "client", None)
         return caller or str(getattr(client, "host", ""))
 
