@@ -45,7 +45,7 @@ COMPLETE = (
     "completion/complete",
     {"ref": {"type": "ref/prompt", "name": "letter"}, "argument": {"name": "to", "value": "B"}},
 )
-SKILLS = ("skills/list", {})
+SKILLS: tuple[str, dict[str, Any]] = ("skills/list", {})
 
 
 class Verifier:

@@ -18,15 +18,16 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, authenticated_principal
 from starlette.applications import Starlette
 
+from mcp_functions.adopt.component_scopes import as_list, middleware_checks
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from mcp.server.lowlevel import Server
     from mcp.server.request_state import RequestStateSecurity
 
 Fate: TypeAlias = Literal["carried", "named", "refused", "unused"]
@@ -123,6 +124,12 @@ def _unknown_options(examined: Examined) -> Iterator[str]:
 # ---- How each option is found
 
 
+def is_of_library(thing: object) -> bool:
+    """Tell whether a function, or the class of an object, is one of the libraries, and not of an author."""
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    return str(named.__module__).startswith(LIBRARIES)
+
+
 def _arguments(*names: str) -> Callable[[Examined], Iterable[str]]:
     """Find arguments that are set: the server keeps each as an attribute, some with an underscore before the name."""
 
@@ -158,22 +165,22 @@ def _own_principal(examined: Examined) -> Iterator[str]:
 
 def _own_codec(examined: Examined) -> Iterator[str]:
     policy = state_policy(examined.low_level)
-    if policy and not type(policy.codec).__module__.startswith(LIBRARIES):
+    if policy and not is_of_library(policy.codec):
         yield "RequestStateSecurity(codec=…)"
 
 
 def _own_boundary(examined: Examined) -> Iterator[str]:
     for middleware in examined.low_level.middleware:
-        if isinstance(middleware, RequestStateBoundary) and not type(middleware).__module__.startswith(LIBRARIES):
+        if isinstance(middleware, RequestStateBoundary) and not is_of_library(middleware):
             yield type(middleware).__name__
 
 
 def _own_middleware(examined: Examined) -> Iterator[str]:
     """Find middleware whose code also runs for lists and discovery in the original."""
     for middleware in examined.low_level.middleware:
-        named = middleware if hasattr(middleware, "__qualname__") else type(middleware)
-        if not str(named.__module__).startswith(LIBRARIES):
-            yield str(getattr(named, "__qualname__", named)).rpartition(".")[2]
+        if not is_of_library(middleware):
+            named = middleware if hasattr(middleware, "__qualname__") else type(middleware)
+            yield str(named.__qualname__).rpartition(".")[2]
     for server in _fastmcp_servers(examined):
         for middleware in server.middleware:
             own = type(middleware)
@@ -247,12 +254,11 @@ def _http_apps(examined: Examined) -> Iterator[str]:
 def _handler_arguments(examined: Examined) -> Iterator[str]:
     """Find functions for requests and notifications that no Lambda passes on."""
     low_level = examined.low_level
-    default_ping = parameters_of(Server)["on_ping"].default
     for name, method in NOT_CALLED.items():
         entry = low_level.get_request_handler(method) or low_level.get_notification_handler(method)
-        is_own = entry is not None and entry.handler is not default_ping
-        is_of_library = examined.kind != "Server" and method in ("subscriptions/listen", "logging/setLevel")
-        if is_own and not is_of_library:
+        # An author may give a low-level server the library's own function for subscriptions.
+        is_given = examined.kind == "Server" and name == "on_subscriptions_listen"
+        if entry and (is_given or not is_of_library(entry.handler)):
             yield name
     for method in low_level._notification_handlers:  # noqa: SLF001 - it has no public name
         if method not in NOT_CALLED.values():
@@ -278,7 +284,7 @@ def _session_store(examined: Examined) -> Iterator[str]:
 
 def _own_bus(examined: Examined) -> Iterator[str]:
     bus = getattr(examined.server, "_subscriptions", None)
-    if bus is not None and not type(bus).__module__.startswith(LIBRARIES):
+    if bus is not None and not is_of_library(bus):
         yield "MCPServer(subscriptions=…)"
 
 
@@ -288,6 +294,25 @@ def _tasks(examined: Examined) -> Iterator[str]:
             yield "FastMCP(tasks=True)"
         if "io.modelcontextprotocol/tasks" in server._extensions:  # noqa: SLF001 - it has no public name
             yield "the extension io.modelcontextprotocol/tasks"
+        for component in _components(server):
+            if component.task_config.supports_tasks() and not server._support_tasks_by_default:  # noqa: SLF001 - as above
+                yield f"task=… of {component.name}"
+
+
+def _components(server: Any) -> Iterable[Any]:  # noqa: ANN401 - a FastMCP
+    """Return the tools, prompts and resources that a FastMCP server itself has."""
+    components: Mapping[str, Any] = server.local_provider._components  # noqa: SLF001 - it has no public name
+    return components.values()
+
+
+def _other_checks(examined: Examined) -> Iterator[str]:
+    """Find checks of FastMCP that are no scopes."""
+    for server in _fastmcp_servers(examined):
+        for component in _components(server):
+            if any(not hasattr(check, "required_scopes") for check in as_list(component.auth)):
+                yield f"auth=… of {component.name}"
+        if any(not hasattr(check, "required_scopes") for check in middleware_checks(server)):
+            yield f"AuthMiddleware(auth=…) of {server.name}"
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -317,8 +342,9 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "auth token_verifier auth_server_provider",
         "named",
-        "The required scopes of auth become the scopes of every handler, and AuthMode none is refused. AuthMode "
-        "decides who a caller is: the server's own verifier, sign-in and routes do not run. Every caller reads lists.",
+        "The required scopes of auth become the scopes of every handler. AuthMode none refuses each call, and iam if "
+        "a scope is required. AuthMode decides who a caller is: the server's own verifier, sign-in and routes do not "
+        "run. Every caller may read the lists.",
         _arguments("auth", "token_verifier", "auth_server_provider"),
     ),
     Option(
@@ -361,6 +387,21 @@ OPTIONS: tuple[Option, ...] = (
         _own_boundary,
     ),
     Option(
+        "require_scopes restrict_tag",
+        "carried",
+        "FastMCP checks it at each call, and its scopes are also those of the handler. AuthModes iam and none refuse "
+        "the call.",
+        kinds=("FastMCP",),
+    ),
+    Option(
+        "AuthMiddleware require_roles",
+        "named",
+        "A check that is no scope runs at each call. It knows the caller's issuer, subject, client and scopes. The "
+        "other claims of the token are not passed on, so a check of roles refuses.",
+        _other_checks,
+        ("FastMCP",),
+    ),
+    Option(
         "custom_route",
         "named",
         "Only MCP is served: this route of HTTP is not.",
@@ -371,7 +412,7 @@ OPTIONS: tuple[Option, ...] = (
         "http_app streamable_http_app",
         "named",
         "Only MCP is served: the middleware, routes, hosts and sign-in of an HTTP application do not run. AuthMode "
-        "decides who may call; scopes that its auth requires are not known to adopt.",
+        "decides who may call. Check in the handlers what else the application requires.",
         _http_apps,
     ),
     Option(
@@ -403,7 +444,7 @@ OPTIONS: tuple[Option, ...] = (
         ("MCPServer",),
     ),
     Option(
-        "add_notification_handler",
+        f"{' '.join(NOT_CALLED)} add_notification_handler",
         "named",
         "It is not called: the toolkit answers itself, or no Lambda runs when the client sends this.",
         _handler_arguments,
