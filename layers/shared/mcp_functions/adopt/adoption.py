@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.adopt import options
-from mcp_functions.adopt.component_scopes import scopes_of_all
 from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool
+from mcp_functions.adopt.scopes import scopes_of_all
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers.base import to_seconds
 from mcp_functions.observability.lines import log

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from mcp.server.request_state import RequestStateBoundary, authenticated_principal
 from starlette.applications import Starlette
 
-from mcp_functions.adopt.component_scopes import as_list, middleware_checks
+from mcp_functions.adopt.scopes import as_list, middleware_checks
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:

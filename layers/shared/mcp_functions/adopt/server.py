@@ -21,9 +21,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from mcp_functions.adopt.back_channel import KIND, RoundChannel, SilentChannel, is_of_channel
-from mcp_functions.adopt.component_scopes import read_scopes
 from mcp_functions.adopt.library import as_caller, asking_at_2026, find_low_level, find_outermost, over_transport
 from mcp_functions.adopt.options import kind_of
+from mcp_functions.adopt.scopes import read_scopes
 from mcp_functions.adopt.steps import current_round
 from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.lazy_values import lazy_value
