@@ -147,7 +147,7 @@ class Tasks:
         if task.tool not in self.tools:
             raise UnknownTask  # this release of the function no longer has the tool
         # Tasks extension: "authorization on every task request"
-        access_tokens.require_scopes(task.tool, self.tools[task.tool].scopes, request, self._settings)
+        access_tokens.require_scopes(self.tools[task.tool], request, self._settings)
         now = self._now_ms()
         if request.method == "tasks/get":
             return transitions.request_worker_if_lost(task, now)
