@@ -25,6 +25,7 @@ import pytest
 from fastmcp import Context as FastContext
 from fastmcp import FastMCP
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.runner import modern_on_request
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
@@ -379,3 +380,25 @@ def app_of(server: Any) -> Any:  # noqa: ANN401 - of the SDK
 if __name__ == "__main__":
     library, token = sys.argv[1:]
     sys.stdout.write(json.dumps(call(sealed(BOTH[library]), requestState=token, inputResponses=ANSWER)))
+
+
+@pytest.mark.parametrize(("own", "seconds"), [(60, 60), (3600, 600)])
+def test_the_shorter_time_of_the_policy_and_of_seal_states_counts(
+    own: int, seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make() -> FastMCP[Any]:
+        server = fast()
+        policy = RequestStateSecurity(keys=["0" * 32], ttl=own)
+        low_level = find_low_level(server)
+        low_level.middleware[1] = RequestStateBoundary(policy, default_audience="calendar")
+        return server
+
+    server = sealed(make)
+    state = call(server)["requestState"]
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + seconds - 5)
+    assert call(server, requestState=state, inputResponses=ANSWER)["content"][0]["text"] == REMEMBERED
+    monkeypatch.setattr(time, "time", lambda: now + seconds + 5)
+    with pytest.raises(MCPError) as refused:
+        call(server, requestState=state, inputResponses=ANSWER)
+    assert (refused.value.code, refused.value.message) == REFUSED

@@ -131,6 +131,9 @@ class FrontDoor:
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self.forward(lookup.task_function(self._catalog, method, params), request)
+        methods: Mapping[str, str] = self._catalog.get("methods", {})  # of the extensions of adopted servers
+        if method in methods:
+            return self.forward(methods[method], request)
         return self._lists.answer(method, params)  # refuses a method that no function has
 
     def answer_legacy(self, http: HttpRequest) -> Response | None:

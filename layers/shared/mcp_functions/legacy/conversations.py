@@ -174,6 +174,12 @@ class WaitingCall(NamedTuple):
         """Return the record of a round's outcome."""
         call = self.call._replace(state=outcome.state)
         if outcome.needs_time:
+            try:
+                self.store.check_size(call, {})
+            except ItemTooLarge as error:
+                observability.current().reason = error.reason
+                last = explanations.cannot_continue(call, outcome, Obstacle.TOO_LARGE)
+                return self.end_record(last, outcome.notifications)
             return CallRecord(self.stream.nonce, self.step, Phase.OUT_OF_TIME, outcome.notifications, call)
         if outcome.questions:
             return self._replace(call=call).question_record(outcome.questions, {}, outcome.notifications)
@@ -201,6 +207,7 @@ class WaitingCall(NamedTuple):
                 translation.legacy_question(each, self.request.revision, f"{stream.nonce}-{step}")
                 for each in questions.values()
             ]
+            self.store.check_size(self.call, answers)
             id_ = self.store.ids.write_question(pending)
         except translation.NotInRevision:
             obstacle = Obstacle.NOT_IN_REVISION

@@ -1,7 +1,6 @@
 """The tasks of one function in the table, and the workers that continue them.
 
-    item of a task          one for each task; `tasks.task` describes it
-    item of open tasks      one for each owner: {"ids": {task id: when the task expires}}, to limit their number
+Each task has one item, which `tasks.task` describes. `tasks.open_tasks` limits the number of open tasks.
 
 The owner of a task is the digest of its principal (issuer, subject and client), None on a server without sign-in.
 
@@ -32,17 +31,18 @@ from mcp_functions.protocol.errors import Busy, UnknownTask
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store import Conflict, Key, UnreadableItem
+from mcp_functions.tasks.open_tasks import OpenTasks
 from mcp_functions.tasks.task import Task, from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.aws.clients import LambdaClient
     from mcp_functions.store import Item, SealedTable
 
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
-WRITES = 10  # how often a change is tried while other writers are faster
+WRITES = 4  # how often a change is tried while other writers are faster
 LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
 
 log = logging.getLogger("mcp_functions")
@@ -72,10 +72,6 @@ class WorkerInvoker:
             log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)
 
 
-class TooManyTasks(Exception):
-    """The owner has as many open tasks as the deployment allows."""
-
-
 class TaskStore:
     """The tasks of one function."""
 
@@ -94,28 +90,36 @@ class TaskStore:
             table: the table that keeps the tasks.
             function: the function's folder, with which task ids begin.
             invoke_worker: invokes a worker for a task's id and owner.
-            max_open_tasks: how many tasks of one owner may be open.
+            max_open_tasks: how many tasks of one caller may be open.
             now: the clock, in unix seconds.
         """
         self._table = table
         self._function = function
         self._invoke_worker = invoke_worker
-        self._max_open_tasks = max_open_tasks
-        self._now = now
+        self._open_tasks = OpenTasks(table, max_open_tasks, now)
 
     def create(self, task: Task, owner: str | None) -> str:
         """Write the first state of a task, invoke its first worker, and return its id.
 
         Raises:
-            TooManyTasks: the owner has too many open tasks.
-            ItemTooLarge: the task does not fit into an item.
+            TooManyTasks: the caller has too many open tasks.
+            ItemTooLarge: the call of the task is too large to be kept.
         """
+        self._table.check_client_size([task.arguments, task.declared])
         task_id = f"{self._function}.{base64url(os.urandom(RANDOM_BYTES))}"
-        self._add_to_open_tasks(task_id, task.expires, owner)
-        # If the process dies before the next line, `_still_open` later removes the id, which has no item.
-        self._table.create(_task_key(task_id, owner), to_json(task), expires=task.expires)
+        if task.caller:
+            self._open_tasks.add(task_id, task.expires, task.caller)
+        try:
+            self._table.create(_task_key(task_id, owner), to_json(task), expires=task.expires)
+        except BaseException:
+            self._remove_from_open_tasks(task_id, task)
+            raise
         self._invoke_worker(task_id, owner)
         return task_id
+
+    def check_answers(self, task: Task) -> None:
+        """Check the size of the answers that a task has got in its round; ItemTooLarge if it cannot keep them."""
+        self._table.check_client_size(task.given)
 
     def get(self, task_id: str, owner: str | None) -> Task:
         """Return a task of this owner; UnknownTask if there is no such task, or it has expired."""
@@ -134,12 +138,13 @@ class TaskStore:
             item = self._item(task_id, owner)
             before = from_json(item.payload)
             after = transition(before)
-            if after == before:
-                return after
             try:
-                self._table.replace(item, to_json(after))
+                if after != before:
+                    self._table.replace(item, to_json(after))
             except Conflict:
                 continue
+            if after.ended:  # also if it had ended before: the removal may have failed then
+                self._remove_from_open_tasks(task_id, after)
             requests_worker = after.invocations > before.invocations  # `transitions.request_worker` counts them
             if requests_worker:
                 self._invoke_worker(task_id, owner)
@@ -158,44 +163,9 @@ class TaskStore:
             raise UnknownTask
         return item
 
-    def _add_to_open_tasks(self, task_id: str, expires: int, owner: str | None) -> None:
-        """Add a task to the owner's open tasks, or raise TooManyTasks.
-
-        Tasks that have ended stay in this item until it is full, because each removal is one more write.
-        """
-        key = Key("tasks", "open", owner)
-        for _ in range(WRITES):
-            item = self._table.get(key)
-            expiries: dict[str, int] = dict(item.payload["ids"]) if item else {}
-            if len(expiries) >= self._max_open_tasks:
-                expiries = self._still_open(expiries, owner)
-            if len(expiries) >= self._max_open_tasks:
-                raise TooManyTasks
-            expiries[task_id] = expires
-            last_expiry = max(expiries.values())
-            try:
-                if item:
-                    self._table.replace(item, {"ids": expiries}, expires=last_expiry)
-                else:
-                    self._table.create(key, {"ids": expiries}, expires=last_expiry)
-            except Conflict:
-                continue
-            return
-        raise Busy(reason="tasks:contention")
-
-    def _still_open(self, expiries: Mapping[str, int], owner: str | None) -> dict[str, int]:
-        """Return those tasks that have not ended or expired, which needs a read of each."""
-        still_open: dict[str, int] = {}
-        for task_id, expires in expiries.items():
-            if expires <= self._now():
-                continue
-            try:
-                task = self.get(task_id, owner)
-            except UnknownTask:
-                continue
-            if not task.ended:
-                still_open[task_id] = expires
-        return still_open
+    def _remove_from_open_tasks(self, task_id: str, task: Task) -> None:
+        if task.caller:
+            self._open_tasks.remove(task_id, task.caller)
 
 
 def _task_key(task_id: str, owner: str | None) -> Key:
