@@ -23,6 +23,7 @@ from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
 from mcp_functions.http.events import lambda_deadline
 from mcp_functions.protocol.errors import (
+    CallerStopped,
     Crash,
     DeveloperError,
     InternalError,
@@ -64,6 +65,7 @@ class Worker:
         now: Callable[[], float] = time.time,
         lease_seconds: float = 30,
         audit: Callable[[AuditRecord], object] | None = None,
+        admit: Callable[[Principal], object] | None = None,
     ) -> None:
         """Use the parts of a deployment.
 
@@ -73,12 +75,14 @@ class Worker:
             now: the clock, in unix seconds.
             lease_seconds: the time after which a worker that has not renewed its lease loses the task.
             audit: the author's function that receives a record of each round; None if there is none.
+            admit: raises CallerStopped if the operator stopped a caller meanwhile; None if no caller can be stopped.
         """
         self._tools = tools
         self._store = store
         self._now = now
         self._lease_ms = int(lease_seconds * 1000)
         self._audit = audit
+        self._admit = admit
 
     def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
         """Take a task and run its next round; do nothing if the task needs no worker now.
@@ -96,6 +100,10 @@ class Worker:
             task = change_task(self._take)
         except (NotAvailable, UnknownTask):
             return  # it waits for its client, has ended, or has another worker
+        except CallerStopped as error:
+            # The task waits. After the stop, a poll of its client invokes another worker.
+            observability.current().add_error(error)
+            return
         _note_start(task)
         if task.ended:  # `transitions.take` has ended it
             return
@@ -105,6 +113,8 @@ class Worker:
     def _take(self, task: Task) -> Task:
         if task.tool not in self._tools:
             raise NotAvailable  # this release of the function no longer has the tool
+        if self._admit and task.principal is not None:
+            self._admit(Principal(*task.principal))
         return transitions.take(task, self._now_ms(), self._lease_ms)
 
     def _run(self, task: Task, lease: Lease, deadline: float) -> None:
