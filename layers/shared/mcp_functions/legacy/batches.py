@@ -12,6 +12,7 @@ from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.http.responses import check_size, empty, json
 from mcp_functions.legacy import conversations, replies
+from mcp_functions.legacy.errors import AccessDenied
 from mcp_functions.legacy.responses import StreamEvent, error_message, stream_response
 from mcp_functions.legacy.runner import SPARE_SECONDS
 from mcp_functions.protocol import json_writer
@@ -29,7 +30,7 @@ def respond(request: LegacyRequest, batch: Sequence[Mapping[str, Any]]) -> Respo
     """Return the HTTP response to a batch, in its order; 202 if the batch has no request.
 
     Raises:
-        McpError: the batch has no request, and one of its responses cannot be accepted.
+        McpError, AccessDenied: the batch has no request, and one of its responses cannot be accepted.
     """
     request = request._replace(in_batch=True)
     has_requests = any("method" in message and "id" in message for message in batch)
@@ -56,6 +57,9 @@ def _receive_answer(request: LegacyRequest, message: Mapping[str, Any], *, has_r
         if _is_late(request):
             raise Busy(reason="batch_deadline")
         conversations.receive_answer(request, message)
+    except AccessDenied:
+        if not has_requests:
+            raise
     except McpError as error:
         # 2025-03-26, basic/transports: "If the server cannot accept the input, it MUST return an HTTP error status
         # code". The requests of the same batch still get their responses.

@@ -25,6 +25,7 @@ from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import empty
 from mcp_functions.legacy import batches, conversations, replies, responses, revisions, sessions, streams
 from mcp_functions.legacy.call_store import CallStore
+from mcp_functions.legacy.errors import AccessDenied
 from mcp_functions.legacy.request import Deployment, read_request
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
@@ -92,6 +93,8 @@ class LegacyServer:
             note_method(notes, body["method"])
         try:
             return self._answer(http, kind, body)
+        except AccessDenied as denied:
+            return dict(denied.response)
         except McpError as error:
             if kind != "request":
                 raise
@@ -117,6 +120,8 @@ class LegacyServer:
             request = read_request(self._deployment, http, session_token)
             notes.revision = request.revision
             stream = streams.resume(request, store, event_id)
+        except AccessDenied as denied:
+            return dict(denied.response)
         except TemporarilyUnavailable as error:
             notes.add_error(error)
             # After a pause, the client returns with the same event id.
