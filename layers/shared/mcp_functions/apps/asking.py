@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import unfinished
 from mcp_functions.apps.answer_tools import FORM, MODEL
+from mcp_functions.protocol.constants import META_FORM
 from mcp_functions.protocol.errors import ToolError
 from mcp_functions.protocol.messages import shows_apps, shows_forms, value_at
 from mcp_functions.rounds.input_requests import missing_capabilities
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import JSONObject
 
-META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
 # Parts of the texts for the model.
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
 FORM_REPORTS = (
