@@ -320,7 +320,7 @@ def test_the_form_calls_nothing_but_answer_tools(host: Host, changed: dict[str, 
 
 
 def test_the_answer_tool_of_one_tool_leads_to_no_other(host: Host) -> None:
-    host.run("convert", stored=work(), answered=DONE | work(tool="book-form"))
+    host.run("convert", stored=work(), answered=work(tool="book-form") | DONE)
     host.shows("Converted.")
     assert [call["name"] for call in host.seen("calls")] == ["convert-form"]
 

@@ -117,7 +117,10 @@ def _result_for_form(
         asks = " / ".join(map(unfinished.describe_request, questions.values()))
         text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
     else:
-        text = f"{STILL_AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
+        text = (
+            f"{STILL_AT_WORK} The form beside this result continues it by itself, and reports the outcome here with the"
+            " next message. If it reports none, ask the user, who sees it."
+        )
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
