@@ -306,7 +306,8 @@ def test_serve_prints_a_line_without_answers_for_each_round(
 def test_serve_shows_answers_on_request(serve: Callable[..., Serving]) -> None:
     serving = serve("--show-answers")
     serving.call(serving.call()["requestState"], date="Monday\x9b31m")
-    assert 'date answered {"action": "accept", "content": {"date": "Monday\\u009b31m"}}' in serving.wait_for("round 2 · ")
+    answered = 'date answered {"action": "accept", "content": {"date": "Monday\\u009b31m"}}'
+    assert answered in serving.wait_for("round 2 · ")
 
 
 def test_the_number_of_the_round_survives_a_restart(serve: Callable[..., Serving]) -> None:

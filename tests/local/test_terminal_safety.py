@@ -33,7 +33,7 @@ from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.request_state import RequestStates
-from tests.local.conftest import write_functions
+from tests.local.conftest import GREET, write_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -129,7 +129,7 @@ def project(*words: str) -> Words:
     """Write the two files of a deployment, without content."""
     Path("template.yaml").write_text("Resources: {}\n", encoding="utf-8")
     Path("samconfig.toml").write_text("version = 0.1\n", encoding="utf-8")
-    write_functions(Path("functions"), {})
+    write_functions(Path("functions"), {"greet/app.py": GREET})
     return nullcontext(words)
 
 
@@ -180,7 +180,9 @@ def test_json_at_the_output_keeps_its_values(capfd: pytest.CaptureFixture[str]) 
     assert json.loads(capfd.readouterr().out)["structuredContent"] == {EVIL: EVIL}
 
 
-def test_an_unexpected_exception_is_safe_too(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_exception_is_safe_too(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     def fail(*_words: object, **_options: object) -> None:
         raise RuntimeError(EVIL)
 
@@ -216,7 +218,8 @@ def write_lines_of_serve(screen: Screen) -> None:
     output.write(EVIL, "red")
     output.write_log(EVIL, EVIL)
     event = {"body": json.dumps({"method": "tools/call", "params": {"name": EVIL}})}
-    output.write_call("evil", json.dumps(event).encode(), Outcome(payload=b"{}", request_id="1", milliseconds=1, error=EVIL))
+    outcome = Outcome(payload=b"{}", request_id="1", milliseconds=1, error=EVIL)
+    output.write_call("evil", json.dumps(event).encode(), outcome)
     with output.capture():
         logging.getLogger("evil").warning(EVIL)
 
@@ -254,7 +257,8 @@ def test_the_lines_of_lambda_are_escaped(monkeypatch: pytest.MonkeyPatch, capfd:
 
 
 @pytest.mark.parametrize(
-    "text", ["plain\ttext\n", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f468\u200d\U0001f469", "\u3000\xa0é", "[red]\\u001b"]
+    "text",
+    ["plain\ttext\n", "\u0645\u06cc\u200c\u062e\u0648\u0627", "\U0001f468\u200d\U0001f469", "\u3000\xa0é", "[red]"],
 )
 def test_what_people_write_stays_as_it_is(text: str) -> None:
     assert safe_text(text) == text

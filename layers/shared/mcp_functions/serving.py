@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import Clock
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.codec_adapter import Codec
@@ -242,10 +241,5 @@ class ServeOptions(NamedTuple):
         table = seals.table(settings.max_task_ttl)
         store = TaskStore(table, folder, invoker, max_open_tasks=settings.max_open_tasks, now=now)
         tasks = Tasks(self.handlers, settings, store, now=now)
-
-        def admit(principal: Principal) -> None:
-            identity.refuse_stopped_caller(principal, "", settings, now())
-
-        lease = settings.task_lease
-        worker = Worker(tasks.tools, store, now=now, lease_seconds=lease, audit=self.audit, admit=admit)
+        worker = Worker(tasks.tools, store, settings, now=now, audit=self.audit)
         return tasks, worker

@@ -75,6 +75,12 @@ class LegacyServer:
         Raises:
             McpError: the HTTP status must show the problem: the access token, the session or a header is invalid.
         """
+        try:
+            return self._respond(http)
+        except AccessDenied as denied:
+            return dict(denied.response)
+
+    def _respond(self, http: HttpRequest) -> Response | None:
         version = http.headers.get(revisions.VERSION_HEADER)
         if version not in revisions.REVISION_OF_HEADER:
             return None
@@ -93,8 +99,6 @@ class LegacyServer:
             note_method(notes, body["method"])
         try:
             return self._answer(http, kind, body)
-        except AccessDenied as denied:
-            return dict(denied.response)
         except McpError as error:
             if kind != "request":
                 raise
@@ -120,8 +124,6 @@ class LegacyServer:
             request = read_request(self._deployment, http, session_token)
             notes.revision = request.revision
             stream = streams.resume(request, store, event_id)
-        except AccessDenied as denied:
-            return dict(denied.response)
         except TemporarilyUnavailable as error:
             notes.add_error(error)
             # After a pause, the client returns with the same event id.

@@ -139,9 +139,9 @@ def _is_meta_key(key: object) -> bool:
     match = re.fullmatch(META_KEY, key) if isinstance(key, str) else None
     if match is None:
         return False
-    if key.startswith(OWN_META):
-        return False
     labels = (match["prefix"] or "").split(".")
+    if match[0].startswith(OWN_META):
+        return False
     return len(labels) == 1 or labels[1] not in RESERVED_LABELS
 
 
