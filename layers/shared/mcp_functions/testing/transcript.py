@@ -15,8 +15,8 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from mcp_functions.apps.asking import META_FORM
 from mcp_functions.local.api_gateway.events import body_text, message_in
+from mcp_functions.protocol.constants import META_FORM
 from mcp_functions.testing.failures import Failures
 
 # the end of the text of an AssertionError, if the function had no environment
