@@ -142,7 +142,7 @@ class Deployment(legacy_deployment.Deployment):
         table = seals.table(self.settings.max_task_ttl)
         store = TaskStore(table, "all", self._order_worker, max_open_tasks=most, now=self.clock)
         tasks = Tasks(self.handlers, self.settings, store, now=self.clock)
-        self._worker = Worker(tasks.tools, store, now=self.clock)
+        self._worker = Worker(tasks.tools, store, self.settings, now=self.clock)
         server = dispatcher(self.handlers, self.settings, "local/all/prod", seals, now=self.clock, tasks=tasks)
         return LambdaFunction(lambda _name, _now: Endpoint(self.settings, server.answer), now=self.clock)
 

@@ -23,7 +23,7 @@ from mcp_functions.http.callers import PAUSE_SECONDS, Pseudonyms, pseudonyms
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import CallerStopped, Misconfigured, TemporarilyUnavailable
 from mcp_functions_harness import environment
-from mcp_functions_harness.testing import Conversation, deployed
+from mcp_functions_harness.testing import WITH_TASKS, Conversation, deployed
 from tests.support import wire
 
 NOVEMBER, DECEMBER = timegm((2026, 11, 22, 0, 0, 0)), timegm((2026, 12, 1, 0, 0, 0))
@@ -357,6 +357,28 @@ def test_a_worker_of_a_stopped_function_does_not_work_on_its_task(log: Log) -> N
         assert audit_function.fresh()(WORK, WORKER_CONTEXT) == {}
     assert log[0]["outcome"] == "refused"
     assert log[0]["reason"] == "FunctionStopped"
+
+
+@pytest.mark.usefixtures("hmac_key")
+def test_a_worker_does_not_work_on_a_task_of_a_stopped_caller(log: Log) -> None:
+    talks = {name: call_as_task(name) for name in ("alice", "bob")}
+    with stopped_callers(log[0]["caller"]):
+        pseudonyms.cache_clear()
+        talks["bob"].poll()  # runs both workers
+    assert talks["bob"].text == "done"
+    refused, done = log[2:4]
+    assert (refused["outcome"], refused["reason"], refused["caller"]) == ("refused", "CallerStopped", log[0]["caller"])
+    assert (done["outcome"], done["caller"]) == ("complete", log[1]["caller"])
+    # The task waits. After the stop, a poll invokes another worker.
+    talks["alice"].later(seconds=15).poll()
+    assert talks["alice"].poll().text == "done"
+
+
+def call_as_task(principal: str) -> Conversation:
+    """Begin a task as somebody; its worker has been invoked and has not run."""
+    pseudonyms.cache_clear()
+    function = audit_function.fresh(now=lambda: NOVEMBER)
+    return Conversation(function, principal=principal, capabilities=WITH_TASKS).call()
 
 
 def test_a_worker_without_a_stack_fails_although_its_function_is_stopped() -> None:

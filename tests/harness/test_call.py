@@ -337,12 +337,6 @@ def hostile(*results: dict[str, Any] | None) -> Iterator[str]:
         yield f"{server.url}/mcp"
 
 
-def test_a_hostile_server_cannot_write_to_the_terminal(call: Callable[..., Ran]) -> None:
-    """Its words are shown without control characters."""
-    with hostile({"content": [{"type": "text", "text": "a\x1b[2Jb"}]}) as url:
-        assert call("--url", url, "t").out == "a?[2Jb\n"
-
-
 def test_call_reports_a_dropped_connection_in_one_line(call: Callable[..., Ran]) -> None:
     with hostile(None) as url:
         assert one_line(call("--url", url, "t")) == "no answer (RemoteDisconnected)"

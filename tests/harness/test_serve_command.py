@@ -358,7 +358,8 @@ def test_serve_prints_a_line_without_answers_for_each_round(
 def test_serve_shows_answers_on_request(serve: Callable[..., Serving]) -> None:
     serving = serve("--show-answers")
     serving.call(serving.call()["requestState"], date="Monday\x9b31m")
-    assert 'date answered {"action": "accept", "content": {"date": "Monday?31m"}}' in serving.wait_for("round 2 · ")
+    answered = 'date answered {"action": "accept", "content": {"date": "Monday\\u009b31m"}}'
+    assert answered in serving.wait_for("round 2 · ")
 
 
 def test_the_number_of_the_round_survives_a_restart(serve: Callable[..., Serving]) -> None:
@@ -405,7 +406,7 @@ def test_serve_escapes_control_characters_of_a_client(serve: Callable[..., Servi
     serving = serve()
     state = serving.call()["requestState"]
     serving.call(state, **{"\x1b]0;owned\x07\nforged line": ""})
-    assert "?]0;owned??forged line answered" in serving.wait_for("round 2 · ")
+    assert r"\u001b]0;owned\u0007\nforged line answered" in serving.wait_for("round 2 · ")
 
 
 @MODES

@@ -82,7 +82,7 @@ class Deployment:
         limit = self.settings.max_open_tasks
         self.store = TaskStore(items, FUNCTION, self.invoke_worker, max_open_tasks=limit, now=self.clock)
         self.tasks = Tasks(handlers, self.settings, self.store, now=self.clock)
-        self.worker = Worker(self.tasks.tools, self.store, now=self.clock, audit=audit)
+        self.worker = Worker(self.tasks.tools, self.store, self.settings, now=self.clock, audit=audit)
 
         def states(lifetime: int) -> RequestStates:
             return RequestStates(CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime)

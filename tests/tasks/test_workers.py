@@ -21,6 +21,7 @@ from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.tasks import Worker, WorkerInvoker
 from mcp_functions_harness.testing import WITH_TASKS, Conversation, deployed
 from tests.support import filters, wire
+from tests.support.settings import make_settings
 from tests.tasks.deployment import Client, Deployment, result_text
 from tests.tasks.jobs import JOBS, STARTED_STEPS, STEP_HOOKS, Killed, kill_process, required
 
@@ -279,7 +280,7 @@ def test_the_tasks_of_a_removed_tool_are_unknown(deployment: Deployment, alice: 
 def test_a_step_that_takes_longer_than_the_lease_keeps_it(deployment: Deployment, alice: Client) -> None:
     deployment.clock.at = time.time()  # this worker reads the real clock
     task = alice.start_task("counted", count=2)
-    worker = Worker(deployment.tasks.tools, deployment.store, now=time.time, lease_seconds=0.06)
+    worker = Worker(deployment.tasks.tools, deployment.store, make_settings(task_lease=0.06), now=time.time)
     versions: set[str] = set()  # the worker writes a new version of the item when it renews its lease
 
     def wait_for_renewals() -> None:

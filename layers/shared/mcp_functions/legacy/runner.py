@@ -93,8 +93,13 @@ def run_rounds(
     Returns:
         The outcome of the last round, with the notifications of all rounds.
     """
+    earlier: Outcome | None = None
     while True:
         outcome = run_request(request, call, capabilities, answers)
+        if earlier and outcome.refusal is not None:
+            # The token has expired since the earlier round. The client's next token continues after that round.
+            return earlier._replace(notifications=notifications)
+        earlier = outcome
         notifications += outcome.notifications
         if not outcome.needs_time or request.seconds_left < MIN_ROUND_SECONDS:
             return outcome._replace(notifications=notifications)

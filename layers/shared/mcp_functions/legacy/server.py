@@ -24,6 +24,7 @@ from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import empty
 from mcp_functions.legacy import conversations, replies, responses, revisions, sessions, streams
 from mcp_functions.legacy.call_store import CallStore
+from mcp_functions.legacy.errors import AccessDenied
 from mcp_functions.legacy.request import Deployment, read_request
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
@@ -73,6 +74,12 @@ class LegacyServer:
         Raises:
             McpError: the HTTP status must show the problem: the access token, the session or a header is invalid.
         """
+        try:
+            return self._respond(http)
+        except AccessDenied as denied:
+            return dict(denied.response)
+
+    def _respond(self, http: HttpRequest) -> Response | None:
         version = http.headers.get(revisions.VERSION_HEADER)
         if version not in revisions.REVISION_OF_HEADER:
             return None

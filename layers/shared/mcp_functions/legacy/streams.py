@@ -89,6 +89,7 @@ def resume(request: LegacyRequest, store: CallStore, last_event_id: str) -> Even
     Raises:
         SessionNotFound: this client did not receive the event.
         TemporarilyUnavailable, Misconfigured: no key is available for the event id.
+        AccessDenied: the access token does not suffice for the next round of the call.
     """
     position = store.ids.read_event(last_event_id, request.owner)
     if position.last:

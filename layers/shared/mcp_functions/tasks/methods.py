@@ -108,7 +108,7 @@ class Tasks:
             tool=tool.name,
             arguments=request.params.get("arguments") or {},
             principal=tuple(request.principal) if request.principal else None,
-            scopes=tuple(sorted(request.scopes)),
+            scopes=_scopes_of(request),
             declared=request.capabilities,
             flow=round_.history.flow or os.urandom(16).hex(),  # a round without a seal has no id
             created=now,
@@ -156,7 +156,7 @@ class Tasks:
         responses: Any = request.params.get("inputResponses")
         if not is_dict_of(dict, responses):
             raise InvalidParams(message="params.inputResponses must be an object of objects")
-        answered = transitions.apply_answers(task, responses, now)
+        answered = transitions.apply_answers(task, responses, _scopes_of(request), now)
         if answered.given != task.given:
             self._store.check_answers(answered)
         return answered
@@ -182,6 +182,11 @@ class Tasks:
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
+
+
+def _scopes_of(request: Request) -> list[str]:
+    """Return the scopes of a request's token as a task keeps them; a list, because the item is JSON."""
+    return sorted(request.scopes)
 
 
 MIN_POLL_MS = 1000  # the shortest time that a client is asked to wait before its next poll

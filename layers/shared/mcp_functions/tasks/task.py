@@ -34,7 +34,7 @@ class Task:
     tool: str  # the name of the called tool
     arguments: Mapping[str, Any]  # the arguments of the call; deleted when the task ends
     principal: Sequence[str] | None  # issuer, subject and client of the caller; None on a server without sign-in
-    scopes: Sequence[str]  # the scopes of the call's access token
+    scopes: Sequence[str]  # the scopes of the access token that brought the last answer, or the call
     declared: Mapping[str, Any]  # the client's capabilities in the call
     flow: str  # the id of the conversation, which the log has on the line of each round
     created: int  # when the call became a task

@@ -150,12 +150,13 @@ def request_cancel(task: Task, now: int) -> Task:
     return cancel(task, now)
 
 
-def apply_answers(task: Task, responses: Mapping[str, Any], now: int) -> Task:
+def apply_answers(task: Task, responses: Mapping[str, Any], scopes: Sequence[str], now: int) -> Task:
     """Accept the client's responses (wire key -> response); after the last one the task works again.
 
-    Tasks extension, "Task Update": "Unknown, answered and superseded keys are ignored".
+    From an accepted response on, the task has the scopes of the token that brought it, because a person may have lost
+    rights since the task began. Tasks extension, "Task Update": "Unknown, answered and superseded keys are ignored".
     """
-    if task.status != INPUT_REQUIRED:
+    if task.status != INPUT_REQUIRED or task.requests.keys().isdisjoint(responses):
         return task
     given = dict(task.given)
     unanswered: dict[str, Any] = {}
@@ -165,7 +166,7 @@ def apply_answers(task: Task, responses: Mapping[str, Any], now: int) -> Task:
             given[elicit_key] = responses[wire_key]
         else:
             unanswered[wire_key] = question
-    after = replace(task, requests=unanswered, given=given)
+    after = replace(task, requests=unanswered, given=given, scopes=scopes)
     if unanswered:
         return after
     working = replace(after, status=WORKING, updated=now, invocations=0, attempts=0)
