@@ -14,7 +14,7 @@ SAM = SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 PATH="$(CURDIR)/.venv-sam
 
 # Bytecode is kept here whatever the shell says: tests start hundreds of processes, and without it each would compile
 # whatever it imports, for half of the time that all of this takes.
-check lint test test-all test-boto3 conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
+check fuzz lint test test-all test-boto3 conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two extras share one environment
@@ -40,6 +40,18 @@ LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conf
 .PHONY: test
 test: .venv/.dev check ## linters, types, and every test that needs nothing but .venv
 	.venv/bin/python -m pytest $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
+
+MINUTES = 10
+# `make test` tries the same examples in every run. This tries others, with the next seed after each pass over the tests.
+.PHONY: fuzz
+fuzz: .venv/.dev ## other examples for the tests with Hypothesis, at random: MINUTES=10, SEED=1 to repeat; pin what fails as an `@example`
+	@seed=$(or $(SEED),$$(date +%s)); end=$$(($$(date +%s) + $(MINUTES) * 60)); \
+	while echo "make fuzz SEED=$$seed" && [ $$(date +%s) -lt $$end ]; do \
+	  .venv/bin/python -m pytest -q -m hypothesis --hypothesis-profile fuzz --hypothesis-seed $$seed \
+	    $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS) || \
+	    { echo "Write the falsifying example above its test as an @example(...), then mend what it shows: make fuzz SEED=$$seed"; exit 1; }; \
+	  seed=$$((seed + 1)); \
+	done
 
 # These suites start processes, which have Lambda's ten seconds to initialize: no more workers than processors.
 test-all: PYTEST_WORKERS = logical
