@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import time
-from functools import cache
+from functools import cache, partial
 from itertools import chain, groupby
 from pathlib import Path
 from random import Random
@@ -116,22 +116,21 @@ OF_THE_SHELL = re.compile(
 CHOSEN = {"MCP_AWS_CLIENT", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"}  # by the Makefile, or for this run
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _shell() -> Iterator[None]:
-    """Give every test the same environment, whatever the shell says."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in filter(OF_THE_SHELL.fullmatch, set(os.environ) - CHOSEN):
-            patch.delenv(name)
-        patch.setenv("LANG", "C.UTF-8")
-        patch.setenv("TZ", "UTC")
-        time.tzset()
-        before = os.umask(0o022)
-        yield
-        os.umask(before)
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Give every test, and every process of pytest-xdist, the same environment, whatever the shell says."""
+    patch = pytest.MonkeyPatch()
+    session.config.add_cleanup(patch.undo)
+    for name in filter(OF_THE_SHELL.fullmatch, set(os.environ) - CHOSEN):
+        patch.delenv(name)
+    patch.setenv("LANG", "C.UTF-8")
+    patch.setenv("TZ", "UTC")
+    time.tzset()
+    session.config.add_cleanup(partial(os.umask, os.umask(0o022)))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _deployed(_shell: None) -> Iterator[None]:
+def _deployed() -> Iterator[None]:
     with deployed():
         yield
 

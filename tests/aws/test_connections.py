@@ -172,7 +172,7 @@ door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 read, write = os.pipe()
 if os.fork() == 0:
-    signal.alarm(20)  # a connection of the parent would wait for a response that never comes
+    signal.alarm(60)  # a connection of the parent would wait for a response that never comes
     del made[:]
     door().invoke(FunctionName="f", Payload=b"{{}}")
     summons("task", None)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import boto3
 import pytest
+from botocore.config import Config
 
 from mcp_functions.local.command import run as main
 from mcp_functions.local.loopback import Loopback
@@ -36,17 +37,17 @@ def kms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, d
         said.append(line)
     yield said[0].split()[3].rstrip(","), dict(re.findall(r"^export (\w+)=(.*)$", "".join(said), re.MULTILINE))
     serving.send_signal(signal.SIGINT)
-    assert serving.communicate(timeout=20) == ("", "")
+    assert serving.communicate(timeout=60) == ("", "")
     assert serving.returncode == 0
 
 
 def client(url: str) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
     nobody = boto3.Session("nobody", "nobody", region_name="us-east-1")
-    return nobody.client("kms", endpoint_url=url)
+    return nobody.client("kms", endpoint_url=url, config=Config(proxies={}))
 
 
 def status(url: str, host: str) -> int:
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     connection.request(
         "POST", "/", "{}", {"host": host, "authorization": "AWS4-", "x-amz-target": "TrentService.ListKeys"}
     )

@@ -212,7 +212,7 @@ def test_open_shows_the_content_of_a_state(
     sent = wire.message("tools/call", {"name": "book_flight", "arguments": {"city": "Lisbon"}})
     with Harness(project / "functions") as harness:
         request = urllib.request.Request(harness.url, json.dumps(sent).encode(), wire.headers(sent))  # noqa: S310 - ours
-        with urllib.request.urlopen(request, timeout=20) as response:  # noqa: S310 - ours
+        with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310 - ours
             token = json.load(response)["result"]["requestState"]
     capsys.readouterr()
     assert main([*words[1:-1], "--functions", str(project / "functions"), token]) == 0

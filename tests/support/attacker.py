@@ -245,7 +245,7 @@ class Site:
         message = wire.message(method, {**params, **more})
         headers = {**wire.headers(message), "authorization": f"Bearer {self.token(who, client)}"}
         address = urlsplit(self.url)
-        connection = HTTPConnection(address.netloc, timeout=30)
+        connection = HTTPConnection(address.netloc, timeout=60)
         connection.request("POST", f"{address.path}{route}", json.dumps(message), headers)
         response = connection.getresponse()
         response_headers = {name.lower(): value for name, value in response.getheaders()}
