@@ -108,7 +108,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
-# What this package, its libraries and the programs that tests start would read from the shell of whoever runs the tests.
+# What this package, its libraries and the programs that tests start would read from the developer's shell.
 OF_THE_SHELL = re.compile(
     "(AWS|_X_AMZN|MCP|POWERTOOLS|PYTHON|GIT|MAKE|LC|CLICOLOR)_?.*|MFLAGS|LANG|LANGUAGE|LOG_LEVEL"
     "|(NO|FORCE|TTY)_COLOR|COLORTERM|TERM|COLUMNS|LINES"

@@ -198,11 +198,13 @@ class Watched:
     def __init__(self) -> None:
         self._kms = KmsKey(os.environ["MCP_KMS_KEYS"].split(",")[0])
         self.id, self.threads, self.purposes, self.is_down = self._kms.id, set[object](), set[str](), False
+        self.is_called = threading.Event()
         self.may_answer: threading.Event | None = None  # if there is one, each call waits for it
 
     def _note(self, context: dict[str, str]) -> None:
         self.threads.add(threading.current_thread())
         self.purposes.add(context["purpose"])
+        self.is_called.set()
         if self.may_answer is not None:
             assert self.may_answer.wait(60)
         if self.is_down:
@@ -265,8 +267,7 @@ def test_an_outage_of_kms_loses_no_conversation() -> None:
 async def run_beside(kms: Watched, may_answer: threading.Event, work: Coroutine[Any, Any, object]) -> None:
     """Run some work, and let KMS answer from the same event loop: in a loop that waits for KMS, neither continues."""
     task = asyncio.ensure_future(work)
-    while not kms.threads:
-        await asyncio.sleep(0.001)
+    assert await asyncio.to_thread(kms.is_called.wait, 60)
     may_answer.set()
     await task
 

@@ -86,8 +86,8 @@ class ProcessKiller(Person):
         for pid in {invocation.pid for invocation in self._harness.invocations if invocation.pid}:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            while process_exists(pid):  # a request that meets a process in its last moment gets an honest error
-                await anyio.sleep(0.01)
+            # a request that meets a process in its last moment gets an honest error
+            await anyio.to_thread.run_sync(wait_until, lambda pid=pid: not process_exists(pid))
         return await super().answer(context, params)
 
 
