@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import time
-from functools import cache, partial
+from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
 from random import Random
@@ -117,16 +117,13 @@ CHOSEN = {"MCP_AWS_CLIENT", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"}  # by t
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart(session: pytest.Session) -> None:
+def pytest_sessionstart() -> None:
     """Give every test, and every process of pytest-xdist, the same environment, whatever the shell says."""
-    patch = pytest.MonkeyPatch()
-    session.config.add_cleanup(patch.undo)
     for name in filter(OF_THE_SHELL.fullmatch, set(os.environ) - CHOSEN):
-        patch.delenv(name)
-    patch.setenv("LANG", "C.UTF-8")
-    patch.setenv("TZ", "UTC")
+        del os.environ[name]
+    os.environ |= {"LANG": "C.UTF-8", "TZ": "UTC"}
     time.tzset()
-    session.config.add_cleanup(partial(os.umask, os.umask(0o022)))
+    os.umask(0o022)
 
 
 @pytest.fixture(scope="session", autouse=True)
