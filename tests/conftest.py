@@ -41,7 +41,7 @@ settings.register_profile(
     settings.get_profile("default"),  # with CI=true, Hypothesis itself starts from another
     derandomize=True,
     deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.too_slow],
 )
 # `make fuzz` chooses this one. A check of a strategy's health may fail at random, so here none is made.
 settings.register_profile("fuzz", settings.get_profile("project"), derandomize=False, suppress_health_check=HealthCheck)

@@ -23,6 +23,8 @@ from tests.support.placements import PLACEMENTS, place
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.http.gateway import LambdaFunction
+
     Over = Callable[..., Events]
 
 DIALECTS = "sep-1685,sep-1858,sep-2322-tasks"
@@ -114,11 +116,11 @@ response = st.fixed_dictionaries(
     last=st.none() | st.sampled_from(["", "x", "all.x", "all.ks1.A"]),
 )
 def test_random_requests_cause_no_server_error_with_dialects(
-    wire_to: Over,
+    placed_function: tuple[str, LambdaFunction],
     body: Any,  # noqa: ANN401 - JSON
     last: str | None,
 ) -> None:
-    reply = wire_to().post(
+    reply = Events(placed_function[1]).post(
         json.dumps(body),
         {"mcp-protocol-version": wire.VERSION, **({} if last is None else {"last-event-id": last})},
     )
