@@ -42,14 +42,15 @@ test: .venv/.dev check ## linters, types, and every test that needs nothing but 
 	.venv/bin/python -m pytest $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
 
 MINUTES = 10
-# `make test` tries the same examples in every run. This tries others, with the next seed after each pass over the tests.
+# `make test` tries the same examples in every run. This tries others: each pass over the tests has the next seed.
 .PHONY: fuzz
-fuzz: .venv/.dev ## other examples for the tests with Hypothesis, at random: MINUTES=10, SEED=1 to repeat; pin what fails as an `@example`
+fuzz: .venv/.dev ## other examples for the tests with Hypothesis, for MINUTES=10; SEED=1 tries those of a run before
 	@seed=$(or $(SEED),$$(date +%s)); end=$$(($$(date +%s) + $(MINUTES) * 60)); \
-	while echo "make fuzz SEED=$$seed" && [ $$(date +%s) -lt $$end ]; do \
+	while [ $$(date +%s) -lt $$end ]; do \
+	  echo "make fuzz SEED=$$seed"; \
 	  .venv/bin/python -m pytest -q -m hypothesis --hypothesis-profile fuzz --hypothesis-seed $$seed \
 	    $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS) || \
-	    { echo "Write the falsifying example above its test as an @example(...), then mend what it shows: make fuzz SEED=$$seed"; exit 1; }; \
+	    { echo "make fuzz SEED=$$seed failed: pin the failing test case above its test, as an @example(...)"; exit 1; }; \
 	  seed=$$((seed + 1)); \
 	done
 
