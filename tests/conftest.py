@@ -108,19 +108,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
-# What this package, its libraries and the programs that tests start would read from the developer's shell.
-OF_THE_SHELL = re.compile(
-    "(AWS|_X_AMZN|MCP|POWERTOOLS|PYTHON|GIT|MAKE|LC|CLICOLOR)_?.*|MFLAGS|LANG|LANGUAGE|LOG_LEVEL"
-    "|(NO|FORCE|TTY)_COLOR|COLORTERM|TERM|COLUMNS|LINES"
+# What tests have of the developer's shell: any other variable may change what the package, a library or a program does.
+FROM_SHELL = re.compile(
+    "PATH|HOME|USER|TMPDIR|(LD|DYLD|NIX)_.*"  # to start programs
+    "|CI|CLIENTS|CONFORMANCE|BENCH_PYTHON|MCP_AWS_CLIENT|PYTEST_.*|PYTHON(DONTWRITEBYTECODE|HASHSEED)"  # how they run
+    # what the suites of `make test-all` need to download packages, and to start containers
+    "|(?i:https_proxy|no_proxy)|SSL_CERT_.*|[A-Z_]+_CA_(BUNDLE|CERTS)|(PIP|(?i:npm)|DOCKER|XDG)_.*"
 )
-CHOSEN = {"MCP_AWS_CLIENT", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"}  # by the Makefile, or for this run
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart() -> None:
     """Give every test, and every process of pytest-xdist, the same environment, whatever the shell says."""
-    for name in filter(OF_THE_SHELL.fullmatch, set(os.environ) - CHOSEN):
-        del os.environ[name]
+    for name in set(os.environ):
+        if not FROM_SHELL.fullmatch(name):
+            del os.environ[name]
     os.environ |= {"LANG": "C.UTF-8", "TZ": "UTC"}
     time.tzset()
     os.umask(0o022)

@@ -216,7 +216,7 @@ def test_a_process_reads_the_trusted_certificates_once_at_init_for_all_services(
         target = aws.find_endpoint(LAMBDA, service)
         assert target is not None
         assert target.scheme == "https"
-        with mock.patch.dict("os.environ", LAMBDA, clear=True):
+        with mock.patch.dict("os.environ", {**LAMBDA, "HOME": os.environ["HOME"]}, clear=True):
             aws.prepare(service)
         pool = connection.ConnectionPool(target, aws.CallLimits(5, 5, 3))
         with pytest.raises(Exception, match="nobody"):

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import boto3
 import pytest
-from botocore.config import Config
 
 from mcp_functions.local.command import run as main
 from mcp_functions.local.loopback import Loopback
@@ -43,7 +42,7 @@ def kms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, d
 
 def client(url: str) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
     nobody = boto3.Session("nobody", "nobody", region_name="us-east-1")
-    return nobody.client("kms", endpoint_url=url, config=Config(proxies={}))
+    return nobody.client("kms", endpoint_url=url)
 
 
 def status(url: str, host: str) -> int:

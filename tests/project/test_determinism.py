@@ -37,7 +37,7 @@ def test_hypothesis_draws_the_same_examples_whatever_was_imported_before(
     assert draw_examples() == before
 
 
-@pytest.mark.parametrize("name", ["AWS_PROFILE", "MCP_PAGE_SIZE", "PYTHONPATH", "FORCE_COLOR", "COLUMNS", "LC_ALL"])
+@pytest.mark.parametrize("name", ["AWS_PROFILE", "MCP_PAGE_SIZE", "http_proxy", "FORCE_COLOR", "COLUMNS", "PORT"])
 def test_no_test_has_what_the_shell_says(name: str) -> None:
     assert name not in os.environ
 
