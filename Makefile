@@ -14,7 +14,7 @@ SAM = SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 PATH="$(CURDIR)/.venv-sam
 
 # Bytecode is kept here whatever the shell says: tests start hundreds of processes, and without it each would compile
 # whatever it imports, for half of the time that all of this takes.
-check lint test test-all test-boto3 conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
+check fuzz lint test test-all test-boto3 conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two extras share one environment
@@ -40,6 +40,19 @@ LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conf
 .PHONY: test
 test: .venv/.dev check ## linters, types, and every test that needs nothing but .venv
 	.venv/bin/python -m pytest $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
+
+MINUTES = 10
+# `make test` tries the same examples in every run. This tries others: each pass over the tests has the next seed.
+.PHONY: fuzz
+fuzz: .venv/.dev ## other examples for the tests with Hypothesis, for MINUTES=10; SEED=1 tries those of a run before
+	@seed=$(or $(SEED),$$(date +%s)); end=$$(($$(date +%s) + $(MINUTES) * 60)); \
+	while [ $$(date +%s) -lt $$end ]; do \
+	  echo "make fuzz SEED=$$seed"; \
+	  .venv/bin/python -m pytest -q -m hypothesis --hypothesis-profile fuzz --hypothesis-seed $$seed \
+	    $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS) || \
+	    { echo "make fuzz SEED=$$seed failed: pin the failing test case above its test, as an @example(...)"; exit 1; }; \
+	  seed=$$((seed + 1)); \
+	done
 
 # These suites start processes, which have Lambda's ten seconds to initialize: no more workers than processors.
 test-all: PYTEST_WORKERS = logical

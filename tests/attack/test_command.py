@@ -188,7 +188,7 @@ def test_a_finding_shows_how_to_reproduce_it(tmp_path: Path, capsys: pytest.Capt
         command = shlex.split(next(line for line in lines[at:] if "curl" in line))
         body = command[command.index("--data-binary") + 1]
         headers = dict(h.split(": ", 1) for h in command if ": " in h and h != body)
-        again = HTTPConnection(urlsplit(url).netloc, timeout=10)
+        again = HTTPConnection(urlsplit(url).netloc, timeout=60)
         again.request("POST", "/mcp", body, headers | {"Authorization": "Bearer very-secret"})
         answered = json.loads(again.getresponse().read())
         again.close()
