@@ -16,11 +16,13 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.conformance import node
 from tests.support import http_servers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 PROGRAM = node.MODULES / "@anthropic-ai" / "claude-code" / "cli-wrapper.cjs"
@@ -29,6 +31,8 @@ NOBODY = "http://127.0.0.1:9"
 ROWS = 50
 CHUNK = 1 << 16
 ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\].*?(?:\x07|\x1b\\)|.)|\s", re.DOTALL)
+DOWN = "\x1b[B"
+MARK = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"  # of what has the focus
 SECONDS = 60  # of waiting for what a working program does in five
 
 
@@ -117,13 +121,25 @@ class Person:
         self._has_grown = threading.Condition()
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def accept_yes(self, question: str) -> None:
-        """Wait for a question whose form has one yes-or-no field; say yes."""
+    def accept_yes(self, question: str, *, until: Callable[[], bool]) -> None:
+        """Say yes in a form with one yes-or-no field.
+
+        Args:
+            question: of the form.
+            until: whether the answer has had its effect, after a second of waiting at most.
+
+        """
         self._wait_for(question)
         self._wait_for("Space to toggle")
         self._press(" ")
         self._wait_for("☒")
-        self._press("\x1b[B\r")  # down, to "Accept"
+        self._press(DOWN)
+        self._wait_for(f"{MARK} Accept")
+        for _second in range(SECONDS):
+            self._press("\r")  # a dialog ignores this key for a while after it has appeared
+            if until():
+                return
+        pytest.fail(f"the answer to {question!r} had no effect")
 
     def _watch(self) -> None:
         while written := read(self._terminal):
@@ -185,10 +201,10 @@ class ScriptedModel:
             self.url = f"http://{host}"
             yield self
 
-    def wait_for(self, text: str) -> None:
-        """Wait until the program has told the model this."""
+    def has_heard(self, text: str, seconds: float = 1) -> bool:
+        """Return whether the program has told the model this; wait so long for it."""
         with self._has_heard:
-            assert self._has_heard.wait_for(lambda: text in self._heard, timeout=SECONDS), f"no {text!r}"
+            return self._has_heard.wait_for(lambda: text in self._heard, timeout=seconds)
 
     def answer(self, request: Mapping[str, Any]) -> bytes:
         """Return the events of an answer: the next call, or the end of the turn."""

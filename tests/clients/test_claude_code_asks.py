@@ -7,11 +7,12 @@ dismisses a question unless a hook answers it.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.claude_code import ClaudeCode, Person, ScriptedModel
+from tests.clients.claude_code import SECONDS, ClaudeCode, Person, ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,19 +48,19 @@ def test_in_its_terminal_claude_code_asks_its_person_and_follows_a_task_to_its_r
 ) -> None:
     with claude.in_terminal("book, and audit", *words(harness), columns=140) as (_running, terminal):
         person = Person(terminal)
-        person.accept_yes("Flight MF 106 to Lisbon costs 420 EUR. Book it?")
-        model.wait_for("Booked MF 106 to Lisbon: receipt ")
-        model.wait_for("started server-side task audit_year.")
-        person.accept_yes("The first half of 2026 differs by 19 cents. Write that off?")
-        model.wait_for("2026 is audited: 15 cents remain.")
+        booked = partial(model.has_heard, "Booked MF 106 to Lisbon: receipt ")
+        person.accept_yes("Flight MF 106 to Lisbon costs 420 EUR. Book it?", until=booked)
+        assert model.has_heard("started server-side task audit_year.", SECONDS)
+        audited = partial(model.has_heard, "2026 is audited: 15 cents remain.")
+        person.accept_yes("The first half of 2026 differs by 19 cents. Write that off?", until=audited)
 
 
 def test_in_print_mode_claude_code_dismisses_a_question_and_follows_no_task(
     harness: Harness, claude: ClaudeCode, model: ScriptedModel
 ) -> None:
     claude.run("-p", "book, and audit", *words(harness))
-    model.wait_for("The user dismissed without answering: Flight MF 106 to Lisbon costs 420 EUR. Book it?")
-    model.wait_for("The client lacks a required capability: extensions.io.modelcontextprotocol/tasks")
+    assert model.has_heard("The user dismissed without answering: Flight MF 106 to Lisbon costs 420 EUR. Book it?")
+    assert model.has_heard("The client lacks a required capability: extensions.io.modelcontextprotocol/tasks")
 
 
 def test_in_print_mode_a_hook_of_claude_code_answers_a_question(
@@ -67,4 +68,4 @@ def test_in_print_mode_a_hook_of_claude_code_answers_a_question(
 ) -> None:
     settings = json.dumps({"hooks": {"Elicitation": [HOOK]}})
     claude.run("-p", "book, and audit", "--settings", settings, *words(harness))
-    model.wait_for("Booked MF 106 to Lisbon: receipt ")
+    assert model.has_heard("Booked MF 106 to Lisbon: receipt ")
