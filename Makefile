@@ -129,6 +129,10 @@ catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function chang
 	@.venv/bin/python -m mcp_functions catalog
 	@.venv/bin/python -m mcp_functions catalog --functions tests/conformance/functions
 
+.PHONY: pins
+pins: .venv/.dev ## raise every pin to the newest releases that install together, and say what changed or is held (needs npm)
+	@.venv/bin/python scripts/pins.py
+
 .PHONY: build
 build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends
 	$(SAM) build
