@@ -76,7 +76,7 @@ own-project: .venv/.dev .venv-sam/.sam ## a project made from the wheel, outside
 check: .venv/.dev ## linter, formatter, types, import order
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
-	.venv/bin/mypy --num-workers 2
+	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
 
 # `checkov` knows what people forget. The template is linted twice, because each linter misses what only the other form shows.
