@@ -14,7 +14,7 @@ SAM = SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 PATH="$(CURDIR)/.venv-sam
 
 # Bytecode is kept here whatever the shell says: tests start hundreds of processes, and without it each would compile
 # whatever it imports, for half of the time that all of this takes.
-check lint test test-all test-boto3 conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
+check fuzz lint test test-all test-boto3 conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two extras share one environment
@@ -41,6 +41,19 @@ LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conf
 test: .venv/.dev check ## linters, types, and every test that needs nothing but .venv
 	.venv/bin/python -m pytest $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
 
+MINUTES = 10
+# `make test` tries the same examples in every run. This tries others: each pass over the tests has the next seed.
+.PHONY: fuzz
+fuzz: .venv/.dev ## other examples for the tests with Hypothesis, for MINUTES=10; SEED=1 tries those of a run before
+	@seed=$(or $(SEED),$$(date +%s)); end=$$(($$(date +%s) + $(MINUTES) * 60)); \
+	while [ $$(date +%s) -lt $$end ]; do \
+	  echo "make fuzz SEED=$$seed"; \
+	  .venv/bin/python -m pytest -q -m hypothesis --hypothesis-profile fuzz --hypothesis-seed $$seed \
+	    $(addprefix --ignore ,$(LONG)) $(PARALLEL) $(PYTEST_ARGS) || \
+	    { echo "make fuzz SEED=$$seed failed: pin the failing test case above its test, as an @example(...)"; exit 1; }; \
+	  seed=$$((seed + 1)); \
+	done
+
 # These suites start processes, which have Lambda's ten seconds to initialize: no more workers than processors.
 test-all: PYTEST_WORKERS = logical
 .PHONY: test-all
@@ -63,7 +76,7 @@ own-project: .venv/.dev .venv-sam/.sam ## a project made from the wheel, outside
 check: .venv/.dev ## linter, formatter, types, import order
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
-	.venv/bin/mypy --num-workers 2
+	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
 
 # `checkov` knows what people forget. The template is linted twice, because each linter misses what only the other form shows.
@@ -115,6 +128,10 @@ profile: .venv/.dev ## where a cold start or a warm call spends its time: CASE=c
 catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
 	@.venv/bin/python -m mcp_functions_harness catalog
 	@.venv/bin/python -m mcp_functions_harness catalog --functions tests/conformance/functions
+
+.PHONY: pins
+pins: .venv/.dev ## raise every pin to the newest releases that install together, and say what changed or is held (needs npm)
+	@.venv/bin/python scripts/pins.py
 
 .PHONY: build
 build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends

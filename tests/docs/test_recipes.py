@@ -195,7 +195,7 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
 
 
 def post_message(harness: Harness, path: str, message: dict[str, Any], **headers: str) -> tuple[int, dict[str, Any]]:
-    connection = HTTPConnection(urlsplit(harness.url).netloc, timeout=20)
+    connection = HTTPConnection(urlsplit(harness.url).netloc, timeout=60)
     body = json.dumps(message)
     connection.request("POST", path, body, {**wire.headers(message), **headers})
     response = connection.getresponse()

@@ -378,5 +378,5 @@ def test_ctrl_c_at_a_question_ends_call_without_a_traceback(functions: Path) -> 
     while "sign.example" not in process.stdout.readline():
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _out, err = process.communicate(timeout=20)
+    _out, err = process.communicate(timeout=60)
     assert (process.returncode, err.strip()) == (130, "")

@@ -101,7 +101,7 @@ Resources:
       Environment: {Variables: {OWN: reserve, MCP_KMS_KEYS: !GetAtt Key.Arn}}
 """
 MODES = pytest.mark.parametrize("mode", [(), ("--runtime",)], ids=["in_process", "runtime"])
-SECONDS = 20.0  # for a line that a test waits for
+SECONDS = 60.0  # for a line that a test waits for
 
 
 class Serving:
