@@ -1,5 +1,12 @@
 """The JSON objects that clients publish under their URLs: metadata documents and key sets, in memory for some minutes.
 
+A client that is told `invalid_client` deletes its registration and tokens, and its user is signed out. So what a site
+answers decides:
+
+    a JSON object               it is used, and kept
+    404 or 410                  there is no such client any more
+    nothing, or an error        the last object, for at most a day; without one, the client is asked to come back
+
 Anybody can be a client, so a URL may be an attacker's. Each step of a fetch has one rule:
 
     1. URL          https on port 443, with a host name                    `URL`
@@ -9,7 +16,8 @@ Anybody can be a client, so a URL may be an attacker's. Each step of a fetch has
     4. response     a small JSON object; a redirect is an error            `https.exchange`
 
 Without these rules an attacker could make this server call private networks (server-side request forgery). A fetch is
-charged to the caller that causes it, so nobody can make this server fetch without end.
+charged by its seconds, to the caller that causes it and to this container. So neither one caller nor many of them can
+keep a container waiting for silent sites.
 """
 
 from __future__ import annotations
@@ -24,14 +32,15 @@ from urllib.parse import unquote
 
 from mcp_functions.aws.connection import Connection, Deadline, encrypt, tls_context
 from mcp_functions.oauth import addresses, https
-from mcp_functions.oauth.https import NoAnswer
+from mcp_functions.oauth.caller_budgets import FetchBudgets
+from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.https import NoAnswer, WrongAnswer
+from mcp_functions.protocol.errors import Busy, TemporarilyUnavailable
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from ssl import SSLContext
-
-    from mcp_functions.oauth.caller_budgets import CallerBudgets
 
 PORT = 443
 MAX_URL_CHARS = 512
@@ -43,10 +52,13 @@ URL = rf"""(?x)
     (?P<target> / [A-Za-z0-9._~:/?@!$&'()*+,;=%-]* )        # RFC 3986, without a fragment ("#")
 """
 FETCH_SECONDS = 3.0  # the time limit for name, connection, handshake and response together
-MAX_BYTES = 5 * 1024  # the largest document
-FRESH_SECONDS = 300  # how long a document stays in memory
-FAILED_SECONDS = 60  # how long a failure stays in memory
-MAX_ENTRIES = 256  # documents and failures in memory
+MAX_BYTES = 16 * 1024  # the largest document
+FRESH_SECONDS = 300  # how long a document is used without another fetch
+KEPT_SECONDS = 24 * 3600  # how long a document is used while its site does not answer
+GONE_SECONDS = 60  # how long a URL is not fetched again if it has no document, or if the last one is used
+SILENT_SECONDS = 5  # the same if there is nothing to use: a site that is back must not be missed for long
+UNREADABLE = "the client's URL leads to no public site, or to no small JSON object"
+MAX_ENTRIES = 256  # URLs in memory
 
 
 def _resolve_host(host: str) -> list[str]:
@@ -67,39 +79,78 @@ class Network(NamedTuple):
     tls: Callable[[], SSLContext] = tls_context  # the trusted certificates
 
 
-class Entry(NamedTuple):
-    """The outcome of the last fetch of a URL."""
+class Gone(Exception):
+    """The site says that the URL has no document: 404 or 410."""
 
-    document: dict[str, Any] | None  # None if the fetch has failed
-    fresh_until: float  # when the URL has to be fetched again, in unix seconds
+
+class Entry(NamedTuple):
+    """What is known of a URL."""
+
+    document: dict[str, Any] | None = None  # the last one that was fetched
+    read_at: float = 0.0  # when it was fetched, in unix seconds
+    next_fetch: float = 0.0  # when the URL may be fetched again, in unix seconds
+    failure: Exception | None = None  # why the last fetch has failed
 
 
 class Documents:
     """Fetches documents from URLs that strangers chose, and keeps them in memory."""
 
-    def __init__(self, now: Callable[[], float], budgets: CallerBudgets, network: Network | None = None) -> None:
-        """Start empty. The budgets limit how many fetches each caller causes; tests replace the network."""
+    def __init__(self, now: Callable[[], float], network: Network | None = None) -> None:
+        """Start empty; tests replace the network."""
         self._now = now
-        self._budgets = budgets
+        self._budgets = FetchBudgets(now, FETCH_SECONDS)
         self._network = network or Network()
         self._entries: dict[str, Entry] = {}  # by URL, the oldest first
         self._lock = Lock()  # held while the entries change: the local server answers requests in several threads
 
-    def get(self, url: str, caller_id: str) -> dict[str, Any] | None:
-        """Return the JSON object at a URL; None if the URL may not be fetched, or has no usable document.
+    def get(self, url: str, caller_id: str, *, again: bool = False) -> dict[str, Any] | None:
+        """Return the JSON object at a URL; None if the site says that there is none.
+
+        Args:
+            url: the URL.
+            caller_id: the caller who is charged for a fetch.
+            again: whether to fetch it once more, because the object in memory lacks something that is needed.
 
         Raises:
-            Busy: the object has to be fetched, and the caller's budget is empty.
+            OAuthError: the URL has no usable object, and had none within the last day.
+            TemporarilyUnavailable: the site does not answer, or (`Busy`) too much time went into fetches.
         """
-        entry = self._entries.get(url)
-        if entry is None or self._now() >= entry.fresh_until:
-            self._budgets.charge(caller_id)
+        entry = self._entries.get(url, Entry())
+        is_due = self._now() >= entry.next_fetch or (again and entry.failure is None)
+        if is_due:
             try:
-                entry = Entry(fetch(url, self._network), self._now() + FRESH_SECONDS)
-            except NoAnswer:
-                entry = Entry(None, self._now() + FAILED_SECONDS)
-            self._add(url, entry)
-        return entry.document
+                entry = self._fetch(url, caller_id, entry)
+            except Busy:
+                if again or not self._may_serve(entry):
+                    raise
+        if isinstance(entry.failure, Gone):
+            return None
+        if self._may_serve(entry) and not (again and entry.failure):
+            return entry.document
+        if isinstance(entry.failure, WrongAnswer):
+            raise OAuthError(code="invalid_client_metadata", description=UNREADABLE)
+        raise TemporarilyUnavailable(reason="client_document:unavailable")
+
+    def _may_serve(self, entry: Entry) -> bool:
+        return entry.document is not None and self._now() < entry.read_at + KEPT_SECONDS
+
+    def _fetch(self, url: str, caller_id: str, last: Entry) -> Entry:
+        """Fetch a URL, and keep the outcome. After a failure the last document stays.
+
+        Raises:
+            Busy: too much time went into fetches.
+        """
+        with self._budgets.charged(caller_id):
+            try:
+                document = fetch(url, self._network)
+                entry = Entry(document, self._now(), self._now() + FRESH_SECONDS)
+            except Gone as gone:
+                entry = Entry(next_fetch=self._now() + GONE_SECONDS, failure=gone)
+            except NoAnswer as failure:
+                pause = SILENT_SECONDS if last.document is None else GONE_SECONDS
+                entry = last._replace(next_fetch=self._now() + pause, failure=failure)
+        self._add(url, entry)
+        return entry
 
     def _add(self, url: str, entry: Entry) -> None:
         """Keep a document or a failure; the oldest entry makes room."""
@@ -120,17 +171,23 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     """Fetch a JSON object.
 
     Raises:
-        NoAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
+        Gone: the site has no document at this URL.
+        NoAnswer: the site does not answer now.
+        WrongAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
     """
     allowed = _match_url(url)
     if allowed is None:
-        raise NoAnswer
+        raise WrongAnswer
     deadline = Deadline(FETCH_SECONDS)
     public = _public_addresses(allowed["host"], network, deadline)
     connection = _connect(allowed["host"], public, network, deadline)
     response = https.exchange(connection, allowed["target"], MAX_BYTES)
-    if response.status != HTTPStatus.OK:  # a redirect is refused too, because nothing has checked where it leads
+    if response.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
+        raise Gone
+    if https.may_succeed_later(response.status):
         raise NoAnswer
+    if response.status != HTTPStatus.OK:  # a redirect is refused too, because nothing has checked where it leads
+        raise WrongAnswer
     return https.read_json(response)
 
 
@@ -158,7 +215,7 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> Sequen
     finally:
         resolver.shutdown(wait=False)
     if not resolved or not all(addresses.is_public(address) for address in resolved):
-        raise NoAnswer
+        raise WrongAnswer
     return resolved
 
 
@@ -168,6 +225,8 @@ def _connect(host: str, public: Sequence[str], network: Network, deadline: Deadl
         try:
             connected = network.connect(address, deadline.remaining())
             encrypted = encrypt(connected, host, network.tls(), deadline)
+        except ValueError:  # an SSLCertVerificationError is one: the certificate is not that of the host
+            raise WrongAnswer from None
         except OSError:
             continue  # the next address may accept
         return Connection(encrypted, "https", host, PORT, deadline)

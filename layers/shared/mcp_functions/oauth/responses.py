@@ -35,7 +35,9 @@ CORS_HEADERS = {"access-control-allow-origin": "*"}
 PREFLIGHT_HEADERS = {
     **CORS_HEADERS,
     "access-control-allow-methods": "GET, POST",
-    "access-control-allow-headers": "authorization, content-type, mcp-protocol-version",
+    "access-control-allow-headers": (
+        "authorization, content-type, mcp-protocol-version, traceparent, tracestate, baggage"
+    ),
     "access-control-max-age": "600",
 }
 METADATA_SECONDS = 300  # how long the metadata may be cached
