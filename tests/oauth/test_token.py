@@ -43,7 +43,6 @@ def assert_error(answer: Answer, error: str, status: int = 400) -> None:
     ("changes", "error"),
     [
         pytest.param({"redirect_uri": "https://other.example/callback"}, "invalid_grant", id="another redirect"),
-        pytest.param({"redirect_uri": None}, "invalid_grant", id="no redirect"),
         pytest.param({"code_verifier": OTHER_VERIFIER}, "invalid_grant", id="another verifier"),
         pytest.param({"code_verifier": None}, "invalid_grant", id="no verifier"),
         pytest.param({"code_verifier": "é" * 43}, "invalid_grant", id="a verifier that is not ASCII"),

@@ -6,7 +6,7 @@
 Sealed means encrypted and authenticated. `<time>` is when the id was made, in unix seconds.
 
 A new browser may open several pages at once, and gets an id with each. So each id has a cookie of its own, and none
-replaces another. A sealed value begins with the tag of its id, so that it is opened with this id alone: a wrong try
+replaces another. A sealed value ends with the tag of its id, so that it is opened with this id alone: a wrong try
 would be charged as a forged value.
 """
 
@@ -35,7 +35,7 @@ COOKIE_SECONDS = REMEMBERED.lifetime_seconds  # how long a browser keeps both co
 BROWSER_ID = r"[A-Za-z0-9_-]{43}"  # 32 bytes in base64url
 NAME = rf"{BROWSER}(?:-([0-9]{{10}})-[A-Za-z0-9_-]{{8}})?"  # of a cookie with an id
 TAG_CHARS = 8
-TAG_END = "~"  # between a tag and a sealed value
+TAG_START = "~"  # between a sealed value and a tag
 MAX_IDS = 8  # of one browser; the oldest go first
 MAX_REMEMBERED = 24  # consents; a browser keeps at most 4 KB of a cookie
 
@@ -85,7 +85,7 @@ class Browsers:
 
     def seal(self, purpose: Purpose, claims: Mapping[str, Any], browser: Browser) -> str:
         """Return a value that opens in one browser alone; for the arguments, see `SealedValues.seal`."""
-        return browser.tag + TAG_END + self._values.seal(purpose, claims, browser.digest)
+        return self._values.seal(purpose, claims, browser.digest) + TAG_START + browser.tag
 
     def open(self, purpose: Purpose, value: str, request: OAuthRequest) -> tuple[Browser, dict[str, Any]] | None:
         """Return the claims of a value, and the browser by the id that opens it; None if no id of it does.
@@ -97,7 +97,7 @@ class Browsers:
         browsers = self.recognise(request)
         if not browsers:
             raise OAuthError(code="invalid_request", description="the browser sent no cookie", status=403)
-        tag, _, sealed = value.rpartition(TAG_END)
+        sealed, _, tag = value.partition(TAG_START)
         for browser in browsers:
             if browser.tag == tag or not (tag or browser.since):  # version 0.1.0 wrote no tag
                 claims = self._values.open(purpose, sealed, request.caller_id, browser.digest)

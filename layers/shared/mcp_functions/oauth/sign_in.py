@@ -101,8 +101,8 @@ def _normalize(url: str) -> str:
     if parts.query or parts.fragment or parts.username is not None or not parts.hostname:
         return ""
     shown_port = "" if port in {None, PORTS.get(parts.scheme)} else f":{port}"
-    path = re.sub("%[0-9A-Fa-f]{2}", _decode_unreserved, parts.path).removesuffix("/")
-    return f"{parts.scheme}://{parts.hostname}{shown_port}{path}"
+    path = re.sub("%[0-9A-Fa-f]{2}", _decode_unreserved, parts.path)
+    return f"{parts.scheme}://{parts.hostname}{shown_port}{'' if path == '/' else path}"
 
 
 def _decode_unreserved(escape: re.Match[str]) -> str:
