@@ -58,8 +58,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
 }
 # Errors of the provider itself, also with a status below 500 (RFC 6749, 4.1.2.1; RFC 8628, 3.5).
 TROUBLE = {"server_error", "slow_down", "temporarily_unavailable", "too_many_requests"}
-# Further errors of the token endpoint (RFC 6749, 5.2, and RFC 8707). Only a wrong configuration causes them.
-OPERATOR_ERRORS = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
+# Further errors of the token endpoint (RFC 6749, 5.2; RFC 8707; Entra ID). Only a wrong configuration causes them.
+OPERATOR_ERRORS = {
+    "invalid_client", "invalid_resource", "invalid_target", "unauthorized_client", "unsupported_grant_type",
+}  # fmt: skip
 
 
 class Copy(NamedTuple):
