@@ -118,7 +118,7 @@ class ProviderApi:
         """
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
-            raise OAuthError(code="unsupported_token_type", description="the provider cannot revoke tokens")
+            raise OAuthError("unsupported_token_type", "the provider cannot revoke tokens")
         self._post(endpoint, {"token": token, "token_type_hint": "refresh_token"})
 
     def _check_status(self, response: Response) -> None:

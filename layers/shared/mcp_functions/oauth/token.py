@@ -51,9 +51,7 @@ def issue(request: OAuthRequest, services: Services) -> Response:
         return _redeem(request, client, services)
     if grant == "refresh_token":
         return _refresh(request, client, services)
-    raise OAuthError(
-        code="unsupported_grant_type", description="only authorization_code and refresh_token are supported"
-    )
+    raise OAuthError("unsupported_grant_type", "only authorization_code and refresh_token are supported")
 
 
 def revoke(request: OAuthRequest, services: Services) -> Response:
@@ -66,11 +64,11 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
     client = authenticate(request, "/revoke", services)
     token = request.parameters.get("token")
     if token is None:
-        raise OAuthError(code="invalid_request", description="token is missing")
+        raise OAuthError("invalid_request", "token is missing")
     if not token.startswith(PREFIX):
         raise OAuthError(
-            code="unsupported_token_type",
-            description="only refresh tokens can be revoked: an access token ends by itself",
+            "unsupported_token_type",
+            "only refresh tokens can be revoked: an access token ends by itself",
         )
     claims = _open_refresh_token(token, request, client, services)
     if claims is None:
@@ -86,7 +84,7 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
     claims = _open_code(form, request.caller_id, client, services)
     # OAuth 2.1 has no such parameter (draft-ietf-oauth-v2-1, 10.2), so it is compared only if the client sends it.
     if claims is None or form.get("redirect_uri", claims["redirect"]) != claims["redirect"]:
-        raise OAuthError(code="invalid_grant", description=UNUSABLE_GRANT)
+        raise OAuthError("invalid_grant", UNUSABLE_GRANT)
     _check_verifier(form.get("code_verifier", ""), claims["challenge"])
     with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.redeem(claims["code"], claims["seed"], claims["scope"])
@@ -107,9 +105,9 @@ def _open_code(form: Mapping[str, str], caller_id: str, client: Client, services
 def _check_verifier(verifier: str, expected_challenge: str) -> None:
     """Check the PKCE verifier of a client. Its challenge came with the request to `/authorize`."""
     if not re.fullmatch(VERIFIER, verifier):
-        raise OAuthError(code="invalid_grant", description="code_verifier is missing or malformed")
+        raise OAuthError("invalid_grant", "code_verifier is missing or malformed")
     if not hmac.compare_digest(challenge(verifier), expected_challenge):
-        raise OAuthError(code="invalid_grant", description="code_verifier does not match code_challenge")
+        raise OAuthError("invalid_grant", "code_verifier does not match code_challenge")
 
 
 def _refresh(request: OAuthRequest, client: Client, services: Services) -> Response:
@@ -117,7 +115,7 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
     form = request.parameters
     claims = _open_refresh_token(form.get("refresh_token", ""), request, client, services)
     if claims is None:
-        raise OAuthError(code="invalid_grant", description=UNUSABLE_GRANT)
+        raise OAuthError("invalid_grant", UNUSABLE_GRANT)
     granted = claims["scope"]
     scope = _read_scope(form.get("scope", ""), granted)
     # One caller with false tokens could make the provider throttle this server, and so every user.
@@ -132,7 +130,7 @@ def _read_scope(requested: str, granted: str) -> str:
     scope = " ".join(requested.split()) or granted
     # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
     if not set(scope.split()).issubset(granted.split()):
-        raise OAuthError(code="invalid_scope", description="the scope is more than was granted")
+        raise OAuthError("invalid_scope", "the scope is more than was granted")
     return scope
 
 
@@ -140,7 +138,11 @@ def _make_token_response(
     tokens: Tokens, refresh_token: str, shown: str, client: Client, services: Services
 ) -> Response:
     """Make the response of `/token`. It has neither the ID token nor the refresh token of the provider."""
-    body: dict[str, Any] = {"access_token": tokens.access_token, "token_type": "Bearer", "expires_in": tokens.expires_in}
+    body: dict[str, Any] = {
+        "access_token": tokens.access_token,
+        "token_type": "Bearer",
+        "expires_in": tokens.expires_in,
+    }
     if tokens.scope:
         body["scope"] = tokens.scope
     if refresh_token:
