@@ -27,7 +27,7 @@ FOLDERS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.
 TEMPLATE = (ROOT / "template.yaml").read_text(encoding="utf-8")
 CLOSED = {f"ANY /mcp/{folder}" for folder in FOLDERS if folder != "mcp"} | {"ANY /mcp"}
 SCHEMES: dict[AuthMode, Any] = {"iam": [{"AWS_IAM": []}], "jwt": [{"jwt": []}], "oauth": [{"jwt": []}], "none": None}
-WITH_TOKENS = {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp"}
+WITH_TOKENS = {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp", f"ANY {METADATA}/mcp/{{folder}}"}
 SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
 OPEN: dict[AuthMode, set[str]] = {
     "iam": {"OPTIONS /mcp"},
@@ -223,6 +223,7 @@ CHANGES: dict[str, tuple[str, set[str]]] = {
 # parameter of the sign-in -> another value, and the resources that are different with it
 FRONT, EVERY = {"Oauth"}, {"every function"}
 SIGN_IN_CHANGES: dict[str, tuple[str, set[str]]] = {
+    "SignInAllScopes": ("on", FRONT),
     "SignInBinding": ("client_id", EVERY),
     "SignInBlockedClients": ("https://app.example", FRONT),
     "SignInBlockedHosts": ("evil.example", FRONT),
@@ -232,6 +233,7 @@ SIGN_IN_CHANGES: dict[str, tuple[str, set[str]]] = {
     "SignInClientId": ("another", EVERY),
     "SignInClients": ("[1]", FRONT),
     "SignInConcurrency": ("7", FRONT),
+    "SignInExtraPrompt": ("consent", FRONT),
     "SignInExtraScopes": ("offline_access", FRONT),
     "SignInRegistration": ("off", FRONT),
     "SignInResourceParameter": ("audience", FRONT),

@@ -9,6 +9,7 @@ from typing import Any
 
 from mcp_functions_harness import template
 from mcp_functions_harness.api_gateway.api import METADATA_PATHS, SIGN_IN_PATHS
+from mcp_functions_harness.checks import iam
 from mcp_functions_harness.checks.project import Block, Project, pascal
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN
 
@@ -107,6 +108,25 @@ def the_sign_in_front_grants_the_scopes_that_handlers_need(project: Project) -> 
     missing = sorted(needed - set(granted.replace(",", " ").split()))
     if missing:
         yield f"the sign-in front grants no scope {', '.join(missing)}: add it to MCP_SCOPES_SUPPORTED in Globals"
+
+
+def settings_of_routes_name_routes_that_exist(project: Project) -> Iterator[str]:
+    """Check RouteSettings of the API: without its route, CloudFormation refuses a deployment (SAM, issue 1939)."""
+    keys = {key for block in project.blocks for key in _routes(block)}
+    for logical_id, api in project.of_type("AWS::Serverless::HttpApi").items():
+        for key in sorted(set(api.get("RouteSettings") or {}) - keys):
+            yield f"RouteSettings of {logical_id} names the route {key}, which no function has: remove it there"
+
+
+def clients_of_a_user_pool_wait_for_its_scopes(project: Project) -> Iterator[str]:
+    """Check that Cognito knows the scopes of a resource server before a client names them."""
+    servers = project.of_type("AWS::Cognito::UserPoolResourceServer")
+    for logical_id, client in project.of_type("AWS::Cognito::UserPoolClient").items():
+        awaited = iam.as_list(project.template["Resources"][logical_id].get("DependsOn", []))
+        for server, properties in servers.items():
+            is_of_pool = properties.get("UserPoolId") == client.get("UserPoolId")
+            if is_of_pool and server not in awaited:
+                yield f"{logical_id} must have DependsOn: {server}, because its scopes may be those of {server}"
 
 
 def _enforced_mode(auth: dict[str, Any]) -> str:
