@@ -11,7 +11,15 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from tests.oauth.oauth_server import HOST_REDIRECT, RESOURCE, URL, VERIFIER, OAuthServer, changed_settings, running_server
+from tests.oauth.oauth_server import (
+    HOST_REDIRECT,
+    RESOURCE,
+    URL,
+    VERIFIER,
+    OAuthServer,
+    changed_settings,
+    running_server,
+)
 from tests.support import https_site
 from tests.support.https_site import CLIENT, PATH
 
@@ -84,8 +92,18 @@ HOSTS: list[Row] = [
     ("no redirect_uri at /token (OAuth 2.1)", lambda s: redeem(s, ""), 200, "access_token"),
     ("the same redirect_uri", lambda s: redeem(s, redirect(HOST_REDIRECT)), 200, "access_token"),
     ("another redirect_uri", lambda s: redeem(s, redirect(f"{HOST_REDIRECT}/x")), 400, "invalid_grant"),
-    ("nulls", lambda s: register(s, grant_types=None, response_types=None, token_endpoint_auth_method=None), 201, "ks1"),
-    ("null for all the rest", lambda s: register(s, client_name=None, jwks=None, jwks_uri=None, scope=None), 201, "ks1"),
+    (
+        "nulls",
+        lambda s: register(s, grant_types=None, response_types=None, token_endpoint_auth_method=None),
+        201,
+        "ks1",
+    ),
+    (
+        "null for all the rest",
+        lambda s: register(s, client_name=None, jwks=None, jwks_uri=None, scope=None),
+        201,
+        "ks1",
+    ),
     ("null for what is needed", lambda s: register(s, redirect_uris=None), 400, "invalid_redirect_uri"),
     ("an empty scope", lambda s: register(s, scope=""), 201, "ks1"),
     ("a redirect that others take", lambda s: register(s, redirect_uris=["ms-x:/a", HOST_REDIRECT]), 201, "ks1"),

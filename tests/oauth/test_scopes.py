@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 class Granting:
     """Changes what the provider grants: the scopes in the access token and in the answer; None leaves them out."""
 
-    in_token: str | None = None
+    granted: str | None = None
     answered: str | None = None
 
     def __call__(self, path: str, answer: dict[str, Any], issuer: Issuer) -> None:
         if path == "/token" and "access_token" in answer:
-            answer["access_token"] = issuer.token(scope=self.in_token)
+            answer["access_token"] = issuer.token(scope=self.granted)
             answer.pop("scope", None)
             if self.answered is not None:
                 answer["scope"] = self.answered
@@ -36,7 +36,7 @@ def sign_in(server: OAuthServer, scope: str = "items.read") -> tuple[int, str | 
 
 
 @pytest.mark.parametrize(
-    ("in_token", "answered", "told"),
+    ("granted", "answered", "told"),
     [
         ("items.read", "items.read", "items.read"),
         ("openid items.read User.Read", "items.read User.Read", "items.read"),  # Entra ID
@@ -48,16 +48,16 @@ def sign_in(server: OAuthServer, scope: str = "items.read") -> tuple[int, str | 
     ],
 )
 def test_a_client_is_told_what_the_provider_grants_of_this_servers_scopes(
-    in_token: str | None, answered: str | None, told: str | None
+    granted: str | None, answered: str | None, told: str | None
 ) -> None:
     granting = Granting()
-    granting.in_token, granting.answered = in_token, answered
+    granting.granted, granting.answered = granted, answered
     with running_server(change_answer=granting) as server:
         assert sign_in(server) == (200, told)
 
 
 @pytest.mark.parametrize(
-    ("in_token", "answered"),
+    ("granted", "answered"),
     [
         ("items.read items.write", "items.read"),
         ("items.read items.write", None),
@@ -68,11 +68,11 @@ def test_a_client_is_told_what_the_provider_grants_of_this_servers_scopes(
     ],
 )
 def test_a_token_that_grants_more_than_the_page_showed_reaches_nobody(
-    in_token: str | None, answered: str | None, caplog: pytest.LogCaptureFixture
+    granted: str | None, answered: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
     granting = Granting()
-    granting.in_token, granting.answered = in_token, answered
+    granting.granted, granting.answered = granted, answered
     with running_server({"MCP_SCOPE_HIERARCHY": "admin > items.write > items.read"}, change_answer=granting) as server:
         assert sign_in(server) == (400, "invalid_scope")
     assert "the provider grants more than the consent page showed" in caplog.text
@@ -80,14 +80,14 @@ def test_a_token_that_grants_more_than_the_page_showed_reaches_nobody(
 
 def test_a_scope_includes_what_the_page_did_not_name() -> None:
     granting = Granting()
-    granting.in_token = "items.read items.write"
+    granting.granted = "items.read items.write"
     with running_server({"MCP_SCOPE_HIERARCHY": "items.write > items.read"}, change_answer=granting) as server:
         assert sign_in(server, "items.write") == (200, "items.read items.write")
 
 
 def test_the_prefix_of_the_provider_hides_no_scope() -> None:
     granting = Granting()
-    granting.in_token = "api://shop/items.read api://shop/items.write"
+    granting.granted = "api://shop/items.read api://shop/items.write"
     with running_server({"MCP_OAUTH_SCOPE_PREFIX": "api://shop/"}, change_answer=granting) as server:
         assert sign_in(server) == (400, "invalid_scope")
         assert sign_in(server, "items.read items.write") == (200, "items.read items.write")
@@ -95,11 +95,11 @@ def test_the_prefix_of_the_provider_hides_no_scope() -> None:
 
 def test_a_refresh_gets_no_more_than_the_page_showed() -> None:
     granting = Granting()
-    granting.in_token = "items.read"
+    granting.granted = "items.read"
     with running_server(change_answer=granting) as server:
         client = server.new_client()
         token = server.get_tokens(client)["refresh_token"]
-        granting.in_token = "items.read items.write"
+        granting.granted = "items.read items.write"
         wider = server.refresh(client, token)
         assert (wider.status, wider.json["error"]) == (400, "invalid_scope")
         assert "access_token" not in wider.json
@@ -107,7 +107,7 @@ def test_a_refresh_gets_no_more_than_the_page_showed() -> None:
 
 def test_a_provider_that_grants_no_part_of_its_scopes_has_all_of_them_on_the_page() -> None:
     granting = Granting()
-    granting.in_token = "items.read items.write"
+    granting.granted = "items.read items.write"
     with running_server({"MCP_OAUTH_ALL_SCOPES": "on"}, change_answer=granting) as server:
         page = server.authorize(server.new_client(), scope="items.read")
         assert re.search("items.read, items.write", page.body)

@@ -73,9 +73,9 @@ def _find_client(request: OAuthRequest, services: Services) -> Client:
     """Find the client of a request. Check its redirect URI and its `state`, which each response to the client needs."""
     client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
     if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
-        raise OAuthError("invalid_request", "redirect_uri is not registered for this client")
+        raise OAuthError(code="invalid_request", description="redirect_uri is not registered for this client")
     if not re.fullmatch(STATE, request.parameters.get("state", "")):
-        raise OAuthError("invalid_request", "state is too long, or not in ASCII")
+        raise OAuthError(code="invalid_request", description="state is too long, or not in ASCII")
     return client
 
 
@@ -133,7 +133,7 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     headers = request.http.headers
     fetch_site = headers.get("sec-fetch-site", "same-origin")  # older browsers do not send it
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
-        raise OAuthError("invalid_request", "the form comes from another site", status=403)
+        raise OAuthError(code="invalid_request", description="the form comes from another site", status=403)
     form = request.parameters
     browser, sign_in, _claims = _open_sign_in(CONSENT, form.get("request", ""), LATE_FORM, request, services)
     if form.get("decision") != "allow":
@@ -146,7 +146,7 @@ def decide(request: OAuthRequest, services: Services) -> Response:
 
 def _cancel(sign_in: SignIn, request: OAuthRequest, services: Services) -> Response:
     """Answer a user who does not consent: with a page, or with a redirect to a client that may get errors."""
-    denied = OAuthError("access_denied", "the user did not consent")
+    denied = OAuthError(code="access_denied", description="the user did not consent")
     is_listed = sign_in.client in map(digest_id, services.settings.clients)
     if is_listed or services.browsers.has_consented(request, sign_in.consent):
         return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
@@ -181,7 +181,7 @@ def finish(request: OAuthRequest, services: Services) -> Response:
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(PROVIDER_CODE, code):
         error_code = FORWARDED_ERRORS.get(parameters.get("error", ""), "server_error")
-        error = OAuthError(error_code, "the provider did not sign the user in")
+        error = OAuthError(code=error_code, description="the provider did not sign the user in")
         error.note()
         response = error.parameters()
     else:

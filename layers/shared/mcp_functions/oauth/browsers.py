@@ -96,7 +96,7 @@ class Browsers:
         """
         browsers = self.recognise(request)
         if not browsers:
-            raise OAuthError("invalid_request", "the browser sent no cookie", status=403)
+            raise OAuthError(code="invalid_request", description="the browser sent no cookie", status=403)
         sealed, _, tag = value.partition(TAG_START)
         for browser in browsers:
             if browser.tag == tag or not (tag or browser.since):  # version 0.1.0 wrote no tag

@@ -56,11 +56,13 @@ def authenticate(request: OAuthRequest, endpoint: str, services: Services) -> Cl
     )
     # Otherwise a thief of the id could choose "none" for a client that registered a key or a secret.
     if credentials.method != client.method:
-        raise OAuthError("invalid_client", "the client authenticates by another method than it registered")
+        raise OAuthError(
+            code="invalid_client", description="the client authenticates by another method than it registered"
+        )
     if client.method in SECRET_METHODS:
         digest = hash_secret(credentials.proof)
         if not hmac.compare_digest(digest, client.secret_digest):
-            raise OAuthError("invalid_client", "the client's secret is wrong")
+            raise OAuthError(code="invalid_client", description="the client's secret is wrong")
     if client.method == "private_key_jwt":
         claims = _verify_assertion(credentials.proof, client, request, services)
         audiences = {services.settings.url, f"{services.settings.url}{endpoint}"}
@@ -80,18 +82,20 @@ def _read_credentials(request: OAuthRequest) -> Credentials:
     header = request.http.headers.get("authorization", "")
     given = [bool(header), "client_secret" in form, "client_assertion" in form]
     if given.count(True) > 1:  # "The client MUST NOT use more than one authentication method in each request."
-        raise OAuthError("invalid_request", "the request has more than one way of client authentication")
+        raise OAuthError(
+            code="invalid_request", description="the request has more than one way of client authentication"
+        )
     if header:
         client_id, secret = _read_basic(header)
         if form.get("client_id", client_id) != client_id:
-            raise OAuthError("invalid_request", "the request names two clients")
+            raise OAuthError(code="invalid_request", description="the request names two clients")
         if not secret:  # some public clients send a header all the same
             return Credentials("none", client_id)
         return Credentials("client_secret_basic", client_id, secret)
     client_id = form.get("client_id", "")
     if "client_assertion" in form:
         if form.get("client_assertion_type") != ASSERTION:
-            raise OAuthError("invalid_client", "client_assertion_type is not that of a JWT")
+            raise OAuthError(code="invalid_client", description="client_assertion_type is not that of a JWT")
         assertion = form["client_assertion"]
         return Credentials("private_key_jwt", client_id or _subject(assertion), assertion)
     if "client_secret" in form:
@@ -108,7 +112,7 @@ def _read_basic(header: str) -> tuple[str, str]:
         credentials = ""
     client_id, colon, secret = credentials.partition(":")
     if scheme.lower() != "basic" or not colon:
-        raise OAuthError("invalid_client", "the Authorization header is not Basic authentication")
+        raise OAuthError(code="invalid_client", description="the Authorization header is not Basic authentication")
     return unquote_plus(client_id), unquote_plus(secret)
 
 
@@ -117,7 +121,7 @@ def _subject(assertion: str) -> str:
     try:
         claims = json_web_tokens.unverified_claims(assertion)
     except BadToken:
-        raise OAuthError("invalid_client", "the client assertion is malformed") from None
+        raise OAuthError(code="invalid_client", description="the client assertion is malformed") from None
     return str(claims.get("sub", ""))
 
 
@@ -131,19 +135,21 @@ def _verify_assertion(assertion: str, client: Client, request: OAuthRequest, ser
             keys = services.clients.keys(client, request.caller_id, again=True)
             return json_web_tokens.verify(assertion, keys)
     except BadToken:
-        raise OAuthError("invalid_client", "the client assertion is not signed by a key of the client") from None
+        raise OAuthError(
+            code="invalid_client", description="the client assertion is not signed by a key of the client"
+        ) from None
 
 
 def _check_assertion(claims: Mapping[str, Any], client_id: str, audiences: set[str], now: float) -> None:
     """Check the claims of an assertion (RFC 7523, section 3)."""
     if claims.get("iss") != client_id or claims.get("sub") != client_id:
-        raise OAuthError("invalid_client", "the client assertion is about another client")
+        raise OAuthError(code="invalid_client", description="the client assertion is about another client")
     if audiences.isdisjoint(json_web_tokens.audiences(claims)):
-        raise OAuthError("invalid_client", "the client assertion is for another server")
+        raise OAuthError(code="invalid_client", description="the client assertion is for another server")
     expires = claims.get("exp")  # unix seconds
     if not isinstance(expires, int):
-        raise OAuthError("invalid_client", "the client assertion has no expiry")
+        raise OAuthError(code="invalid_client", description="the client assertion has no expiry")
     if expires <= now - SKEW_SECONDS:
-        raise OAuthError("invalid_client", "the client assertion has expired")
+        raise OAuthError(code="invalid_client", description="the client assertion has expired")
     if expires > now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
-        raise OAuthError("invalid_client", "the client assertion is valid for too long")
+        raise OAuthError(code="invalid_client", description="the client assertion is valid for too long")

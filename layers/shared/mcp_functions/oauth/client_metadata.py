@@ -73,12 +73,12 @@ def read(metadata: object, client_id: str = "", *, secret_digest: str = "", site
         OAuthError: the metadata is not that of a client that can sign in here.
     """
     if not isinstance(metadata, dict):
-        raise OAuthError("invalid_client_metadata", "the metadata is not a JSON object")
+        raise OAuthError(code="invalid_client_metadata", description="the metadata is not a JSON object")
     # RFC 7592, 2.2: "null or JSON null … treated as being omitted"; some hosts write so into a registration, too.
     metadata = {name: value for name, value in metadata.items() if value is not None}
     method = metadata.get("token_endpoint_auth_method", "none")
     if method not in METHODS:
-        raise OAuthError("invalid_client_metadata", "token_endpoint_auth_method is not supported")
+        raise OAuthError(code="invalid_client_metadata", description="token_endpoint_auth_method is not supported")
     _check_flow(metadata)
     keys, keys_url = _read_keys(metadata) if method == "private_key_jwt" else (None, "")
     return Client(
@@ -110,7 +110,9 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
     for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
         offered = metadata.get(name, [needed])
         if not isinstance(offered, list) or needed not in offered:
-            raise OAuthError("invalid_client_metadata", "only the authorization code flow is supported")
+            raise OAuthError(
+                code="invalid_client_metadata", description="only the authorization code flow is supported"
+            )
 
 
 def _read_redirect_uris(uris: object, *, is_sealed: bool) -> tuple[str, ...]:
@@ -121,10 +123,10 @@ def _read_redirect_uris(uris: object, *, is_sealed: bool) -> tuple[str, ...]:
         is_sealed: whether the URIs will travel in a client id, so that they must be few and short.
     """
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
-        raise OAuthError("invalid_redirect_uri", "redirect_uris must be a list of URIs")
+        raise OAuthError(code="invalid_redirect_uri", description="redirect_uris must be a list of URIs")
     characters = sum(len(uri) for uri in uris)
     if is_sealed and (len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS):
-        raise OAuthError("invalid_redirect_uri", "redirect_uris are too many or too long")
+        raise OAuthError(code="invalid_redirect_uri", description="redirect_uris are too many or too long")
     usable = tuple(uri for uri in uris if redirects.may_be_registered(uri))
     if not usable:
         description = (
@@ -140,13 +142,17 @@ def _read_keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, s
     keys = metadata.get("jwks")
     url = metadata.get("jwks_uri")
     if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, 2)
-        raise OAuthError("invalid_client_metadata", "private_key_jwt needs jwks or jwks_uri, and not both")
+        raise OAuthError(
+            code="invalid_client_metadata", description="private_key_jwt needs jwks or jwks_uri, and not both"
+        )
     if url is not None:
         if not isinstance(url, str) or not may_be_fetched(url):
-            raise OAuthError("invalid_client_metadata", "jwks_uri must be an https URL with a host name")
+            raise OAuthError(
+                code="invalid_client_metadata", description="jwks_uri must be an https URL with a host name"
+            )
         return None, url
     if not isinstance(keys, dict) or not isinstance(keys.get("keys"), list):
-        raise OAuthError("invalid_client_metadata", "jwks is not a JWK set")
+        raise OAuthError(code="invalid_client_metadata", description="jwks is not a JWK set")
     if len(dumps_ascii(keys)) > MAX_JWKS_CHARS:
-        raise OAuthError("invalid_client_metadata", "jwks is too long: use jwks_uri")
+        raise OAuthError(code="invalid_client_metadata", description="jwks is too long: use jwks_uri")
     return {"keys": keys["keys"]}, ""

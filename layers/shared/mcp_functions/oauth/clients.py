@@ -56,7 +56,7 @@ class Clients:
         client = self._look_up(client_id, caller_id, is_in_use)
         # `create` has checked this already, but the operator may have blocked the host after it.
         if self._leads_to_blocked_host(client):
-            raise OAuthError("invalid_client", "the host of a redirect URI is blocked")
+            raise OAuthError(code="invalid_client", description="the host of a redirect URI is blocked")
         return client
 
     def check_not_blocked(self, id_digest: str, site: str, redirect: str = "") -> None:
@@ -68,9 +68,9 @@ class Clients:
         names = self._settings.blocked_clients
         logged = id_digest[: lines.DIGEST_CHARS]  # the log has the digest of an id, cut off
         if site in names or logged in names or logged in map(lines.digest, names):
-            raise OAuthError("invalid_client", "the client is blocked")
+            raise OAuthError(code="invalid_client", description="the client is blocked")
         if redirect and redirects.destination(redirect) in self._settings.blocked_hosts:
-            raise OAuthError("invalid_client", "the host of a redirect URI is blocked")
+            raise OAuthError(code="invalid_client", description="the host of a redirect URI is blocked")
 
     def keys(self, client: Client, caller_id: str, *, again: bool = False) -> Mapping[str, Any]:
         """Return the JWK set of a client; with `again`, not the one in memory.
@@ -83,7 +83,7 @@ class Clients:
             return client.keys
         keys = self._documents.get(client.keys_url, caller_id, again=again)
         if keys is None:
-            raise OAuthError("invalid_client", "the keys of the client cannot be fetched")
+            raise OAuthError(code="invalid_client", description="the keys of the client cannot be fetched")
         return keys
 
     def create(self, metadata: object) -> tuple[Client, str]:
@@ -94,7 +94,7 @@ class Clients:
         """
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
-            raise OAuthError("invalid_redirect_uri", "the host of a redirect URI is blocked")
+            raise OAuthError(code="invalid_redirect_uri", description="the host of a redirect URI is blocked")
         secret = ""
         if client.method in SECRET_METHODS:
             secret = secrets.token_urlsafe(32)
@@ -115,7 +115,7 @@ class Clients:
             return self._registered(client_id, caller_id, is_in_use)
         if client_id.startswith("https://") and self._settings.documents:
             return self._published(client_id, caller_id)
-        raise OAuthError("invalid_client", UNKNOWN)
+        raise OAuthError(code="invalid_client", description=UNKNOWN)
 
     def _registered(self, client_id: str, caller_id: str, is_in_use: Callable[[], bool]) -> Client:
         """Read the client that is sealed in an id."""
@@ -124,7 +124,7 @@ class Clients:
             claims = self._values.open(CLIENT, client_id, caller_id, also_expired=True)
         # The id is forged, its registration has expired, or the operator has ended all registrations.
         if claims is None or claims["generation"] != self._settings.client_generation:
-            raise OAuthError("invalid_client", UNKNOWN)
+            raise OAuthError(code="invalid_client", description=UNKNOWN)
         return Client(
             id=client_id,
             name=claims["name"],
@@ -153,14 +153,16 @@ class Clients:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
         document = self._documents.get(url, caller_id)
         if document is None:
-            raise OAuthError("invalid_client", "the client has no metadata document any more")
+            raise OAuthError(code="invalid_client", description="the client has no metadata document any more")
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
-            raise OAuthError("invalid_client", "the client's metadata document has another client_id")
+            raise OAuthError(code="invalid_client", description="the client's metadata document has another client_id")
         client = client_metadata.read(document, url, site=_site(url))
         # "The client_secret … MUST NOT be used": everybody can read the document.
         if client.method in SECRET_METHODS or "client_secret" in document:
-            raise OAuthError("invalid_client_metadata", "a metadata document cannot have a shared secret")
+            raise OAuthError(
+                code="invalid_client_metadata", description="a metadata document cannot have a shared secret"
+            )
         return client
 
 

@@ -128,7 +128,7 @@ class Documents:
         if self._may_serve(entry) and not (again and entry.failure):
             return entry.document
         if isinstance(entry.failure, WrongAnswer):
-            raise OAuthError("invalid_client_metadata", UNREADABLE)
+            raise OAuthError(code="invalid_client_metadata", description=UNREADABLE)
         raise TemporarilyUnavailable(reason="client_document:unavailable")
 
     def _may_serve(self, entry: Entry) -> bool:

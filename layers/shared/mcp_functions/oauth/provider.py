@@ -90,7 +90,7 @@ class Provider:
         if issuer is None and self.api.metadata().get("authorization_response_iss_parameter_supported") is not True:
             return  # this provider does not send it
         if issuer != self.api.issuer:
-            raise OAuthError("invalid_grant", "the response is of another issuer")
+            raise OAuthError(code="invalid_grant", description="the response is of another issuer")
 
     def redeem(self, code: str, seed: str, shown: str) -> Tokens:
         """Exchange the provider's code for tokens; `shown` is the scope that the consent page showed.
@@ -173,7 +173,7 @@ class Provider:
         ours = set(common.scopes_supported)
         allowed = scopes.expand({*in_token, *named}, common.scope_hierarchy) & ours
         if not allowed <= scopes.expand(shown.split(), common.scope_hierarchy):
-            raise OAuthError("invalid_scope", "the provider grants more than the consent page showed")
+            raise OAuthError(code="invalid_scope", description="the provider grants more than the consent page showed")
         # RFC 6749, 5.1: without `scope` in the answer, all that was asked for is granted.
         granted = scopes.expand(in_token or named or asked.split(), common.scope_hierarchy)
         return " ".join(name for name in common.scopes_supported if name in granted)
@@ -184,16 +184,18 @@ class Provider:
         audience = claims.get("aud")  # one client id, or a list
         audiences = audience if isinstance(audience, list) else [audience]
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
-            raise OAuthError("invalid_grant", "the ID token is of another issuer, or for another client")
+            raise OAuthError(
+                code="invalid_grant", description="the ID token is of another issuer, or for another client"
+            )
         # `azp` names the client that asked for a token with several audiences.
         if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
-            raise OAuthError("invalid_grant", "the ID token is for another client")
+            raise OAuthError(code="invalid_grant", description="the ID token is for another client")
         expires = claims.get("exp")  # unix seconds
         is_current = isinstance(expires, int | float) and expires > self._now() - SKEW_SECONDS
         if not is_current:
-            raise OAuthError("invalid_grant", "the ID token has expired")
+            raise OAuthError(code="invalid_grant", description="the ID token has expired")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-            raise OAuthError("invalid_grant", "the ID token is of another sign-in")
+            raise OAuthError(code="invalid_grant", description="the ID token is of another sign-in")
 
     def _verify_id_token(self, token: object) -> dict[str, Any]:
         """Return the claims of an ID token that the provider has signed."""
@@ -205,7 +207,7 @@ class Provider:
             except UnknownKey:
                 return json_web_tokens.verify(token, self.api.keys(again=True))
         except BadToken:
-            raise OAuthError("invalid_grant", "the provider has not signed the ID token") from None
+            raise OAuthError(code="invalid_grant", description="the provider has not signed the ID token") from None
 
 
 def derive(seed: str, use: str) -> str:

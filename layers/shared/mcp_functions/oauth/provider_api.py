@@ -7,7 +7,7 @@ This authorization server sends them, as one client of the provider.
     an error of the person, the code or the token   OAuthError, because this client needs a new sign-in (REFUSALS)
     any other error                                 Misconfigured, because only the operator can mend it
 
-sign-in.md (section 5) lists what providers document.
+tests/oauth/test_provider_errors.py lists what providers document.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class ProviderApi:
         """
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
-            raise OAuthError("unsupported_token_type", "the provider cannot revoke tokens")
+            raise OAuthError(code="unsupported_token_type", description="the provider cannot revoke tokens")
         self._post(endpoint, {"token": token, "token_type_hint": "refresh_token"})
 
     def _check_status(self, response: Response) -> None:

@@ -36,7 +36,7 @@ def register(http: HttpRequest, services: Services) -> Response:
     try:
         metadata = json_reader.loads(events.read_body(http, MAX_BODY_BYTES))
     except ParseError:  # an error of JSON-RPC; a client of OAuth expects one of RFC 7591
-        raise OAuthError("invalid_client_metadata", "the body is not JSON") from None
+        raise OAuthError(code="invalid_client_metadata", description="the body is not JSON") from None
     client, secret = services.clients.create(metadata)
     return responses.make_json(201, describe(client, secret, int(services.now())))
 

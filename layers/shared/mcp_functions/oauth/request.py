@@ -52,12 +52,16 @@ def _form(http: HttpRequest) -> str:
     """Return the text of a form."""
     media_type = http.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != FORM:
-        raise OAuthError("invalid_request", "the body must be a form: application/x-www-form-urlencoded")
+        raise OAuthError(
+            code="invalid_request", description="the body must be a form: application/x-www-form-urlencoded"
+        )
     body = events.read_body(http, MAX_BODY_BYTES)
     try:
         return body if isinstance(body, str) else body.decode()
     except UnicodeDecodeError:
-        raise OAuthError("invalid_request", "the form is not UTF-8") from None  # the cause quotes the form
+        raise OAuthError(
+            code="invalid_request", description="the form is not UTF-8"
+        ) from None  # the cause quotes the form
 
 
 def read_parameters(text: str) -> dict[str, str]:
@@ -70,18 +74,18 @@ def read_parameters(text: str) -> dict[str, str]:
         OAuthError: there are too many parameters, they are too long, or one is there twice.
     """
     if len(text) > MAX_BODY_BYTES:
-        raise OAuthError("invalid_request", "the parameters are too long")
+        raise OAuthError(code="invalid_request", description="the parameters are too long")
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
         pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_PARAMETERS)
     except ValueError:  # `from None` hides its text, which quotes the parameters
-        raise OAuthError("invalid_request", "the parameters are too many, or not UTF-8") from None
+        raise OAuthError(code="invalid_request", description="the parameters are too many, or not UTF-8") from None
     parameters = dict(pairs)
     resources = [value for name, value in pairs if name == "resource"]
     if len(set(resources)) > 1:
-        raise OAuthError("invalid_target", "the request names several resources")
+        raise OAuthError(code="invalid_target", description="the request names several resources")
     if len(parameters) != len(pairs) - max(0, len(resources) - 1):
-        raise OAuthError("invalid_request", "a parameter is there twice")
+        raise OAuthError(code="invalid_request", description="a parameter is there twice")
     return parameters
 
 
@@ -93,7 +97,7 @@ def _cookies(received: object) -> dict[str, str]:
     """
     cookies = [str(cookie) for cookie in received] if isinstance(received, list) else []
     if len(cookies) > MAX_COOKIES or sum(map(len, cookies)) > MAX_COOKIE_CHARS:
-        raise OAuthError("invalid_request", "the request has too many cookies, or too long ones")
+        raise OAuthError(code="invalid_request", description="the request has too many cookies, or too long ones")
     values: dict[str, list[str]] = {}
     for cookie in cookies:
         name, _separator, value = cookie.partition("=")

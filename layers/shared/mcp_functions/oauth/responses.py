@@ -44,10 +44,10 @@ METADATA_SECONDS = 300  # how long the metadata may be cached
 PAGE_PATHS = ("/authorize", "/callback")  # a browser shows the responses of these endpoints
 # HTTP status -> the error; any other status from 400 on means that the request cannot be read.
 SERVER_ERRORS = {
-    500: OAuthError("server_error", "the server failed"),
-    503: OAuthError("temporarily_unavailable", "try again in a moment"),
+    500: OAuthError(code="server_error", description="the server failed"),
+    503: OAuthError(code="temporarily_unavailable", description="try again in a moment"),
 }
-UNREADABLE = OAuthError("invalid_request", "the request cannot be read")
+UNREADABLE = OAuthError(code="invalid_request", description="the request cannot be read")
 
 
 def make_json(status: int, content: object, headers: Mapping[str, str] | None = None) -> Response:

@@ -48,15 +48,17 @@ def read_sign_in(client: Client, parameters: Mapping[str, str], settings: OAuthS
         OAuthError: the request is refused.
     """
     if "request" in parameters or "request_uri" in parameters:
-        raise OAuthError("request_not_supported", "request objects are not supported")
+        raise OAuthError(code="request_not_supported", description="request objects are not supported")
     if parameters.get("response_type") != "code":
-        raise OAuthError("unsupported_response_type", "only response_type=code is supported")
+        raise OAuthError(code="unsupported_response_type", description="only response_type=code is supported")
     if parameters.get("response_mode", "query") != "query":
-        raise OAuthError("invalid_request", "only response_mode=query is supported")
+        raise OAuthError(code="invalid_request", description="only response_mode=query is supported")
     challenge = parameters.get("code_challenge", "")
     # RFC 9700, 2.1.1. Without PKCE a stolen code is enough, and with the method "plain" the challenge is the verifier.
     if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
-        raise OAuthError("invalid_request", "PKCE is required: code_challenge, and code_challenge_method=S256")
+        raise OAuthError(
+            code="invalid_request", description="PKCE is required: code_challenge, and code_challenge_method=S256"
+        )
     check_resource(parameters, settings)
     scope = read_scope(parameters, settings)
     redirect = parameters["redirect_uri"]
@@ -83,7 +85,7 @@ def check_resource(parameters: Mapping[str, str], settings: OAuthSettings) -> No
     # A function's own path, "/mcp/add", is a part of this server: a token for the server is for it, too.
     is_ours = bool(own) and re.fullmatch(re.escape(own) + r"(?:/[a-z0-9_-]{1,64})?", _normalize(named)) is not None
     if named != settings.resource and not is_ours:
-        raise OAuthError("invalid_target", "the resource is not this server's")
+        raise OAuthError(code="invalid_target", description="the resource is not this server's")
 
 
 def _normalize(url: str) -> str:
@@ -122,18 +124,18 @@ def read_scope(parameters: Mapping[str, str], settings: OAuthSettings) -> str:
     """
     text = parameters.get("scope", "")
     if len(text) > MAX_SCOPE_CHARS:
-        raise OAuthError("invalid_scope", "scope is too long")
+        raise OAuthError(code="invalid_scope", description="scope is too long")
     supported = settings.common.scopes_supported
     names = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
     if not set(names).issubset(supported):
-        raise OAuthError("invalid_scope", "a scope is not one of this server's")
+        raise OAuthError(code="invalid_scope", description="a scope is not one of this server's")
     return " ".join(supported if settings.all_scopes else names or supported)
 
 
 def _read_prompt(text: str) -> str:
     names = text.split()
     if "none" in names:  # without a session, this server cannot know whether the user has signed in
-        raise OAuthError("interaction_required", "this server always shows a page")
+        raise OAuthError(code="interaction_required", description="this server always shows a page")
     return " ".join(name for name in names if name in PROMPTS)
 
 

@@ -51,7 +51,9 @@ def issue(request: OAuthRequest, services: Services) -> Response:
         return _redeem(request, client, services)
     if grant == "refresh_token":
         return _refresh(request, client, services)
-    raise OAuthError("unsupported_grant_type", "only authorization_code and refresh_token are supported")
+    raise OAuthError(
+        code="unsupported_grant_type", description="only authorization_code and refresh_token are supported"
+    )
 
 
 def revoke(request: OAuthRequest, services: Services) -> Response:
@@ -64,11 +66,11 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
     client = authenticate(request, "/revoke", services)
     token = request.parameters.get("token")
     if token is None:
-        raise OAuthError("invalid_request", "token is missing")
+        raise OAuthError(code="invalid_request", description="token is missing")
     if not token.startswith(PREFIX):
         raise OAuthError(
-            "unsupported_token_type",
-            "only refresh tokens can be revoked: an access token ends by itself",
+            code="unsupported_token_type",
+            description="only refresh tokens can be revoked: an access token ends by itself",
         )
     claims = _open_refresh_token(token, request, client, services)
     if claims is None:
@@ -84,7 +86,7 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
     claims = _open_code(form, request.caller_id, client, services)
     # OAuth 2.1 has no such parameter (draft-ietf-oauth-v2-1, 10.2), so it is compared only if the client sends it.
     if claims is None or form.get("redirect_uri", claims["redirect"]) != claims["redirect"]:
-        raise OAuthError("invalid_grant", UNUSABLE_GRANT)
+        raise OAuthError(code="invalid_grant", description=UNUSABLE_GRANT)
     _check_verifier(form.get("code_verifier", ""), claims["challenge"])
     with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.redeem(claims["code"], claims["seed"], claims["scope"])
@@ -105,9 +107,9 @@ def _open_code(form: Mapping[str, str], caller_id: str, client: Client, services
 def _check_verifier(verifier: str, expected_challenge: str) -> None:
     """Check the PKCE verifier of a client. Its challenge came with the request to `/authorize`."""
     if not re.fullmatch(VERIFIER, verifier):
-        raise OAuthError("invalid_grant", "code_verifier is missing or malformed")
+        raise OAuthError(code="invalid_grant", description="code_verifier is missing or malformed")
     if not hmac.compare_digest(challenge(verifier), expected_challenge):
-        raise OAuthError("invalid_grant", "code_verifier does not match code_challenge")
+        raise OAuthError(code="invalid_grant", description="code_verifier does not match code_challenge")
 
 
 def _refresh(request: OAuthRequest, client: Client, services: Services) -> Response:
@@ -115,7 +117,7 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
     form = request.parameters
     claims = _open_refresh_token(form.get("refresh_token", ""), request, client, services)
     if claims is None:
-        raise OAuthError("invalid_grant", UNUSABLE_GRANT)
+        raise OAuthError(code="invalid_grant", description=UNUSABLE_GRANT)
     granted = claims["scope"]
     scope = _read_scope(form.get("scope", ""), granted)
     # One caller with false tokens could make the provider throttle this server, and so every user.
@@ -130,7 +132,7 @@ def _read_scope(requested: str, granted: str) -> str:
     scope = " ".join(requested.split()) or granted
     # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
     if not set(scope.split()).issubset(granted.split()):
-        raise OAuthError("invalid_scope", "the scope is more than was granted")
+        raise OAuthError(code="invalid_scope", description="the scope is more than was granted")
     return scope
 
 
