@@ -133,7 +133,7 @@ def test_a_browser_without_a_cookie_gives_no_consent(server: OAuthServer, page: 
 
 @pytest.mark.parametrize("form", [{"decision": "deny"}, {"decision": "Allow"}, {}])
 def test_a_user_who_cancels_stays_here_unless_the_client_is_trusted(
-    server: OAuthServer, browser: Browser, client: str, form: dict[str, str]
+    browser: Browser, client: str, form: dict[str, str]
 ) -> None:
     def cancel(client_id: str) -> Answer:
         page = browser.authorize(client_id, prompt="consent")

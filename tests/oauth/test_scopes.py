@@ -21,7 +21,7 @@ class Granting:
 
     def __call__(self, path: str, answer: dict[str, Any], issuer: Issuer) -> None:
         if path == "/token" and "access_token" in answer:
-            answer["access_token"] = issuer.token(scope=self.granted)
+            answer["access_token"] = issuer.token(scope=self.granted or "")
             answer.pop("scope", None)
             if self.answered is not None:
                 answer["scope"] = self.answered

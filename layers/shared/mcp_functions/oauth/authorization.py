@@ -26,7 +26,7 @@ from mcp_functions.oauth.client_metadata import digest_id
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.provider_api import PERSON_ERRORS
 from mcp_functions.oauth.sealed_values import CODE, CONSENT, REQUEST
-from mcp_functions.oauth.sign_in import SignIn, name_consent, read_scope, read_sign_in, response_url
+from mcp_functions.oauth.sign_in import SignIn, consent_of_request, read_sign_in, response_url
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import Response
@@ -59,7 +59,8 @@ def begin(request: OAuthRequest, services: Services) -> Response:
     try:
         sign_in = read_sign_in(client, request.parameters, services.settings)
     except OAuthError as error:
-        if not _is_trusted(client, request, services):
+        consent = consent_of_request(client, request.parameters, services.settings)
+        if not _may_get_errors(client.id_digest, consent, request, services):
             raise
         return _redirect_error(request.parameters["redirect_uri"], request.parameters.get("state", ""), error, services)
     browsers = services.browsers.recognise(request)
@@ -79,21 +80,15 @@ def _find_client(request: OAuthRequest, services: Services) -> Client:
     return client
 
 
-def _is_trusted(client: Client, request: OAuthRequest, services: Services) -> bool:
+def _may_get_errors(client_digest: str, consent: str, request: OAuthRequest, services: Services) -> bool:
     """Check whether the browser may be sent to a client with an error, before the user has allowed anything.
 
     Anybody may register a client. If every client got its errors, a link to this server could lead a user to any site
     or application (RFC 9700, 4.11.2). So a client gets them only if the operator listed it, or if this browser has
     consented to it.
     """
-    if client.id in services.settings.clients:
-        return True
-    try:
-        scope = read_scope(request.parameters, services.settings)
-    except OAuthError:
-        return False
-    consent = name_consent(client, request.parameters["redirect_uri"], scope)
-    return services.browsers.has_consented(request, consent)
+    is_listed = client_digest in map(digest_id, services.settings.clients)
+    return is_listed or services.browsers.has_consented(request, consent)
 
 
 def _show_consent_page(
@@ -117,7 +112,7 @@ def _open_sign_in(
     """
     opened = services.browsers.open(purpose, value, request)
     if opened is None:
-        raise OAuthError("invalid_request", refusal)
+        raise OAuthError(code="invalid_request", description=refusal)
     browser, claims = opened
     sign_in = SignIn.from_claims(claims)
     services.clients.check_not_blocked(sign_in.client, sign_in.site, sign_in.redirect)
@@ -137,21 +132,15 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     form = request.parameters
     browser, sign_in, _claims = _open_sign_in(CONSENT, form.get("request", ""), LATE_FORM, request, services)
     if form.get("decision") != "allow":
-        return _cancel(sign_in, request, services)
+        denied = OAuthError(code="access_denied", description="the user did not consent")
+        if _may_get_errors(sign_in.client, sign_in.consent, request, services):
+            return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
+        denied.note()
+        return responses.make_page(200, pages.last_page("cancelled.html"), referrer_policy="no-referrer")
     cookies = []
     if sign_in.consent and form.get("remember") == "yes":
         cookies.append(services.browsers.remember(request, browser, sign_in.consent))
     return _redirect_to_provider(sign_in, browser, services, cookies)
-
-
-def _cancel(sign_in: SignIn, request: OAuthRequest, services: Services) -> Response:
-    """Answer a user who does not consent: with a page, or with a redirect to a client that may get errors."""
-    denied = OAuthError(code="access_denied", description="the user did not consent")
-    is_listed = sign_in.client in map(digest_id, services.settings.clients)
-    if is_listed or services.browsers.has_consented(request, sign_in.consent):
-        return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
-    denied.note()
-    return responses.make_page(200, pages.cancelled_page(), referrer_policy="no-referrer")
 
 
 def _redirect_to_provider(sign_in: SignIn, browser: Browser, services: Services, cookies: list[str]) -> Response:
@@ -185,13 +174,7 @@ def finish(request: OAuthRequest, services: Services) -> Response:
         error.note()
         response = error.parameters()
     else:
-        code_claims = {
-            "code": code,
-            "seed": claims["seed"],
-            "challenge": sign_in.challenge,
-            "scope": sign_in.scope,
-            "redirect": sign_in.redirect,
-        }
+        code_claims = {"code": code, **{name: claims[name] for name in ("seed", "challenge", "scope", "redirect")}}
         bound_to = (sign_in.client, "", services.settings.resource)
         response = {"code": services.values.seal(CODE, code_claims, *bound_to)}
     return responses.make_redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))

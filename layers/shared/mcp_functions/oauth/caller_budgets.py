@@ -68,14 +68,10 @@ class CallerBudgets:
 
 
 class FetchBudgets:
-    """The budgets for fetches of URLs that clients chose.
-
-    A fetch costs its caller a unit, and one for each second that it takes. A caller begins ten quick fetches at once,
-    or three from silent sites.
-    """
+    """The budgets for fetches: one costs its caller a unit, and a unit for each second that it takes."""
 
     def __init__(self, now: Callable[[], float], most_seconds: float) -> None:
-        """Start with full budgets; no fetch takes longer than `most_seconds`."""
+        """Start with full budgets, for ten quick fetches of a caller; no fetch takes longer than `most_seconds`."""
         self._callers = TokenBuckets(10 + most_seconds, 1 / 6)
         self._container = TokenBuckets(CONTAINER_SECONDS, CONTAINER_SHARE)
         self._most = most_seconds
@@ -83,7 +79,7 @@ class FetchBudgets:
 
     @contextmanager
     def charged(self, caller_id: str) -> Iterator[None]:
-        """Charge the time of a fetch to a caller, and to this container.
+        """Charge the time of a block to a caller, and to this container.
 
         Raises:
             Busy: a budget is not enough for the longest fetch, so the block does not run.
@@ -98,5 +94,5 @@ class FetchBudgets:
             yield
         finally:
             unused = self._most - min(self._most, max(0.0, self._now() - begun))  # the clock may be set meanwhile
-            self._callers.put_back(caller_id, unused, self._now())
-            self._container.put_back(EVERYBODY, unused, self._now())
+            for buckets, payer in ((self._callers, caller_id), (self._container, EVERYBODY)):
+                buckets.put_back(payer, unused, self._now())

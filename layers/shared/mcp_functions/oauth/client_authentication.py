@@ -66,7 +66,9 @@ def authenticate(request: OAuthRequest, endpoint: str, services: Services) -> Cl
     if client.method == "private_key_jwt":
         claims = _verify_assertion(credentials.proof, client, request, services)
         audiences = {services.settings.url, f"{services.settings.url}{endpoint}"}
-        _check_assertion(claims, client.id, audiences, services.now())
+        problem = _problem(claims, client.id, audiences, services.now())
+        if problem:
+            raise OAuthError(code="invalid_client", description=problem)
     return client
 
 
@@ -140,16 +142,16 @@ def _verify_assertion(assertion: str, client: Client, request: OAuthRequest, ser
         ) from None
 
 
-def _check_assertion(claims: Mapping[str, Any], client_id: str, audiences: set[str], now: float) -> None:
-    """Check the claims of an assertion (RFC 7523, section 3)."""
+def _problem(claims: Mapping[str, Any], client_id: str, audiences: set[str], now: float) -> str | None:
+    """Return what is wrong with the claims of an assertion (RFC 7523, section 3); None if nothing is."""
     if claims.get("iss") != client_id or claims.get("sub") != client_id:
-        raise OAuthError(code="invalid_client", description="the client assertion is about another client")
+        return "the client assertion is about another client"
     if audiences.isdisjoint(json_web_tokens.audiences(claims)):
-        raise OAuthError(code="invalid_client", description="the client assertion is for another server")
+        return "the client assertion is for another server"
     expires = claims.get("exp")  # unix seconds
     if not isinstance(expires, int):
-        raise OAuthError(code="invalid_client", description="the client assertion has no expiry")
+        return "the client assertion has no expiry"
     if expires <= now - SKEW_SECONDS:
-        raise OAuthError(code="invalid_client", description="the client assertion has expired")
-    if expires > now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
-        raise OAuthError(code="invalid_client", description="the client assertion is valid for too long")
+        return "the client assertion has expired"
+    is_too_long = expires > now + MAX_ASSERTION_SECONDS + SKEW_SECONDS
+    return "the client assertion is valid for too long" if is_too_long else None

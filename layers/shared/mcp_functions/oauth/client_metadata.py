@@ -116,11 +116,9 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
 
 
 def _read_redirect_uris(uris: object, *, is_sealed: bool) -> tuple[str, ...]:
-    """Return the redirect URIs that may be used. A host may list others for other servers, so these are left out.
+    """Return the redirect URIs that may be used, without those that a host lists for other servers.
 
-    Args:
-        uris: the JSON value.
-        is_sealed: whether the URIs will travel in a client id, so that they must be few and short.
+    If `is_sealed`, they will travel in a client id, so they must be few and short.
     """
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
         raise OAuthError(code="invalid_redirect_uri", description="redirect_uris must be a list of URIs")
@@ -129,11 +127,8 @@ def _read_redirect_uris(uris: object, *, is_sealed: bool) -> tuple[str, ...]:
         raise OAuthError(code="invalid_redirect_uri", description="redirect_uris are too many or too long")
     usable = tuple(uri for uri in uris if redirects.may_be_registered(uri))
     if not usable:
-        description = (
-            "a redirect URI must be https, http on loopback, or an application's own scheme at its callback, without"
-            " fragment"
-        )
-        raise OAuthError("invalid_redirect_uri", description)
+        description = "a redirect URI must be https, http on loopback, or the callback of an application's scheme"
+        raise OAuthError(code="invalid_redirect_uri", description=description)
     return usable
 
 

@@ -81,10 +81,7 @@ class Clients:
         """
         if client.keys is not None:
             return client.keys
-        keys = self._documents.get(client.keys_url, caller_id, again=again)
-        if keys is None:
-            raise OAuthError(code="invalid_client", description="the keys of the client cannot be fetched")
-        return keys
+        return self._documents.get(client.keys_url, caller_id, again=again)
 
     def create(self, metadata: object) -> tuple[Client, str]:
         """Return a new client, and its secret ("" if it has none). Nothing is stored: the id holds the metadata.
@@ -152,8 +149,6 @@ class Clients:
     def _published(self, url: str, caller_id: str) -> Client:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
         document = self._documents.get(url, caller_id)
-        if document is None:
-            raise OAuthError(code="invalid_client", description="the client has no metadata document any more")
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
             raise OAuthError(code="invalid_client", description="the client's metadata document has another client_id")

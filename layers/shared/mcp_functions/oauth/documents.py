@@ -1,12 +1,5 @@
 """The JSON objects that clients publish under their URLs: metadata documents and key sets, in memory for some minutes.
 
-A client that is told `invalid_client` deletes its registration and tokens, and its user is signed out. So what a site
-answers decides:
-
-    a JSON object               it is used, and kept
-    404 or 410                  there is no such client any more
-    nothing, or an error        the last object, for at most a day; without one, the client is asked to come back
-
 Anybody can be a client, so a URL may be an attacker's. Each step of a fetch has one rule:
 
     1. URL          https on port 443, with a host name                    `URL`
@@ -26,20 +19,20 @@ import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from mcp_functions.aws.connection import Connection, Deadline, encrypt, tls_context
 from mcp_functions.oauth import addresses, https
 from mcp_functions.oauth.caller_budgets import FetchBudgets
+from mcp_functions.oauth.copies import Copies
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import NoAnswer, WrongAnswer
-from mcp_functions.protocol.errors import Busy, TemporarilyUnavailable
+from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from ssl import SSLContext
 
 PORT = 443
@@ -54,11 +47,7 @@ URL = rf"""(?x)
 FETCH_SECONDS = 3.0  # the time limit for name, connection, handshake and response together
 MAX_BYTES = 16 * 1024  # the largest document
 FRESH_SECONDS = 300  # how long a document is used without another fetch
-KEPT_SECONDS = 24 * 3600  # how long a document is used while its site does not answer
-GONE_SECONDS = 60  # how long a URL is not fetched again if it has no document, or if the last one is used
-SILENT_SECONDS = 5  # the same if there is nothing to use: a site that is back must not be missed for long
 UNREADABLE = "the client's URL leads to no public site, or to no small JSON object"
-MAX_ENTRIES = 256  # URLs in memory
 
 
 def _resolve_host(host: str) -> list[str]:
@@ -83,83 +72,34 @@ class Gone(Exception):
     """The site says that the URL has no document: 404 or 410."""
 
 
-class Entry(NamedTuple):
-    """What is known of a URL."""
-
-    document: dict[str, Any] | None = None  # the last one that was fetched
-    read_at: float = 0.0  # when it was fetched, in unix seconds
-    next_fetch: float = 0.0  # when the URL may be fetched again, in unix seconds
-    failure: Exception | None = None  # why the last fetch has failed
-
-
 class Documents:
-    """Fetches documents from URLs that strangers chose, and keeps them in memory."""
+    """Fetches documents from URLs that strangers chose, and keeps copies."""
 
     def __init__(self, now: Callable[[], float], network: Network | None = None) -> None:
-        """Start empty; tests replace the network."""
-        self._now = now
+        """Start without copies; tests replace the network."""
         self._budgets = FetchBudgets(now, FETCH_SECONDS)
         self._network = network or Network()
-        self._entries: dict[str, Entry] = {}  # by URL, the oldest first
-        self._lock = Lock()  # held while the entries change: the local server answers requests in several threads
+        self._copies = Copies(now, FRESH_SECONDS)
 
-    def get(self, url: str, caller_id: str, *, again: bool = False) -> dict[str, Any] | None:
-        """Return the JSON object at a URL; None if the site says that there is none.
-
-        Args:
-            url: the URL.
-            caller_id: the caller who is charged for a fetch.
-            again: whether to fetch it once more, because the object in memory lacks something that is needed.
+    def get(self, url: str, caller_id: str, *, again: bool = False) -> Mapping[str, Any]:
+        """Return the JSON object at a URL; for `again`, see `Copies.get`.
 
         Raises:
-            OAuthError: the URL has no usable object, and had none within the last day.
+            OAuthError: the site says that there is none (`invalid_client`), or it is not usable.
             TemporarilyUnavailable: the site does not answer, or (`Busy`) too much time went into fetches.
         """
-        entry = self._entries.get(url, Entry())
-        is_due = self._now() >= entry.next_fetch or (again and entry.failure is None)
-        if is_due:
-            try:
-                entry = self._fetch(url, caller_id, entry)
-            except Busy:
-                if again or not self._may_serve(entry):
-                    raise
-        if isinstance(entry.failure, Gone):
-            return None
-        if self._may_serve(entry) and not (again and entry.failure):
-            return entry.document
-        if isinstance(entry.failure, WrongAnswer):
-            raise OAuthError(code="invalid_client_metadata", description=UNREADABLE)
-        raise TemporarilyUnavailable(reason="client_document:unavailable")
+        return self._copies.get(url, lambda: self._fetch(url, caller_id), again=again)
 
-    def _may_serve(self, entry: Entry) -> bool:
-        return entry.document is not None and self._now() < entry.read_at + KEPT_SECONDS
-
-    def _fetch(self, url: str, caller_id: str, last: Entry) -> Entry:
-        """Fetch a URL, and keep the outcome. After a failure the last document stays.
-
-        Raises:
-            Busy: too much time went into fetches.
-        """
-        with self._budgets.charged(caller_id):
-            try:
-                document = fetch(url, self._network)
-                entry = Entry(document, self._now(), self._now() + FRESH_SECONDS)
-            except Gone as gone:
-                entry = Entry(next_fetch=self._now() + GONE_SECONDS, failure=gone)
-            except NoAnswer as failure:
-                pause = SILENT_SECONDS if last.document is None else GONE_SECONDS
-                entry = last._replace(next_fetch=self._now() + pause, failure=failure)
-        self._add(url, entry)
-        return entry
-
-    def _add(self, url: str, entry: Entry) -> None:
-        """Keep a document or a failure; the oldest entry makes room."""
-        with self._lock:
-            self._entries.pop(url, None)  # so that this entry becomes the newest
-            self._entries[url] = entry
-            if len(self._entries) > MAX_ENTRIES:
-                oldest = next(iter(self._entries))
-                del self._entries[oldest]
+    def _fetch(self, url: str, caller_id: str) -> dict[str, Any]:
+        try:
+            with self._budgets.charged(caller_id):
+                return fetch(url, self._network)
+        except Gone:
+            raise OAuthError(code="invalid_client", description="the document of the client is gone") from None
+        except WrongAnswer:
+            raise OAuthError(code="invalid_client_metadata", description=UNREADABLE) from None
+        except NoAnswer:
+            raise TemporarilyUnavailable(reason="client_document:unavailable") from None
 
 
 def may_be_fetched(url: str) -> bool:

@@ -106,7 +106,10 @@ class Provider:
             "code_verifier": derive(seed, "verifier"),
         }
         answer = self.api.request_tokens(form)
-        self._check_id_token(answer.get("id_token"), derive(seed, "nonce"))
+        # No client gets the ID token.
+        problem = self._problem_of_id_token(self._verify_id_token(answer.get("id_token")), derive(seed, "nonce"))
+        if problem:
+            raise OAuthError(code="invalid_grant", description=problem)
         return self._read_tokens(answer, shown, shown)
 
     def refresh(self, token: str, scope: str, shown: str) -> Tokens:
@@ -178,24 +181,20 @@ class Provider:
         granted = scopes.expand(in_token or named or asked.split(), common.scope_hierarchy)
         return " ".join(name for name in common.scopes_supported if name in granted)
 
-    def _check_id_token(self, token: object, nonce: str) -> None:
-        """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). No client gets it."""
-        claims = self._verify_id_token(token)
+    def _problem_of_id_token(self, claims: Mapping[str, Any], nonce: str) -> str | None:
+        """Return why an ID token does not belong to this sign-in (OpenID Connect Core, 3.1.3.7); None if it does."""
         audience = claims.get("aud")  # one client id, or a list
         audiences = audience if isinstance(audience, list) else [audience]
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
-            raise OAuthError(
-                code="invalid_grant", description="the ID token is of another issuer, or for another client"
-            )
+            return "the ID token is of another issuer, or for another client"
         # `azp` names the client that asked for a token with several audiences.
         if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
-            raise OAuthError(code="invalid_grant", description="the ID token is for another client")
+            return "the ID token is for another client"
         expires = claims.get("exp")  # unix seconds
-        is_current = isinstance(expires, int | float) and expires > self._now() - SKEW_SECONDS
-        if not is_current:
-            raise OAuthError(code="invalid_grant", description="the ID token has expired")
-        if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-            raise OAuthError(code="invalid_grant", description="the ID token is of another sign-in")
+        if not isinstance(expires, int | float) or expires <= self._now() - SKEW_SECONDS:
+            return "the ID token has expired"
+        is_of_this_sign_in = hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode())
+        return None if is_of_this_sign_in else "the ID token is of another sign-in"
 
     def _verify_id_token(self, token: object) -> dict[str, Any]:
         """Return the claims of an ID token that the provider has signed."""

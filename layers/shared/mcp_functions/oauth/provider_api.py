@@ -20,10 +20,10 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from mcp_functions.aws.connection import Deadline, open_connection
 from mcp_functions.aws.endpoints import PORTS
 from mcp_functions.oauth import https
+from mcp_functions.oauth.copies import Copies
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,8 +36,6 @@ REQUEST_SECONDS = 6.0  # the time limit of one request
 CONNECT_SECONDS = 2.0  # the time limit for a connection to one address, and for the TLS handshake
 MAX_BYTES = 128 * 1024  # the largest response that is read
 FRESH_SECONDS = 3600  # how long metadata and keys are used without another request
-KEPT_SECONDS = 24 * 3600  # how long they are used while the provider does not answer
-PAUSE_SECONDS = 60  # how long such a provider is not asked again
 UNAVAILABLE = "provider:unavailable"  # for the log
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the metadata must have these
@@ -64,14 +62,6 @@ OPERATOR_ERRORS = {
 }  # fmt: skip
 
 
-class Copy(NamedTuple):
-    """A public document of the provider, in memory."""
-
-    document: dict[str, Any]
-    read_at: float  # unix seconds
-    next_read: float  # when the provider is asked again, in unix seconds
-
-
 class ProviderApi:
     """The provider's endpoints, as one client of the provider sees them."""
 
@@ -80,10 +70,9 @@ class ProviderApi:
         self.issuer = issuer
         self.client_id = client_id
         self._secret = secret
-        self._now = now
-        self._copies: dict[str, Copy] = {}  # by URL
+        self._copies = Copies(now, FRESH_SECONDS)
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Mapping[str, Any]:
         """Return the provider's metadata.
 
         Raises:
@@ -92,7 +81,7 @@ class ProviderApi:
         """
         return self._get(self.issuer.rstrip("/") + DISCOVERY, self._check_metadata)
 
-    def keys(self, *, again: bool = False) -> dict[str, Any]:
+    def keys(self, *, again: bool = False) -> Mapping[str, Any]:
         """Return the provider's JWK set; with `again`, not the one in memory.
 
         Raises:
@@ -161,25 +150,18 @@ class ProviderApi:
         for name in REQUIRED_URLS:
             _check_url(metadata.get(name))
 
-    def _get(self, url: str, check: Callable[[Mapping[str, Any]], None], *, again: bool = False) -> dict[str, Any]:
+    def _get(self, url: str, check: Callable[[Mapping[str, Any]], None], *, again: bool = False) -> Mapping[str, Any]:
         """Return a public document of the provider. What fails the check is not kept, because it may soon be mended."""
-        now = self._now()
-        copy = self._copies.get(url)
-        if copy and now < copy.next_read and not again:
-            return copy.document
-        try:
+
+        def read() -> dict[str, Any]:
             response = _request(url, {}, None)
             if response.status != HTTPStatus.OK:
                 raise TemporarilyUnavailable(UNAVAILABLE)
             document = _json(response)
-        except TemporarilyUnavailable:
-            if again or copy is None or now >= copy.read_at + KEPT_SECONDS:
-                raise
-            self._copies[url] = copy._replace(next_read=now + PAUSE_SECONDS)
-            return copy.document
-        check(document)
-        self._copies[url] = Copy(document, now, now + FRESH_SECONDS)
-        return document
+            check(document)
+            return document
+
+        return self._copies.get(url, read, again=again)
 
 
 def _check_keys(key_set: Mapping[str, Any]) -> None:

@@ -89,26 +89,15 @@ def check_resource(parameters: Mapping[str, str], settings: OAuthSettings) -> No
 
 
 def _normalize(url: str) -> str:
-    """Return one spelling of a URL that has several (RFC 3986, 6.2.2 and 6.2.3); "" if it has more than a path.
-
-    URL types of many languages add a slash or the port, and people write hosts in capitals.
-    """
+    """Return one spelling of a URL that has several (RFC 3986, 6.2.2 and 6.2.3); "" if it has more than a path."""
     try:
         parts = urlsplit(url)
-        port = parts.port
+        port = "" if parts.port in {None, PORTS.get(parts.scheme)} else f":{parts.port}"
     except ValueError:
         return ""
     if parts.query or parts.fragment or parts.username is not None or not parts.hostname:
         return ""
-    shown_port = "" if port in {None, PORTS.get(parts.scheme)} else f":{port}"
-    path = re.sub("%[0-9A-Fa-f]{2}", _decode_unreserved, parts.path)
-    return f"{parts.scheme}://{parts.hostname}{shown_port}{'' if path == '/' else path}"
-
-
-def _decode_unreserved(escape: re.Match[str]) -> str:
-    """Return the character of a "%6D" that needs no escape (RFC 3986, 2.3), and any other escape in capitals."""
-    character = unquote(escape[0], "latin-1")
-    return character if re.fullmatch(r"[A-Za-z0-9._~-]", character) else escape[0].upper()
+    return f"{parts.scheme}://{parts.hostname}{port}{unquote('' if parts.path == '/' else parts.path)}"
 
 
 MAX_SCOPE_CHARS = 512
@@ -147,6 +136,14 @@ def name_consent(client: Client, redirect: str, scope: str) -> str:
     scopes = " ".join(sorted(scope.split()))  # the order of the scopes does not count
     consent = f"{client.id}\0{redirect}\0{scopes}"
     return base64url(hashlib.sha256(consent.encode()).digest()[:16])
+
+
+def consent_of_request(client: Client, parameters: Mapping[str, str], settings: OAuthSettings) -> str:
+    """Return the name of the consent that a request would need; "" also if its scope is wrong."""
+    try:
+        return name_consent(client, parameters["redirect_uri"], read_scope(parameters, settings))
+    except OAuthError:
+        return ""
 
 
 def response_url(redirect: str, state: str, response: Mapping[str, str], settings: OAuthSettings) -> str:
