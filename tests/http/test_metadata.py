@@ -71,9 +71,13 @@ def test_anybody_may_read_the_metadata_at_both_paths(path: str, function: Lambda
     assert json.loads(response["body"]) == DOCUMENT
 
 
-def test_the_document_of_a_functions_own_path_names_that_path(function: LambdaFunction) -> None:
+def test_behind_the_oauth_front_the_document_of_a_functions_own_path_names_that_path(
+    function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_front(monkeypatch, "")
     document = json.loads(get(function, f"{MCP_PATH}/look")["body"])
-    assert document == {**DOCUMENT, "resource": "https://mcp.example/mcp/look"}
+    expected = {"resource": "https://mcp.example/mcp/look", "authorization_servers": ["https://mcp.example"]}
+    assert document == {**DOCUMENT, **expected}
     for path in (f"{MCP_PATH}/", f"{MCP_PATH}/look/more", f"{MCP_PATH}/Look", f"{ROOT}/look", f"{MCP_PATH}look"):
         assert get(function, path)["statusCode"] == 404, path
 
@@ -165,7 +169,7 @@ def test_only_get_is_allowed_for_the_metadata(method: str, function: LambdaFunct
     [
         f"{ROOT}/",
         f"{ROOT}/mcp/",
-        f"{ROOT}/mcp/add/more",
+        f"{ROOT}/mcp/add",
         f"{ROOT}/other",
         "/.well-known/",
         "/.well-known/openid-configuration",

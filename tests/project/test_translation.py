@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions_harness.api_gateway.api import METADATA, SIGN_IN_PATHS
+from mcp_functions_harness.api_gateway.api import METADATA, METADATA_OF_FUNCTION, SIGN_IN_PATHS
 from mcp_functions_harness.auth import set_auth
 from mcp_functions_harness.lambdas.functions import SIGN_IN
 from tests.package.stack import Resolved
@@ -27,12 +27,12 @@ FOLDERS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.
 TEMPLATE = (ROOT / "template.yaml").read_text(encoding="utf-8")
 CLOSED = {f"ANY /mcp/{folder}" for folder in FOLDERS if folder != "mcp"} | {"ANY /mcp"}
 SCHEMES: dict[AuthMode, Any] = {"iam": [{"AWS_IAM": []}], "jwt": [{"jwt": []}], "oauth": [{"jwt": []}], "none": None}
-WITH_TOKENS = {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp", f"ANY {METADATA}/mcp/{{folder}}"}
+WITH_TOKENS = {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp"}
 SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
 OPEN: dict[AuthMode, set[str]] = {
     "iam": {"OPTIONS /mcp"},
     "jwt": WITH_TOKENS,
-    "oauth": WITH_TOKENS | SIGN_IN_ROUTES,
+    "oauth": WITH_TOKENS | SIGN_IN_ROUTES | {f"ANY {METADATA_OF_FUNCTION}"},
     "none": set(),
 }
 

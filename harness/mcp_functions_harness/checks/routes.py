@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_functions_harness import template
-from mcp_functions_harness.api_gateway.api import METADATA_PATHS, SIGN_IN_PATHS
+from mcp_functions_harness.api_gateway.api import METADATA_OF_FUNCTION, METADATA_PATHS, SIGN_IN_PATHS
 from mcp_functions_harness.checks import iam
 from mcp_functions_harness.checks.project import Block, Project, pascal
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN
@@ -18,13 +18,14 @@ ROUTE = "HttpApi"  # the type of an event that is a route (AWS SAM, "EventSource
 NO_AUTHORIZER = {"Authorizer": "NONE"}
 PREFLIGHT = {"OPTIONS /mcp"}
 DOCUMENTS = {f"ANY {path}" for path in METADATA_PATHS}
+DOCUMENT_OF_FUNCTION = {f"ANY {METADATA_OF_FUNCTION}"}
 SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
 # the routes that a function must have; every other function has one route
 NEEDED = {FRONT_DOOR: {"ANY /mcp"}, SIGN_IN: SIGN_IN_ROUTES}
 # the routes that may be without authorization, because their answers are public, by the function's folder
-MAY_BE_OPEN = {FRONT_DOOR: PREFLIGHT | DOCUMENTS, SIGN_IN: SIGN_IN_ROUTES}
+MAY_BE_OPEN = {FRONT_DOOR: PREFLIGHT | DOCUMENTS | DOCUMENT_OF_FUNCTION, SIGN_IN: SIGN_IN_ROUTES}
 # MCP_AUTH_MODE -> those that the front door must have; with "none", every route is open
-OPEN = {"iam": PREFLIGHT, "jwt": PREFLIGHT | DOCUMENTS, "oauth": PREFLIGHT | DOCUMENTS}
+OPEN = {"iam": PREFLIGHT, "jwt": PREFLIGHT | DOCUMENTS, "oauth": PREFLIGHT | DOCUMENTS | DOCUMENT_OF_FUNCTION}
 
 
 def every_folder_is_deployed(project: Project) -> Iterator[str]:

@@ -43,7 +43,8 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> di
     resource = resource_url(settings, http.request_context)
     _origin, server_path = _split(resource)
     place = http.path.removeprefix(WELL_KNOWN + server_path)  # "", or "/add" for the function at "/mcp/add"
-    is_function = place.startswith("/") and re.fullmatch(FOLDER, place[1:]) is not None
+    # Only the front gives a token for the server to a client that asks for one of its functions.
+    is_function = settings.auth_mode == "oauth" and re.fullmatch(f"/{FOLDER}", place) is not None
     if not settings.takes_tokens or not (http.path == WELL_KNOWN or place == "" or is_function):
         return None
     if is_function:  # RFC 9728, 3.3: the resource "MUST be identical" to the URL from which the client made the path
