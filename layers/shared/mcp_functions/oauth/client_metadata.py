@@ -84,7 +84,7 @@ def read(metadata: object, client_id: str = "", *, secret_digest: str = "", site
     return Client(
         id=client_id,
         name=_read_name(metadata.get("client_name")),
-        redirect_uris=_read_redirect_uris(metadata.get("redirect_uris"), is_sealed=not client_id),
+        redirect_uris=_read_redirect_uris(metadata.get("redirect_uris"), site),
         method=method,
         secret_digest=secret_digest,
         keys=keys,
@@ -115,18 +115,18 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
             )
 
 
-def _read_redirect_uris(uris: object, *, is_sealed: bool) -> tuple[str, ...]:
-    """Return the redirect URIs that may be used, without those that a host lists for other servers.
+def _read_redirect_uris(uris: object, site: str) -> tuple[str, ...]:
+    """Return the redirect URIs. A document has those for other servers, too, so the ones that are refused do not count.
 
-    If `is_sealed`, they will travel in a client id, so they must be few and short.
+    Others travel in a client id, so they must be few and short.
     """
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
         raise OAuthError(code="invalid_redirect_uri", description="redirect_uris must be a list of URIs")
     characters = sum(len(uri) for uri in uris)
-    if is_sealed and (len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS):
+    if not site and (len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS):
         raise OAuthError(code="invalid_redirect_uri", description="redirect_uris are too many or too long")
     usable = tuple(uri for uri in uris if redirects.may_be_registered(uri))
-    if not usable:
+    if not usable or (len(usable) < len(uris) and not site):
         description = "a redirect URI must be https, http on loopback, or the callback of an application's scheme"
         raise OAuthError(code="invalid_redirect_uri", description=description)
     return usable

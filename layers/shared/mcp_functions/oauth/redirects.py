@@ -47,8 +47,8 @@ SCHEMES_WITHOUT_DOT = {
 }  # fmt: skip
 CALLBACK = r"""(?x)
     [a-z-]+ : /{1,3} (?: [A-Za-z0-9] [A-Za-z0-9._-]* / )*
-    (?: (?: oauth2? [_-]? )? (?: callback | cb | redirect ) | oauth2? | (?: did- )? authenticate )
-    (?: /? | (?<= raycast://oauth ) [?]package_name=[A-Za-z0-9._-]+ )  # developers.raycast.com, "OAuth"
+    (?: (?: oauth2? [_-]? )? (?: (?: call )? back | cb | redirect ) | oauth2? | (?: did- )? authenticate )
+    /? (?: [?] .* )?
 """
 RESPONSE_PARAMETERS = {"code", "state", "iss", "error", "error_description"}  # this server adds them to a redirect URI
 
