@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions_harness.api_gateway.api import METADATA, SIGN_IN_PATHS
+from mcp_functions_harness.api_gateway.api import METADATA, METADATA_OF_FUNCTION, SIGN_IN_PATHS
 from mcp_functions_harness.auth import set_auth
 from mcp_functions_harness.lambdas.functions import SIGN_IN
 from tests.package.stack import Resolved
@@ -32,7 +32,7 @@ SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
 OPEN: dict[AuthMode, set[str]] = {
     "iam": {"OPTIONS /mcp"},
     "jwt": WITH_TOKENS,
-    "oauth": WITH_TOKENS | SIGN_IN_ROUTES,
+    "oauth": WITH_TOKENS | SIGN_IN_ROUTES | {f"ANY {METADATA_OF_FUNCTION}"},
     "none": set(),
 }
 
@@ -223,6 +223,7 @@ CHANGES: dict[str, tuple[str, set[str]]] = {
 # parameter of the sign-in -> another value, and the resources that are different with it
 FRONT, EVERY = {"Oauth"}, {"every function"}
 SIGN_IN_CHANGES: dict[str, tuple[str, set[str]]] = {
+    "SignInAllScopes": ("on", FRONT),
     "SignInBinding": ("client_id", EVERY),
     "SignInBlockedClients": ("https://app.example", FRONT),
     "SignInBlockedHosts": ("evil.example", FRONT),
@@ -232,6 +233,7 @@ SIGN_IN_CHANGES: dict[str, tuple[str, set[str]]] = {
     "SignInClientId": ("another", EVERY),
     "SignInClients": ("[1]", FRONT),
     "SignInConcurrency": ("7", FRONT),
+    "SignInExtraPrompt": ("consent", FRONT),
     "SignInExtraScopes": ("offline_access", FRONT),
     "SignInRegistration": ("off", FRONT),
     "SignInResourceParameter": ("audience", FRONT),

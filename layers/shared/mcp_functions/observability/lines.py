@@ -161,12 +161,15 @@ def checked_id(value: object) -> str | None:
     return None
 
 
+DIGEST_CHARS = 16  # 12 bytes: enough to tell conversations apart in a log
+
+
 def digest(name: str) -> str:
     """Return a digest of an id that the log must not hold. Lines with the same id have the same digest."""
     import hashlib  # noqa: PLC0415 - only a function with conversations needs it, and has imported it already
 
     hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
-    return base64url(hashed.digest()[:12])  # enough to tell conversations apart in a log
+    return base64url(hashed.digest())[:DIGEST_CHARS]
 
 
 def _milliseconds(seconds: float) -> float:
