@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import closing, contextmanager
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from botocore.credentials import Credentials
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 ANSWER_SECONDS = 40  # API Gateway gives up after 30
 NOT_COPIED = {"connection", "content-length", "date", "host", "keep-alive", "server", "transfer-encoding"}
 SERVICE = "execute-api"
+Headers = list[tuple[str, str]]
+Target = tuple[str, int] | None  # the host and port of the emulator; None: AWS itself
+Sign = Callable[[str, str, Headers, bytes], Headers]  # (method, URL, headers, body) -> the headers to send
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -41,7 +45,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = [(name, value) for name, value in self.headers.items() if name.lower() not in NOT_COPIED]
         host = self.server.host or self.headers.get("host", "")
         headers = self.server.sign(self.command, f"https://{host}{self.path}", headers, body)
-        with closing(HTTPConnection(*self.server.target, timeout=ANSWER_SECONDS)) as connection:
+        with closing(self.server.connect(host)) as connection:
             connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in [("Host", host), *headers, ("x-forwarded-proto", "https")]:
                 connection.putheader(name, value)
@@ -66,19 +70,23 @@ class _Handler(BaseHTTPRequestHandler):
         """Write nothing: the functions have their log."""
 
 
-Sign = "Callable[[str, str, list[tuple[str, str]], bytes], list[tuple[str, str]]]"
-
-
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int, target: tuple[str, int], host: str, sign: Any, context: ssl.SSLContext | None) -> None:  # noqa: ANN401 - see Sign
-        self.target = target  # the emulator
+    def __init__(self, port: int, target: Callable[[], Target], host: str, sign: Sign, context: ssl.SSLContext | None) -> None:
         self.host = host  # the host that the emulator sees; "" for the one of the request
         self.sign = sign
+        self._target = target
         self._context = context
         super().__init__(("127.0.0.1", port), _Handler)
+
+    def connect(self, host: str) -> HTTPConnection:
+        """Connect to the emulator, or without one to the host itself."""
+        target = self._target()
+        if target is None:
+            return HTTPSConnection(host, timeout=ANSWER_SECONDS)
+        return HTTPConnection(*target, timeout=ANSWER_SECONDS)
 
     def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
         if self._context is None:
@@ -92,39 +100,54 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def signing(target: tuple[str, int], endpoint: str, credentials: Credentials, region: str, port: int = 0) -> Iterator[str]:
+def signing(
+    target: Target,
+    endpoint: str,
+    credentials: Credentials | None,
+    region: str,
+    *,
+    port: int = 0,
+    before: Callable[[bytes], object] = lambda _body: None,
+) -> Iterator[str]:
     """Serve the API at the root of a free port for a block, and sign each request.
 
     Args:
-        target: the host and port of the emulator.
+        target: the emulator.
         endpoint: the output Endpoint of the stack, whose host the requests are signed for.
-        credentials: of the caller.
+        credentials: of the caller; None: nothing is signed.
         region: of the API.
         port: the port; 0 for any free one.
+        before: called with the body of each request, before it is sent.
 
     Yields:
         The URL for MCP clients.
     """
     address = urlsplit(endpoint)
 
-    def sign(method: str, url: str, headers: list[tuple[str, str]], body: bytes) -> list[tuple[str, str]]:
-        if any(name.lower() == "authorization" for name, _value in headers):
-            return headers  # the caller has credentials of its own
+    def sign(method: str, url: str, headers: Headers, body: bytes) -> Headers:
+        before(body)
+        if credentials is None or any(name.lower() == "authorization" for name, _value in headers):
+            return headers  # the caller has credentials of its own, such as a token
         asked = AWSRequest(method, url, data=body)
         SigV4Auth(credentials, SERVICE, region).add_auth(asked)
         return [*headers, *asked.headers.items()]
 
-    with _serving(_Server(port, target, address.netloc, sign, None)) as served:
+    with _serving(_Server(port, lambda: target, address.netloc, sign, None)) as served:
         yield f"http://127.0.0.1:{served}{address.path}"
 
 
 @contextmanager
-def tls(target: tuple[str, int], certificate: Path) -> Iterator[int]:
-    """Answer for port 443 of AWS's host names for a block; the port."""
+def tls(target: Callable[[], Target], certificate: Path) -> Iterator[int]:
+    """Answer for port 443 of AWS's host names for a block, and yield the port.
+
+    Args:
+        target: says where the emulator is, which may start later.
+        certificate: a file with the key and the certificate.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
 
-    def unchanged(_method: str, _url: str, headers: list[tuple[str, str]], _body: bytes) -> list[tuple[str, str]]:
+    def unchanged(_method: str, _url: str, headers: Headers, _body: bytes) -> Headers:
         return headers
 
     with _serving(_Server(0, target, "", unchanged, context)) as port:
