@@ -9,11 +9,14 @@ their description, and the tests that kill a worker or that need the emulator's 
 from __future__ import annotations
 
 import os
+import re
 import signal
+import urllib.request
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import boto3
 import pytest
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-ministack" / "bin" / "python"
+LISTEN = "0A"  # of a socket in /proc/net/tcp
 REAL = os.environ.get("DEPLOYED_TO") == "aws"
 HOSTS = (
     f"*.execute-api.{process.DOMAIN}",
@@ -80,6 +84,14 @@ class Account:
         target = self.emulator.address if self.emulator else None
         credentials = self.caller.get_credentials() if signed else None
         return front.signing(target, endpoint, credentials, str(self.session.region_name), before=before)
+
+    def download(self, url: str) -> bytes:
+        """Read what a service offers at a URL, of which the emulator serves each under its own address."""
+        if self.emulator:
+            parts = urlsplit(url)
+            url = f"{self.emulator.url}{parts.path}?{parts.query}"
+        with urllib.request.urlopen(url, timeout=60) as response:  # noqa: S310 - of a service
+            return bytes(response.read())
 
     def processes(self, *functions: str) -> list[int]:
         """Return the processes of functions, by their names."""
@@ -151,3 +163,13 @@ def running(folder: Path) -> Iterator[tuple[Emulator, int, Path]]:
         with process.running(PYTHON, trusted) as emulator:
             started.append(emulator)
             yield emulator, port, certificate
+
+
+def listening(pid: int) -> list[str]:
+    """Return the addresses on which a process listens: "127.0.0.1:4566", others as Linux writes them."""
+    links = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
+    inodes = {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:[")}
+    tables = [Path(f"/proc/net/{name}").read_text(encoding="utf-8") for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table.splitlines()[1:]]
+    found = [fields[1] for fields in rows if fields[3] == LISTEN and fields[9] in inodes]
+    return [re.sub(r"^0100007F:(.*)", lambda match: f"127.0.0.1:{int(match[1], 16)}", one) for one in found]

@@ -35,6 +35,11 @@ LISTED = {
 }
 
 
+def policy(*statements: Mapping[str, Any]) -> str:
+    """Write a policy of statements."""
+    return json.dumps({"Version": "2012-10-17", "Statement": statements})
+
+
 class Forgetful(Person):
     """A person who answers after every process of every function is gone."""
 
@@ -130,8 +135,6 @@ def paid_once(stack: Stack) -> None:
     results = {json.dumps((answer.result or {}).get("content")) for answer in answers}
     assert len(results) == 1, results
     assert "Paid: transfer " in results.pop()
-    ran = [line for line in stack.lines(handler="pay_invoice", outcome="complete", round=2) if not line.get("replayed")]  # type: ignore[arg-type]
-    assert ran
 
 
 def client_of_2025(stack: Stack) -> None:
@@ -161,4 +164,4 @@ def closed(stack: Stack) -> None:
         server = stack.server(url)
         assert [server.discover_anonymously(folder).status for folder in ("", "add")] == [403, 403]
         preflight = server.send(url, Request(b"", method="OPTIONS"))
-    assert (preflight.status, preflight.body) == (403, b""), "the function refuses an unknown origin, not API Gateway"
+    assert (preflight.status, preflight.headers["allow"]) == (405, "POST"), "the function answers, not API Gateway"

@@ -52,13 +52,17 @@ class Project:
         assert count == 1, f"{name} has no {pattern}"
         path.write_text(edited, encoding="utf-8")
 
-    def build(self, *words: str) -> None:
+    def sam(self, *words: str, fails: bool = False, told: str = "") -> str:
+        """Run the SAM CLI."""
+        return self.run([*SAM, *words], fails=fails, told=told)
+
+    def build(self) -> None:
         """Build, with what did not change from the build before."""
-        self.run([*SAM, "build", "--cached", *words])
+        self.sam("build", "--cached")
 
     def deploy(self, *words: str, fails: bool = False) -> str:
         """Deploy the build without a question."""
-        return self.run([*SAM, "deploy", "--no-confirm-changeset", "--no-progressbar", *words], fails=fails)
+        return self.sam("deploy", "--no-confirm-changeset", "--no-progressbar", *words, fails=fails)
 
     def mcp_functions(self, *words: str, fails: bool = False) -> str:
         """Run the command `mcp-functions`."""
