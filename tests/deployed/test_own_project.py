@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,11 +10,11 @@ from mcp_functions_harness.client.tasks import TaskClient
 from tests.deployed import conversations
 from tests.deployed.project import Project
 from tests.deployed.stack import Stack
-from tests.docs.test_own_resources_page import CALLS, write_project
+from tests.docs.test_own_resources_page import CALLS, add_page
+from tests.project.test_own_project import build as build_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any
 
     from tests.deployed.account import Account
 
@@ -28,11 +27,13 @@ KINDS = ("tool", "asking", "prompt", "resource", "task", "single_use")
 @pytest.fixture(scope="module")
 def own(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Write the project of docs/own-resources.md, add a function of each kind, and deploy it."""
-    project = Project(tmp_path_factory.mktemp(NAME) / NAME, account)
-    write_project(project.folder)
+    project = Project(tmp_path_factory.mktemp(NAME), account)
+    project.mcp_functions("init", ".")
+    build_wheel(project.folder / "layers/dependencies/wheels")  # no package index has this version
     project.edit("samconfig.toml", r'stack_name = "[^"]*"', f'stack_name = "{NAME}"')
     for kind in KINDS:
         project.mcp_functions("new", kind, f"my_{kind}")
+    add_page(project.folder)
     project.build()
     project.deploy()
     stack = Stack(NAME, project, "")
@@ -53,7 +54,7 @@ def test_the_endpoint_lists_the_authors_functions(own: Stack) -> None:
     conversations.lists(own)
 
 
-def test_functions_use_their_own_table_queue_and_secret(own: Stack) -> None:
+def test_functions_use_their_own_table_and_package(own: Stack) -> None:
     for name, (arguments, expected) in CALLS.items():
         result = TaskClient(own.url, timeout=60).run(name, arguments, answer)
         assert expected in result["content"][0]["text"]
