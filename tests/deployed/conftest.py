@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tests.deployed.account import Account
 
+pytest.register_assert_rewrite("tests.deployed.conversations")  # it is not imported yet; its messages say what differs
 NAME = "shop"
 
 

@@ -66,6 +66,18 @@ def add(stack: Stack) -> None:
     assert text(Person().call_tool(stack.url, "add", {"a": 2, "b": 3})) == "5"
 
 
+def every_function(stack: Stack) -> None:
+    """Each function is an endpoint of its own, and says what it has."""
+    server = stack.server()
+    for name in stack.functions:
+        folder = name.removeprefix(f"{stack.name}_")
+        if folder == "mcp" or folder.endswith("-worker"):
+            continue
+        listed = [server.exchange(method, {}, folder).result or {} for method in LISTED]
+        names = [one["name"] for result in listed for kind in LISTED.values() for one in result.get(kind, ())]
+        assert folder in names, names
+
+
 def three_rounds(stack: Stack) -> None:
     """The demo's conversation, at the official client; each round is a cold start, with one call of KMS."""
     person = Forgetful(stack, accept(resolution="Duplicate"), accept(duplicateOfId=4301))

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tests.deployed.stack import Stack
 
-pytestmark = pytest.mark.xdist_group("shop")
-
 
 @pytest.fixture(scope="module")
 def abandoned(shop: Stack) -> Callable[[], dict[str, Any]]:
@@ -50,6 +48,10 @@ def test_the_lists_are_those_of_the_catalog(shop: Stack) -> None:
 
 def test_a_tool_answers(shop: Stack) -> None:
     conversations.add(shop)
+
+
+def test_each_function_is_an_endpoint_of_its_own(shop: Stack) -> None:
+    conversations.every_function(shop)
 
 
 def test_nobody_calls_without_a_signature(shop: Stack) -> None:

@@ -14,8 +14,6 @@ from tests.deployed import conversations
 if TYPE_CHECKING:
     from tests.deployed.stack import Stack
 
-pytestmark = pytest.mark.xdist_group("shop")
-
 ENDPOINT = "mcp"  # it seals and keeps what clients of 2025 carry
 WORKER = "-worker"
 DENIED = {"AccessDenied", "AccessDeniedException"}

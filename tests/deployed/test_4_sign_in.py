@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tests.deployed.browser import Page
     from tests.deployed.stack import Stack
 
-pytestmark = pytest.mark.xdist_group("shop")
-
 BACK = "http://127.0.0.1:1/callback"
 ANN, PASSWORD = "ann@example.com", "Correct-horse-9"
 FORM = {"content-type": "application/x-www-form-urlencoded"}

@@ -10,8 +10,6 @@ import pytest
 if TYPE_CHECKING:
     from tests.deployed.stack import Stack
 
-pytestmark = pytest.mark.xdist_group("shop")
-
 KEPT = {"RequestStateKey", "Table", "UserPool"}
 
 

@@ -18,10 +18,16 @@ if TYPE_CHECKING:
 
     from tests.deployed.account import Account
 
-pytestmark = pytest.mark.xdist_group("own")
-
 NAME = "own"
+SECRET = "of the airline"
+OWN = {**CALLS, "flight_status": ({"flight": "LH 400"}, f"asked with {len(SECRET)} characters")}
 KINDS = ("tool", "asking", "prompt", "resource", "task", "single_use")
+WRITTEN: dict[str, tuple[dict[str, Any], str]] = {  # kind -> arguments, and what the answer has
+    "tool": ({"text": "a word"}, "a word"),
+    "asking": ({"text": "a word"}, "a word"),
+    "task": ({"parts": 2}, "2"),
+    "single_use": ({"amount": 5}, "5"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +40,15 @@ def own(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     for kind in KINDS:
         project.mcp_functions("new", kind, f"my_{kind}")
     add_page(project.folder)
+    secret = account.client("secretsmanager").create_secret(Name=f"{NAME}-airline", SecretString=SECRET)
+    project.mcp_functions("set", "default", f"AirlineSecret={secret['ARN']}")
     project.build()
     project.deploy()
     stack = Stack(NAME, project, "")
     with account.served(stack.outputs["Endpoint"]) as url:
         yield Stack(NAME, project, url)
     project.sam("delete", "--no-prompts", "--stack-name", NAME, "--region", str(account.session.region_name))
+    account.client("secretsmanager").delete_secret(SecretId=secret["ARN"], ForceDeleteWithoutRecovery=True)
 
 
 def answer(_key: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,14 +63,16 @@ def test_the_endpoint_lists_the_authors_functions(own: Stack) -> None:
     conversations.lists(own)
 
 
-def test_functions_use_their_own_table_and_package(own: Stack) -> None:
-    for name, (arguments, expected) in CALLS.items():
-        result = TaskClient(own.url, timeout=60).run(name, arguments, answer)
-        assert expected in result["content"][0]["text"]
+@pytest.mark.parametrize("name", OWN)
+def test_a_function_uses_its_authors_table_secret_or_package(name: str, own: Stack) -> None:
+    arguments, expected = OWN[name]
+    result = TaskClient(own.url, timeout=60).run(name, arguments, answer)
+    assert expected in result["content"][0]["text"]
 
 
-@pytest.mark.parametrize("kind", ["tool", "asking", "task", "single_use"])
+@pytest.mark.parametrize("kind", WRITTEN)
 def test_a_function_that_new_wrote_answers_deployed(kind: str, own: Stack) -> None:
+    arguments, expected = WRITTEN[kind]
     own.forget()
-    result = TaskClient(own.url, timeout=60).run(f"my_{kind}", {"text": "a word"}, answer)
-    assert "a word" in result["content"][0]["text"], result
+    result = TaskClient(own.url, timeout=60).run(f"my_{kind}", arguments, answer)
+    assert expected in result["content"][0]["text"], result
