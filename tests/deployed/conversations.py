@@ -7,6 +7,7 @@ client's state, the key and the table. A conversation without the kill proves no
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 RESOLVE = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 RESOLVED = "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
+TASK_SECONDS = 25  # the task of the samples works for five seconds; a lease has 30
 LISTED = {
     "tools/list": "tools",
     "prompts/list": "prompts",
@@ -107,8 +109,13 @@ def resources(stack: Stack) -> None:
 
 
 def task(stack: Stack) -> None:
-    """A task: a worker works, asks, and goes on."""
-    assert "2025 is audited" in str(run_task(stack)["content"])
+    """A task: a worker works, asks, and goes on, and no lease has to end for it."""
+    deadline = time.monotonic() + TASK_SECONDS
+
+    def told(polled: Mapping[str, Any]) -> None:
+        assert time.monotonic() < deadline, polled
+
+    assert "2025 is audited" in str(run_task(stack, told)["content"])
 
 
 def run_task(stack: Stack, told: Callable[[Mapping[str, Any]], object] = lambda _task: None) -> dict[str, Any]:

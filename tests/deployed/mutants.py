@@ -283,7 +283,6 @@ MUTANTS = (
     Mutant("a function has another handler", "", with_property("Add", "Handler", "app.other"), talks.add),
     Mutant("a worker has another handler", "", with_property("AuditYearWorker", "Handler", "app.other"), talks.task),
     Mutant("a worker has another name", "", with_property("AuditYearWorker", "FunctionName", "shop_worker"), talks.task),
-    Mutant("a worker has a second", "", with_property("AuditYearWorker", "Timeout", 1), talks.task),
     Mutant("a role has the name of another function", "", with_tag("UpdateWorkItem", "ticket"), talks.three_rounds),
     Mutant("a worker has the name of another function", "", with_tag("AuditYearWorker", "ticket"), talks.task),
     Mutant("a role may not seal", "", without_policy("HouseRules", "MaySeal"), talks.resources),

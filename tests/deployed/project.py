@@ -80,7 +80,7 @@ class Project:
         done = subprocess.run(  # noqa: S603 - our own words
             list(map(str, command)),
             cwd=self.folder,
-            env=self._environment | (self.account.environment | self._names() if named else self.account.root),
+            env=self.environment | (self.account.environment | self._names() if named else self.account.root),
             input=told,
             capture_output=True,
             text=True,
@@ -93,7 +93,7 @@ class Project:
         return said
 
     @property
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """What a shell has, and the account; the Python of the runtime compiles the layers."""
         taken = ("AWS_", "MCP_", "PYTEST", "PYTHONPATH")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(taken)}

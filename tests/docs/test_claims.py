@@ -56,7 +56,7 @@ def test_every_test_that_the_page_of_security_names_exists() -> None:
 
 @pytest.mark.parametrize("path", OWN_TESTS)
 def test_every_test_of_a_page_proves_a_claim(path: str) -> None:
-    elsewhere = named_tests("test_claims.py") | named_tests("test_sync.py", ROOT / "tests/package")
+    elsewhere = named_tests("test_claims.py") | named_tests("test_2_operations.py", ROOT / "tests/deployed")
     assert proofs(path) - elsewhere == named_tests(OWN_TESTS[path])
 
 
