@@ -83,8 +83,10 @@ class Account:
             before: called with the body of each request, before it is sent.
         """
         target = self.emulator.address if self.emulator else None
-        credentials = self.caller.get_credentials() if signed else None
-        return front.signing(target, endpoint, credentials, str(self.session.region_name), before=before)
+        credentials = self.caller.get_credentials()
+        assert credentials
+        caller = front.Caller(credentials, str(self.session.region_name)) if signed else None
+        return front.signing(target, endpoint, caller, before=before)
 
     def download(self, url: str) -> bytes:
         """Read what a service offers at a URL, of which the emulator serves each under its own address."""
@@ -180,7 +182,7 @@ def running(folder: Path) -> Iterator[tuple[Emulator, int, Path]]:
 
 def listening(pid: int) -> list[str]:
     """Return the addresses on which a process listens: "127.0.0.1:4566", others as Linux writes them."""
-    links = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
+    links = [str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()]
     inodes = {link.removeprefix("socket:[").removesuffix("]") for link in links if link.startswith("socket:[")}
     tables = [Path(f"/proc/net/{name}").read_text(encoding="utf-8") for name in ("tcp", "tcp6")]
     rows = [line.split() for table in tables for line in table.splitlines()[1:]]

@@ -1,4 +1,4 @@
-"""A browser for AWS's host names, which lead to the emulator: it keeps cookies and fills in forms, and no script runs."""
+"""A browser for AWS's host names, which lead to the emulator: it keeps cookies, fills in forms, and runs no script."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Page:
         head = found[0].partition(">")[0]
         action = unescape(dict(ATTRIBUTE.findall(head)).get("action", ""))
         fields = [dict(ATTRIBUTE.findall(one)) for one in INPUT.findall(found[0])]
-        return urljoin(self.url, action), {one["name"]: unescape(one.get("value", "")) for one in fields if "name" in one}
+        return urljoin(self.url, action), {
+            one["name"]: unescape(one.get("value", "")) for one in fields if "name" in one
+        }
 
 
 @dataclass
@@ -58,9 +60,7 @@ class Browser:
     account: Account
     cookies: dict[str, dict[str, str]] = field(default_factory=dict)  # host -> name -> value
 
-    def request(
-        self, method: str, url: str, body: bytes = b"", headers: Mapping[str, str] | None = None
-    ) -> Page:
+    def request(self, method: str, url: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Page:
         """Send one request, and follow nothing."""
         parts = urlsplit(url)
         host = parts.netloc

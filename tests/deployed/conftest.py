@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 pytest.register_assert_rewrite("tests.deployed.conversations")  # it is not imported yet; its messages say what differs
 NAME = "shop"
+collect_ignore = [] if "MUTANTS" in os.environ else ["test_mutants.py"]  # make deployed-mutants
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:

@@ -11,17 +11,20 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from mcp_types import ElicitResult
+
 from mcp_functions_harness.client.http import Request
 from mcp_functions_harness.client.tasks import TaskClient
 from tests.clients.earlier import SPEAKERS
 from tests.clients.people import Person, accept, text
-from tests.clients.talks import BRIEFING, RULES, TICKET
+from tests.clients.talks import BRIEFING, RULES, TALKS, TICKET, end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
+    from mcp import Client
     from mcp.client.session import ClientRequestContext
-    from mcp_types import ElicitRequestParams, ElicitResult
+    from mcp_types import CallToolResult, ElicitRequestParams
 
     from mcp_functions_harness.client.http import Response
     from tests.deployed.stack import Stack
@@ -55,7 +58,7 @@ class Forgetful(Person):
 
 
 def lists(stack: Stack) -> None:
-    """The endpoint lists what catalog.json names."""
+    """Find in the lists what catalog.json names."""
     catalog = json.loads((stack.project.folder / "functions/mcp/catalog.json").read_text(encoding="utf-8"))
     written = sorted(entry["name"] for kind in LISTED.values() for entry in catalog[kind])
     server = stack.server()
@@ -64,7 +67,7 @@ def lists(stack: Stack) -> None:
 
 
 def add(stack: Stack) -> None:
-    """A tool without a question."""
+    """Call a tool without a question."""
     assert text(Person().call_tool(stack.url, "add", {"a": 2, "b": 3})) == "5"
 
 
@@ -81,7 +84,7 @@ def every_function(stack: Stack) -> None:
 
 
 def three_rounds(stack: Stack) -> None:
-    """The demo's conversation, at the official client; each round is a cold start, with one call of KMS."""
+    """Hold the demo's conversation at the official client; each round is a cold start, with one call of KMS."""
     person = Forgetful(stack, accept(resolution="Duplicate"), accept(duplicateOfId=4301))
     stack.forget()
     before = len(stack.lines(handler="update_work_item"))
@@ -94,14 +97,48 @@ def three_rounds(stack: Stack) -> None:
     ]
 
 
+def samples(stack: Stack) -> None:
+    """Every sample, as its conversation ends where nobody declines; each at its own endpoint."""
+    for name, talk in TALKS.items():
+        method, function, _arguments = talk.call
+        if name.startswith(("decline", "cancel")):
+            continue
+        person = Person(*(ElicitResult(**answer) for answer in talk.answers))
+        url, params = f"{stack.url}/{function}", talk.params
+        result: Any
+        if method == "tools/call":
+            result = person.call_tool(url, params["name"], params["arguments"])
+        elif method == "prompts/get":
+            result = person.get_prompt(url, params["name"], params["arguments"])
+        else:
+            result = person.read_resource(url, params["uri"])
+        assert end({"result": result.model_dump(mode="json", by_alias=True, exclude_none=True)}) == talk.end, name
+        assert [question for question, _schema in person.asked] == talk.asked
+
+
+def stream(stack: Stack) -> None:
+    """Get the progress of a tool with its result, in one stream."""
+    reported: list[float] = []
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        assert (total, bool(message)) == (12, True)
+        reported.append(progress)
+
+    def called(client: Client) -> Awaitable[CallToolResult]:
+        return client.call_tool("summarize_year", {"year": 2025}, progress_callback=progress)
+
+    assert "tickets in 2025" in text(Person().use(f"{stack.url}/summarize_year", called))
+    assert reported == list(range(1, 13))
+
+
 def prompt(stack: Stack) -> None:
-    """A prompt that asks."""
+    """Get a prompt that asks."""
     person = Forgetful(stack, accept(audience="customers"))
     assert text(person.get_prompt(stack.url, "briefing", {"topic": "floor 3"})) == BRIEFING
 
 
 def resources(stack: Stack) -> None:
-    """A resource, and a resource template, which both ask."""
+    """Read a resource and a resource template, which both ask."""
     person = Forgetful(stack, accept(reader="Português"))
     assert text(person.read_resource(stack.url, "house://rules")) == RULES["Português"]
     person = Forgetful(stack, accept(reason="curious"))
@@ -109,7 +146,7 @@ def resources(stack: Stack) -> None:
 
 
 def task(stack: Stack) -> None:
-    """A task: a worker works, asks, and goes on, and no lease has to end for it."""
+    """Run a task: a worker works, asks, and goes on, and no lease has to end for it."""
     deadline = time.monotonic() + TASK_SECONDS
 
     def told(polled: Mapping[str, Any]) -> None:
@@ -157,7 +194,7 @@ def paid_once(stack: Stack) -> None:
 
 
 def client_of_2025(stack: Stack) -> None:
-    """The last official client of 2025 is asked two questions, which the endpoint keeps in the table."""
+    """Let the last official client of 2025 answer two questions, which the endpoint keeps in the table."""
     call = {"name": "update_work_item", "arguments": RESOLVE}
     answers = [
         {"action": "accept", "content": {"resolution": "Duplicate"}},

@@ -277,12 +277,16 @@ MUTANTS = (
     Mutant("the endpoint has no table", "", with_variable("Mcp", "MCP_TABLE", ""), talks.client_of_2025),
     Mutant("the endpoint has another mode", "", with_variable("Mcp", "MCP_AUTH_MODE", "jwt"), talks.lists),
     Mutant("a function is stopped", "", with_variable("Add", "MCP_STOPPED_FUNCTIONS", "add"), talks.add),
-    Mutant("clients of 2025 are refused", "", with_variable("Mcp", "MCP_EARLIER_REVISIONS", "off"), talks.client_of_2025),
+    Mutant(
+        "clients of 2025 are refused", "", with_variable("Mcp", "MCP_EARLIER_REVISIONS", "off"), talks.client_of_2025
+    ),
     Mutant("a function has no toolkit", "", with_layers("Add", "DependenciesLayer"), talks.add),
     Mutant("a function has no dependencies", "", with_layers("UpdateWorkItem", "SharedLayer"), talks.three_rounds),
     Mutant("a function has another handler", "", with_property("Add", "Handler", "app.other"), talks.add),
     Mutant("a worker has another handler", "", with_property("AuditYearWorker", "Handler", "app.other"), talks.task),
-    Mutant("a worker has another name", "", with_property("AuditYearWorker", "FunctionName", "shop_worker"), talks.task),
+    Mutant(
+        "a worker has another name", "", with_property("AuditYearWorker", "FunctionName", "shop_worker"), talks.task
+    ),
     Mutant("a role has the name of another function", "", with_tag("UpdateWorkItem", "ticket"), talks.three_rounds),
     Mutant("a worker has the name of another function", "", with_tag("AuditYearWorker", "ticket"), talks.task),
     Mutant("a role may not seal", "", without_policy("HouseRules", "MaySeal"), talks.resources),
@@ -353,7 +357,10 @@ def _uploaded(stack: Stack, template: bytes) -> Iterator[str]:
     """Keep a template in a bucket for a block; its URL."""
     s3, region = stack.account.client("s3"), stack.account.session.region_name
     bucket, key = f"{stack.name}-mutant-{secrets.token_hex(8)}", "template.json"
-    s3.create_bucket(Bucket=bucket, **({} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}))
+    s3.create_bucket(
+        Bucket=bucket,
+        **({} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}),
+    )
     try:
         s3.put_object(Bucket=bucket, Key=key, Body=template)
         yield f"https://s3.{region}.amazonaws.com/{bucket}/{key}"

@@ -55,7 +55,9 @@ class Stack:
     @property
     def resources(self) -> dict[str, dict[str, Any]]:
         """Logical id -> the resource."""
-        pages = self.account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=self.name)
+        pages = (
+            self.account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=self.name)
+        )
         return {one["LogicalResourceId"]: one for page in pages for one in page["StackResourceSummaries"]}
 
     @cached_property

@@ -74,6 +74,14 @@ def test_a_client_of_2025_is_asked_two_questions(shop: Stack) -> None:
     conversations.client_of_2025(shop)
 
 
+def test_every_sample_ends_its_conversation(shop: Stack) -> None:
+    conversations.samples(shop)
+
+
+def test_a_stream_arrives_with_all_progress(shop: Stack) -> None:
+    conversations.stream(shop)
+
+
 def test_a_prompt_asks(shop: Stack) -> None:
     conversations.prompt(shop)
 

@@ -83,7 +83,9 @@ def test_verify_finds_the_stack_as_it_is_meant(shop: Stack) -> None:
 
 def test_open_explains_a_state_with_the_key_of_the_stack(shop: Stack) -> None:
     scope = ("--key", shop.outputs["RequestStateKey"], "--service", f"{shop.name}/update_work_item")
-    said = shop.project.mcp_functions("open", begin(shop), *scope, "--method", "tools/call", "--target", TOLD["name"])
+    said = shop.project.mcp_functions(
+        "open", begin(shop), *scope, "--method", "tools/call", "--target", "update_work_item"
+    )
     assert "resolution" in said
 
 
@@ -92,7 +94,12 @@ def test_a_dead_worker_is_reported_to_the_topic(shop: Stack) -> None:
     queue = sqs.create_queue(QueueName=f"{shop.name}-failures")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     topic = shop.resources["TaskFailures"]["PhysicalResourceId"]
-    may = {"Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn}
+    may = {
+        "Effect": "Allow",
+        "Principal": {"Service": "sns.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Resource": arn,
+    }
     sqs.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": conversations.policy(may)})
     subscribed = sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, ReturnSubscriptionArn=True)
     try:
@@ -117,13 +124,17 @@ def test_a_higher_generation_ends_all_states_at_once(shop: Stack) -> None:
 
 def test_a_state_is_opened_by_the_code_and_the_layer_of_a_later_deployment(shop: Stack) -> None:
     state, project = begin(shop), shop.project
-    before = [layer["PhysicalResourceId"] for layer in shop.resources.values() if "LayerVersion" in layer["ResourceType"]]
+    before = [
+        layer["PhysicalResourceId"] for layer in shop.resources.values() if "LayerVersion" in layer["ResourceType"]
+    ]
     project.edit("functions/update_work_item/app.py", r'f"\{bug\} resolved as', 'f"{bug} was resolved as')
     toolkit = project.folder / "layers/shared/mcp_functions/__init__.py"
     toolkit.write_text(toolkit.read_text(encoding="utf-8") + "\nLATER = True\n", encoding="utf-8")
     project.build()
     project.deploy()
-    after = [layer["PhysicalResourceId"] for layer in shop.resources.values() if "LayerVersion" in layer["ResourceType"]]
+    after = [
+        layer["PhysicalResourceId"] for layer in shop.resources.values() if "LayerVersion" in layer["ResourceType"]
+    ]
     assert len(set(after) - set(before)) == 1
     (content,) = go_on(shop, state)["result"]["content"]
     assert content["text"] == "Bug #4522 was resolved as Fixed. State set to Resolved."

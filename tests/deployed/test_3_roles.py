@@ -1,4 +1,4 @@
-"""Each role tries with its own keys what each of the others may do. tests/package/test_iam.py asks a simulator the same."""
+"""Each role tries with its own keys what the others may do. tests/policies/test_iam.py asks a simulator the same."""
 
 from __future__ import annotations
 

@@ -1,13 +1,19 @@
-"""A project that `init` writes, with a function of each kind and things of its author's, from an empty folder to a URL."""
+"""A project that `init` writes, with a function of each kind and things of its author, from a folder to a URL."""
 
 from __future__ import annotations
 
+import re
+import signal
+import socket
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mcp_functions_harness.client.tasks import TaskClient
 from tests.deployed import conversations
+from tests.deployed.account import REAL, ROOT
 from tests.deployed.project import Project
 from tests.deployed.stack import Stack
 from tests.docs.test_own_resources_page import CALLS, add_page
@@ -19,8 +25,8 @@ if TYPE_CHECKING:
     from tests.deployed.account import Account
 
 NAME = "own"
-SECRET = "of the airline"
-OWN = {**CALLS, "flight_status": ({"flight": "LH 400"}, f"asked with {len(SECRET)} characters")}
+AIRLINE = "of the airline"
+OWN = {**CALLS, "flight_status": ({"flight": "LH 400"}, f"asked with {len(AIRLINE)} characters")}
 KINDS = ("tool", "asking", "prompt", "resource", "task", "single_use")
 WRITTEN: dict[str, tuple[dict[str, Any], str]] = {  # kind -> arguments, and what the answer has
     "tool": ({"text": "a word"}, "a word"),
@@ -40,7 +46,7 @@ def own(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     for kind in KINDS:
         project.mcp_functions("new", kind, f"my_{kind}")
     add_page(project.folder)
-    secret = account.client("secretsmanager").create_secret(Name=f"{NAME}-airline", SecretString=SECRET)
+    secret = account.client("secretsmanager").create_secret(Name=f"{NAME}-airline", SecretString=AIRLINE)
     project.mcp_functions("set", "default", f"AirlineSecret={secret['ARN']}")
     project.build()
     project.deploy()
@@ -76,3 +82,28 @@ def test_a_function_that_new_wrote_answers_deployed(kind: str, own: Stack) -> No
     own.forget()
     result = TaskClient(own.url, timeout=60).run(f"my_{kind}", arguments, answer)
     assert expected in result["content"][0]["text"], result
+
+
+@pytest.mark.skipif(REAL, reason="a real account needs no emulator")
+def test_one_command_leads_from_a_build_to_a_url_and_ends_what_it_began(own: Stack) -> None:
+    folder = own.project.folder
+    (folder / ".venv-ministack").symlink_to(ROOT / ".venv-ministack")
+    command = [sys.executable, "-m", "mcp_functions_harness", "emulator", "--port", "0"]
+    with subprocess.Popen(  # noqa: S603 - our own words
+        command, cwd=folder, env=own.project.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        assert running.stdout
+        said = ""
+        for line in running.stdout:
+            said += line
+            if line.startswith("Ctrl-C"):
+                break
+        found = re.search(r"Clients of MCP: (\S+)", said)
+        assert found, said
+        result = TaskClient(found[1], timeout=60).run("my_single_use", {"amount": 5}, answer)
+        assert "Paid 5" in result["content"][0]["text"]
+        running.send_signal(signal.SIGINT)
+        assert running.wait(timeout=60) == 0
+    address = re.findall(r"AWS_ENDPOINT_URL=http://127.0.0.1:(\d+)", said)[0]
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", int(address)), timeout=5):
+        pass

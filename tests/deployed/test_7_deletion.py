@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.deployed.stack import Stack
 
@@ -24,9 +22,15 @@ def test_deleting_the_stack_keeps_the_key_the_table_and_the_people(shop: Stack) 
         assert dynamodb.describe_table(TableName=physical["Table"])["Table"]["TableStatus"] == "ACTIVE"
         if "UserPool" in physical:
             assert cognito.describe_user_pool(UserPoolId=physical["UserPool"])
-        names = {one["FunctionName"] for page in lambdas.get_paginator("list_functions").paginate() for one in page["Functions"]}
+        names = {
+            one["FunctionName"]
+            for page in lambdas.get_paginator("list_functions").paginate()
+            for one in page["Functions"]
+        }
         assert not names & set(shop.functions)
-        assert not account.client("logs").describe_log_groups(logGroupNamePrefix=f"/aws/cloudformation/{shop.name}/")["logGroups"]
+        assert not account.client("logs").describe_log_groups(logGroupNamePrefix=f"/aws/cloudformation/{shop.name}/")[
+            "logGroups"
+        ]
     finally:  # whoever pays for the account does not pay for them
         kms.schedule_key_deletion(KeyId=physical["RequestStateKey"], PendingWindowInDays=7)
         dynamodb.delete_table(TableName=physical["Table"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.deployed import conversations
 from tests.deployed.mutants import MUTANTS
 
 if TYPE_CHECKING:
@@ -15,8 +13,6 @@ if TYPE_CHECKING:
 
     from tests.deployed.mutants import Mutant
     from tests.deployed.stack import Stack
-
-pytestmark = pytest.mark.skipif("MUTANTS" not in os.environ, reason="make deployed-mutants runs them before a release")
 
 TALKS = sorted({mutant.talk for mutant in MUTANTS}, key=lambda talk: talk.__name__)
 

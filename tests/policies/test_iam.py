@@ -95,7 +95,9 @@ def template() -> Translated:
 
 @pytest.fixture(scope="module")
 def deployed(template: Translated) -> Deployed:
-    written = {folder: template.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"] for folder in [*FOLDERS, *WORKERS]}
+    written = {
+        folder: template.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"] for folder in [*FOLDERS, *WORKERS]
+    }
     roles = {folder: template.arn(f"{logical_id(folder)}Role") for folder in written}
     key = template.arn("RequestStateKey")
     resources = {key: template.resolved(template.of_type("AWS::KMS::Key")["RequestStateKey"]["KeyPolicy"])}

@@ -1,4 +1,4 @@
-"""The translated template under parameters, with a name and an ARN for each resource, as CloudFormation would resolve it."""
+"""The translated template under parameters, with a name and an ARN for each resource, as CloudFormation has it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Translated:
     given: Mapping[str, str] = field(default_factory=dict)
 
     def under(self, **given: str) -> Translated:
-        """The same template under other parameters."""
+        """Return the same template under other parameters."""
         return Translated(self.template, given)
 
     def arn(self, name: str) -> str:
@@ -108,7 +108,7 @@ class Translated:
                 return [value for one in written if (value := self.value(one)) != NO_VALUE]
         return written
 
-    def resolved(self, written: Any) -> Any:  # noqa: ANN401 - JSON is any value
+    def resolved(self, written: Any) -> Any:  # noqa: ANN401, PLR0911 - JSON is any value; one line a function
         """Replace what refers to resources too, after `value`."""
         match self.value(written):
             case {"Ref": str(name)}:

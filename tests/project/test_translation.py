@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest

@@ -1,7 +1,7 @@
 """The seal over HTTP, with each of the two clients that can call KMS: the package's own, and boto3's.
 
-The server is the harness's; `make deployed` calls one that others wrote. Everything else about KMS is tested with a fake
-in memory.
+The server is the harness's; `make deployed` calls one that others wrote. All else about KMS is tested with a fake in
+memory.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import boto3
 import click
@@ -14,9 +14,6 @@ from mcp_functions_harness.commands import options
 from mcp_functions_harness.emulator import deployment, front, process
 from mcp_functions_harness.emulator.credentials import make_user
 from mcp_functions_harness.problems import stop
-
-if TYPE_CHECKING:
-    from botocore.credentials import Credentials
 
 PORT = 8002
 ENVIRONMENT = Path(".venv-ministack")  # where the project's Makefile installs MiniStack
@@ -36,7 +33,7 @@ def command(port: int, config_env: str, *, patches: bool) -> None:
     with options.until_stopped() as is_stopped, process.running(python) as emulator:
         click.echo(f"MiniStack runs at {emulator.url}; sam deploy takes half a minute")
         endpoint = deployment.deploy(emulator, config_env)
-        with front.signing(emulator.address, endpoint, _caller(emulator), process.REGION, port=port) as url:
+        with front.signing(emulator.address, endpoint, _caller(emulator), port=port) as url:
             exports = " ".join(f"{name}={value}" for name, value in emulator.environment.items())
             click.echo(f"Deployed. Clients of MCP: {url} (each request is signed as the IAM user caller)")
             click.echo(f"Programs of AWS: export {exports}")
@@ -54,6 +51,7 @@ def _python() -> Path:
     return python.absolute()
 
 
-def _caller(emulator: process.Emulator) -> Credentials:
+def _caller(emulator: process.Emulator) -> front.Caller:
     session: Any = boto3.Session("test", "test", region_name=process.REGION)
-    return make_user(session.client("iam", endpoint_url=emulator.url), "caller", MAY_CALL)
+    credentials = make_user(session.client("iam", endpoint_url=emulator.url), "caller", MAY_CALL)
+    return front.Caller(credentials, process.REGION)

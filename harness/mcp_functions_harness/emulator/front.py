@@ -1,7 +1,7 @@
 """The ways into the emulator over HTTP.
 
-    Front       http://127.0.0.1:PORT/mcp for clients that cannot sign: it signs each request as an IAM user
-    TlsFront    port 443 of AWS's host names, for processes that import `names`
+Front       http://127.0.0.1:PORT/mcp for clients that cannot sign: it signs each request as an IAM user
+TlsFront    port 443 of AWS's host names, for processes that import `names`
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from botocore.auth import SigV4Auth
@@ -30,6 +30,13 @@ SERVICE = "execute-api"
 Headers = list[tuple[str, str]]
 Target = tuple[str, int] | None  # the host and port of the emulator; None: AWS itself
 Sign = Callable[[str, str, Headers, bytes], Headers]  # (method, URL, headers, body) -> the headers to send
+
+
+class Caller(NamedTuple):
+    """Who signs requests, and the Region of the API."""
+
+    credentials: Credentials
+    region: str
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -74,7 +81,9 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int, target: Callable[[], Target], host: str, sign: Sign, context: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, port: int, target: Callable[[], Target], host: str, sign: Sign, context: ssl.SSLContext | None
+    ) -> None:
         self.host = host  # the host that the emulator sees; "" for the one of the request
         self.sign = sign
         self._target = target
@@ -93,7 +102,7 @@ class _Server(ThreadingHTTPServer):
             super().finish_request(request, client_address)
             return
         with self._context.wrap_socket(request, server_side=True) as encrypted:
-            super().finish_request(encrypted, client_address)  # type: ignore[arg-type] # as socketserver has it
+            super().finish_request(encrypted, client_address)
 
     def handle_error(self, *_arguments: object) -> None:
         """Write nothing: a client may disconnect at any time."""
@@ -103,8 +112,7 @@ class _Server(ThreadingHTTPServer):
 def signing(
     target: Target,
     endpoint: str,
-    credentials: Credentials | None,
-    region: str,
+    caller: Caller | None,
     *,
     port: int = 0,
     before: Callable[[bytes], object] = lambda _body: None,
@@ -114,8 +122,7 @@ def signing(
     Args:
         target: the emulator.
         endpoint: the output Endpoint of the stack, whose host the requests are signed for.
-        credentials: of the caller; None: nothing is signed.
-        region: of the API.
+        caller: whose signature each request gets; None: none.
         port: the port; 0 for any free one.
         before: called with the body of each request, before it is sent.
 
@@ -126,10 +133,10 @@ def signing(
 
     def sign(method: str, url: str, headers: Headers, body: bytes) -> Headers:
         before(body)
-        if credentials is None or any(name.lower() == "authorization" for name, _value in headers):
+        if caller is None or any(name.lower() == "authorization" for name, _value in headers):
             return headers  # the caller has credentials of its own, such as a token
         asked = AWSRequest(method, url, data=body)
-        SigV4Auth(credentials, SERVICE, region).add_auth(asked)
+        SigV4Auth(caller.credentials, SERVICE, caller.region).add_auth(asked)
         return [*headers, *asked.headers.items()]
 
     with _serving(_Server(port, lambda: target, address.netloc, sign, None)) as served:

@@ -95,15 +95,14 @@ def _event() -> None:
         {
             "    event = {\n": (
                 '    request_id = base64.b64encode(__import__("os").urandom(11)).decode()\n'
-                '    headers = dict(headers)\n'
+                "    headers = dict(headers)\n"
                 '    cookies = [one.strip() for one in headers.pop("cookie", "").split(";") if one.strip()]\n'
                 '    event = {**({"cookies": cookies} if cookies else {}), **{\n'
             ),
             '"requestId": new_uuid(),': '"requestId": request_id,',
             '        "isBase64Encoded": req_is_base64,\n    }\n': '        "isBase64Encoded": req_is_base64,\n    }}\n',
             '    resp_body = lambda_response.get("body", "")\n': (
-                '    resp_headers["apigw-requestid"] = request_id\n'
-                '    resp_body = lambda_response.get("body", "")\n'
+                '    resp_headers["apigw-requestid"] = request_id\n    resp_body = lambda_response.get("body", "")\n'
             ),
         },
     )
@@ -113,7 +112,10 @@ PATCHES = (
     Patch(
         "openapi-body",
         "AWS::ApiGatewayV2::Api ignores Body, so an API has no route; AWS imports the document",
-        {f"{PROVISIONERS}:_apigw_v2_api_create": "0002e18b4198", f"{PROVISIONERS}:_apigw_v2_api_update": "d12d60c12ed7"},
+        {
+            f"{PROVISIONERS}:_apigw_v2_api_create": "0002e18b4198",
+            f"{PROVISIONERS}:_apigw_v2_api_update": "d12d60c12ed7",
+        },
         _body,
     ),
     Patch(
@@ -124,7 +126,7 @@ PATCHES = (
     ),
     Patch(
         "event",
-        "a function's requestId is not the client's apigw-requestid, and cookies are a header; on AWS they are `cookies`",
+        "a function's requestId is not the client's apigw-requestid, and cookies are a header, not `cookies`",
         {f"{SERVICE}:_invoke_lambda_proxy": "fbe5024fcd36"},
         _event,
     ),

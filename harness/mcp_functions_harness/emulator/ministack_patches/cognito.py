@@ -106,7 +106,10 @@ PATCHES = (
     Patch(
         "revocation",
         "there is no /oauth2/revoke",
-        {f"{SERVICE}:well_known_openid_configuration": "d32ec6f91fb1", f"{APP}:_handle_cognito_body_request": "a91f32c793d4"},
+        {
+            f"{SERVICE}:well_known_openid_configuration": "d32ec6f91fb1",
+            f"{APP}:_handle_cognito_body_request": "a91f32c793d4",
+        },
         _revocation,
     ),
 )

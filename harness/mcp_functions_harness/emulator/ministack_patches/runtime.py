@@ -51,7 +51,7 @@ def _own_packages(folder: Path) -> Path:
     return folder
 
 
-def _runtime() -> None:  # noqa: C901 - five functions of MiniStack in one place
+def _runtime() -> None:
     service, runtime = module(SERVICE), module(RUNTIME)
     code_dir, environment = service._provided_runtime_code_dir, service._provided_worker_env  # noqa: SLF001
     place = Path(tempfile.gettempdir())

@@ -164,7 +164,9 @@ class TaskStore:
             notes = observability.current()
             notes.conclude("failed", f"invoke_{error}")
             notes.misconfigured = True
-            return self.change(task_id, owner, lambda task: transitions.fail_without_worker(task, int(self._now() * 1000)))
+            return self.change(
+                task_id, owner, lambda task: transitions.fail_without_worker(task, int(self._now() * 1000))
+            )
         return task
 
     def _item(self, task_id: str, owner: str | None) -> Item:
