@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_functions_harness.emulator.process import Emulator
 
 BUILD = Path(".aws-sam/build/template.yaml")
-OWN_SAM = Path(".venv-sam/bin/sam")  # where the project's Makefile installs it
+OWN_SAM = Path(".venv-sam/bin/sam")  # where the project's Makefile installs it; its variable SAM may name another
 QUIET = ("--no-confirm-changeset", "--no-progressbar")
 NO_FILES = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "SAM_CLI_TELEMETRY": "0"}
 
@@ -36,12 +37,12 @@ def deploy(emulator: Emulator, environment: str) -> str:
     """
     if not BUILD.exists():
         stop(f"there is no {BUILD}: run sam build (make build)")
-    sam = shutil.which("sam") or (str(OWN_SAM) if OWN_SAM.exists() else "")
+    sam = os.environ.get("SAM") or shutil.which("sam") or (str(OWN_SAM) if OWN_SAM.exists() else "")
     if not sam:
         stop("there is no SAM CLI: make build installs it, or: pipx install aws-sam-cli")
     own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     done = subprocess.run(  # noqa: S603 - our own words
-        [sam, "deploy", *QUIET, "--config-env", environment],
+        [*shlex.split(sam), "deploy", *QUIET, "--config-env", environment],
         env={**own, **NO_FILES, **emulator.environment},
         capture_output=True,
         text=True,
