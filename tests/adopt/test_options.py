@@ -127,10 +127,10 @@ async def api_key(ctx: Any, call_next: Any) -> Any:  # noqa: ANN401 - of the lib
 
 class Keys:
     async def check(self, ctx: Any, call_next: Any) -> Any:  # noqa: ANN401 - of the library
-        return await call_next(ctx) if ctx.request.headers else None
+        return await call_next(ctx) if ctx.request is None or ctx.request.headers else None
 
     async def __call__(self, ctx: Any, call_next: Any) -> Any:  # noqa: ANN401 - of the library
-        return await call_next(ctx) if ctx.request.headers else None
+        return await call_next(ctx) if ctx.request is None or ctx.request.headers else None
 
 
 def with_settings(**more: Any) -> MCPServer:  # noqa: ANN401 - of the library

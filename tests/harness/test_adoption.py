@@ -19,6 +19,7 @@ from mcp_functions_harness.adoption import options
 from mcp_functions_harness.adoption.check import check_source
 from mcp_functions_harness.adoption.known_calls import (
     BACKGROUND,
+    CATCHES,
     CHANGES,
     CLAIMS,
     CONCURRENT,
@@ -141,6 +142,24 @@ server.run(transport="http", middleware=[Gate])
         ("server.streamable_http_app(token_verifier=…)", HTTP_OPTION),
         ("server.run(middleware=…)", HTTP_OPTION),
     ]
+
+
+@pytest.mark.parametrize(
+    ("catching", "found"),
+    [
+        ("except:\n        agreed = True", "except"),
+        ("except BaseException:\n        agreed = True", "except"),
+        ("except (OSError, BaseException) as error:\n        agreed = True", "except"),
+        ("finally:\n        return 'paid'", "return"),
+        ("except BaseException:\n        raise", None),
+        ("except Exception:\n        agreed = True", None),
+        ("finally:\n        agreed = True", None),
+    ],
+)
+def test_code_that_catches_the_end_of_a_round_is_found(tmp_path: Path, catching: str, found: str | None) -> None:
+    body = f"    try:\n        agreed = await ctx.elicit('Sure?', bool)\n    {catching}\n    return 'paid'\n"
+    findings = [(name, reason) for _line, name, reason in find_side_effects(tmp_path, body)]
+    assert findings == ([(found, CATCHES)] if found else [])
 
 
 def test_an_http_application_and_what_reads_a_request_or_a_token_are_found_in_the_whole_file(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def check_source(path: Path) -> Report:
     source = Source.read(tree)
     asking: list[str] = []
     asking_in_two_ways: list[str] = []
-    findings = set(_find_http(tree))  # a set, because an event of a loop is read twice
+    findings = {*_find_http(tree), *_find_catching(source)}  # a set, because an event of a loop is read twice
     for function in _handlers(tree, source):
         events = Reader(source).read(function)
         questions = [index for index, event in enumerate(events) if event.asks]
@@ -98,6 +98,31 @@ def _registers(decorator: ast.expr) -> bool:
     """Whether a decorator registers its function, as `@server.tool` or `@server.tool(...)`."""
     name = decorator.func if isinstance(decorator, ast.Call) else decorator
     return isinstance(name, ast.Attribute) and name.attr in DECORATORS
+
+
+def _find_catching(source: Source) -> Iterator[Finding]:
+    """Find code around a question that catches every exception, or returns in `finally`."""
+    for function in source.functions.values():
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Try) or not any(_asks(part) for part in _parts(node.body)):
+                continue
+            for handler in node.handlers:
+                kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+                catches_all = any(kind is None or dotted(kind) == "BaseException" for kind in kinds)
+                if catches_all and not any(isinstance(each, ast.Raise) for each in ast.walk(handler)):
+                    yield Finding(handler.lineno, function.name, "except", known_calls.CATCHES)
+            for part in _parts(node.finalbody):
+                if isinstance(part, ast.Return):
+                    yield Finding(part.lineno, function.name, "return", known_calls.CATCHES)
+
+
+def _parts(statements: list[ast.stmt]) -> Iterator[ast.AST]:
+    for statement in statements:
+        yield from ast.walk(statement)
+
+
+def _asks(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in known_calls.QUESTIONS
 
 
 def _find_http(tree: ast.Module) -> Iterator[Finding]:
