@@ -27,7 +27,6 @@ from mcp_functions import (
 )
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
-from mcp_functions.rounds.low_level import MAX_CHECKED_CHARS
 from mcp_functions.rounds.round import History, Round, RoundRequest
 from tests.support.conversations import talk_to
 
@@ -263,7 +262,7 @@ def write_state(state: BaseModel) -> dict[str, Any]:
         Strict.model_validate_json('{"day": "2027-01-02", "tags": ["a"]}'),
         Aliased(whereTo="Lisbon"),
         Nested(drafts={"x": [Draft(where="Lisbon")]}),
-        Draft(where="x" * MAX_CHECKED_CHARS),
+        Draft(where="x" * 4096),
     ],
     ids=lambda state: type(state).__name__,
 )

@@ -62,6 +62,26 @@ def to_json(value: object) -> JSONValue:
         raise NotJson(message, value) from None
 
 
+def is_json(value: object) -> bool:
+    """Tell whether a value comes back from JSON unchanged, so that it needs no type; a tuple may become a list."""
+    if type(value) in (list, tuple):
+        return all(map(is_json, cast("list[Any]", value)))
+    if type(value) is dict:
+        return all(type(key) is str and is_json(member) for key, member in value.items())
+    return type(value) in JSON_SCALARS
+
+
+def is_equal(value: Any, other: Any) -> bool:  # noqa: ANN401 - values of any type
+    """Tell whether two values are equal; those of a class without `==` are, if their members are."""
+    if {type(value), type(other)} <= {list, tuple}:
+        return len(value) == len(other) and all(map(is_equal, value, other))
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(is_equal(value[key], other[key]) for key in value)
+    if type(value) is type(other) and type(value).__eq__ is object.__eq__ and hasattr(value, "__dict__"):
+        return is_equal(vars(value), vars(other))
+    return value == other
+
+
 def pydantic_to_json(value: object) -> JSONValue:
     """Convert a value as pydantic does.
 
@@ -115,7 +135,7 @@ def _check_supported(value: object) -> None:
     elif isinstance(value, Coroutine):
         reason = "a coroutine that nobody awaited"
     elif isinstance(value, Iterator | AsyncIterator):
-        reason = f"a {name}: return a list of what it yields"
+        reason = f"{name}: return a list of what it yields"
     elif isinstance(value, type | FunctionType | ModuleType):
         reason = f"a {name} itself"
     elif content_kind(value):

@@ -17,7 +17,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.schemas.json_types import NULL, JsonType, NeedsPydantic
+from mcp_functions.schemas.json_types import NULL, NeedsPydantic
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
+
+    from mcp_functions.schemas.json_types import JsonType
 
 
 # ---- Limits: our own, and those of `annotated_types`, whose import would cost too much
@@ -114,16 +116,14 @@ def add_limit(type_: JsonType, item: object) -> JsonType:
     if not bounds or schemas[0].keys() & keywords.keys():
         raise NeedsPydantic
 
-    def read(value: object) -> object:
-        result = type_.read(value)
-        if result is not None:
-            size = len(result) if isinstance(result, str | list | dict) else result
+    def check(value: Any) -> None:  # noqa: ANN401 - a value of the type
+        if value is not None:
+            size = len(value) if isinstance(value, str | list | dict) else value
             for limit, bound in bounds.items():
                 if not limit.is_within(size, bound):
                     raise ValueError(limit.reason.format(bound))
-        return result
 
-    return JsonType(_change_members(type_.schema, lambda schema: {**schema, **keywords}), read)
+    return type_.limited(_change_members(type_.schema, lambda schema: {**schema, **keywords}), check)
 
 
 # ---- Titles and formats
@@ -136,12 +136,8 @@ class Keywords:
     """Adds keywords to a schema. A subclass overrides `add_keywords`, and `check` if it limits the values."""
 
     def add_to(self, type_: JsonType) -> JsonType:
-        """Add the keywords to the schema of a type, and their check to its reader."""
-
-        def read(value: object) -> object:
-            return self.check(type_.read(value))
-
-        return JsonType(self.add_keywords(type_.schema), read)
+        """Add the keywords to the schema of a type, and their check to its values."""
+        return type_.limited(self.add_keywords(type_.schema), self.check)
 
     def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema with the keywords."""

@@ -23,6 +23,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
+from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.schemas import json_types
 from mcp_functions.schemas.json_types import JsonType, NeedsPydantic, needs_pydantic
 from mcp_functions.schemas.parameters import docstring, published_default
@@ -78,14 +79,8 @@ def _enum_type(cls: type[Enum]) -> JsonType:
     values = tuple(member.value for member in cls)
     if not values or {type(value) for value in values} - {str, int}:
         raise NeedsPydantic
-    choice = json_types.choice_type(values)
-    if cls.__doc__:
-        choice = choice.with_keywords({"description": docstring(cls)})
-
-    def read(value: object) -> Enum:
-        return cls(choice.read(value))
-
-    return JsonType(choice.schema, read)
+    choice = json_types.choice_type(tuple(cls))
+    return choice.with_keywords({"description": docstring(cls)}) if cls.__doc__ else choice
 
 
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
@@ -122,7 +117,7 @@ def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
     for field in fields(cls):
         type_ = read_member(hints[field.name])
         if field.default is not MISSING:
-            type_ = type_.with_keywords(published_default(field.default, type_.read))
+            type_ = type_.with_keywords(published_default(field.default, type_))
         elif field.default_factory is MISSING:
             required.append(field.name)
         types[field.name] = type_
@@ -135,7 +130,11 @@ def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
             message = f"Assertion failed, {error}"
             raise ValueError(message) from None
 
-    return JsonType(object_type.schema, read)
+    def write(value: object) -> object:
+        instance = value if isinstance(value, cls) else read(object_type.write(value))
+        return object_type.write({name: getattr(instance, name) for name in types})
+
+    return JsonType(object_type.schema, read, write)
 
 
 def _typed_dict_type(cls: type[Any], read_member: TypeReader) -> JsonType:
@@ -174,13 +173,20 @@ def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
 def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) -> JsonType:
     """Make the type of an object from the types of its members."""
 
-    def read(value: object) -> dict[str, object]:
-        sent = json_types.check_object(value)
+    def declared(members: object) -> dict[str, object]:
+        given = json_types.check_object(members)
         for name in required:
-            if name not in sent:
+            if name not in given:
                 message = f"{name} is missing"
                 raise ValueError(message)
-        return {name: json_types.read_part(name, type_, sent[name]) for name, type_ in types.items() if name in sent}
+        return {name: given[name] for name in types if name in given}
+
+    def read(value: object) -> dict[str, object]:
+        return {name: json_types.at_place(name, types[name].read, part) for name, part in declared(value).items()}
+
+    def write(value: object) -> dict[str, object]:
+        members = declared(value if isinstance(value, dict) else to_json(value))
+        return {name: json_types.at_place(name, types[name].write, part) for name, part in members.items()}
 
     schema: dict[str, Any] = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
     if required:
@@ -188,4 +194,4 @@ def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) ->
     # `dataclass` writes the signature as a docstring where the author wrote none.
     if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
         schema["description"] = docstring(cls)
-    return JsonType(schema, read)
+    return JsonType(schema, read, write)

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.schemas.json_types import NULL, JsonType, check_object, read_part
+from mcp_functions.schemas.json_types import NULL, JsonType, at_place, check_object
 from mcp_functions.schemas.parameters import to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 
@@ -132,7 +132,11 @@ def _with_one_property(key: str, type_: JsonType) -> JsonType:
         schema["required"] = [name]
 
     def read(members: object) -> object:
-        return read_part(name, type_, check_object(members).get(name))
+        values = check_object(members)
+        if name not in values and not is_optional:
+            message = f"{name} is missing"
+            raise ValueError(message)
+        return at_place(name, type_.read, values.get(name))
 
     return JsonType(schema, read)
 

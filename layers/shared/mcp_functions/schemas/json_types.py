@@ -6,19 +6,22 @@
     list[int]            array_type(SCALARS[int])
     dict[str, int]       object_type(SCALARS[int])
 
-Each is a `JsonType`: a JSON Schema, and a function that reads values. That function never quotes a value that it
-refuses, because its message goes to the client and into logs.
+Each is a `JsonType`: it describes, reads and writes values. It never quotes a value that it refuses, because its message
+goes to the client and into logs.
 """
 
 from __future__ import annotations
 
+from copy import copy
+from enum import Enum
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.json_reader import loads
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.tuples import NamedTuple
+from mcp_functions.protocol.plain_values import is_equal, is_json, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,18 +46,75 @@ def is_keywords(item: object) -> bool:
     return hasattr(item, "add_to")
 
 
-class JsonType(NamedTuple):
-    """A type as JSON sees it."""
+class JsonType:
+    """A type as JSON sees it. Input is described by `schema` and read; output is described by `output_schema` and written.
 
-    schema: dict[str, Any]  # the JSON Schema of the type
-    read: Callable[[object], Any]  # turns a JSON value into a value of the type, or raises ValueError with the reason
+    Attributes:
+        schema: the JSON Schema of what `read` accepts.
+        read: turns a JSON value into a value of the type, or raises a ValueError with the reason.
+    """
+
+    def __init__(
+        self, schema: dict[str, Any], read: Callable[[object], Any], write: Callable[[object], Any] | None = None
+    ) -> None:
+        """Take the schema and the functions. Without `write`, a value is written as JSON, and read as a check."""
+        self.schema = schema
+        self.read = read
+        self._write = write
+
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON Schema of what `write` returns."""
+        described: dict[str, Any] = _without_formats(self.schema)
+        return described
+
+    def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
+        """Write a value as JSON, with what the type declares and nothing more.
+
+        Raises:
+            ValueError: it is no value of the type.
+        """
+        if self._write:
+            return self._write(value)
+        written = to_json(value)
+        self.read(written)
+        return written
+
+    def record(self, value: object) -> tuple[Any, bool]:
+        """Write a value for a later round, and tell whether `read_record` returns an equal value there."""
+        recorded = self.write(value)
+        return recorded, is_json(value) or is_equal(self.read_record(recorded), value)
+
+    def read_record(self, recorded: object) -> Any:  # noqa: ANN401 - a value of the type
+        """Read what `record` wrote, or what another version of the author's code wrote."""
+        return self.read(recorded)
+
+    def check_recordable(self) -> None:
+        """Raise a TypeError if no value of this type can be read from its record."""
 
     def with_keywords(self, keywords: dict[str, Any]) -> JsonType:
         """Add keywords to the schema; they change nothing for the values."""
-        return JsonType({**self.schema, **keywords}, self.read)
+        described = copy(self)
+        described.schema = {**self.schema, **keywords}
+        return described
+
+    def limited(self, schema: dict[str, Any], check: Callable[[Any], object]) -> JsonType:
+        """Return this type with another schema, and with a check of each value."""
+
+        def read(value: object) -> object:
+            result = self.read(value)
+            check(result)
+            return result
+
+        def write(value: object) -> object:
+            written = self.write(value)
+            read(written)
+            return written
+
+        return JsonType(schema, read, write)
 
     def read_text(self, text: str) -> object:
-        """Read a value that the protocol transports as text: first as a string, then as a scalar of JSON, such as 5.
+        """Read a value that the protocol transports as text: first as a string, then as JSON, such as 5 or ["a"].
 
         Raises:
             ValueError: the text is not a value of this type.
@@ -67,9 +127,25 @@ class JsonType(NamedTuple):
             value = loads(text)
         except ParseError:
             raise reason from None
-        if isinstance(value, str | dict | list):
+        if isinstance(value, str):
             raise reason
         return self.read(value)
+
+
+# The formats that every written value of a type has. A `datetime` may have no time zone, which `date-time` requires.
+CERTAIN_FORMATS = {"date", "uuid", "ipv4", "ipv6"}
+
+
+def _without_formats(schema: Any) -> Any:  # noqa: ANN401 - a part of a schema
+    """Copy a schema without the formats that a written value may not have: clients check them."""
+    if isinstance(schema, list):
+        return [_without_formats(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # A property may be called "format". Its value is then no string.
+    format_ = schema.get("format")
+    dropped = "format" if isinstance(format_, str) and format_ not in CERTAIN_FORMATS else None
+    return {name: _without_formats(part) for name, part in schema.items() if name != dropped}
 
 
 def _scalar(name: str, python_types: tuple[type, ...], reason: str) -> JsonType:
@@ -96,23 +172,24 @@ NULL = {"type": "null"}  # the schema of None
 
 
 def choice_type(values: tuple[object, ...]) -> JsonType:
-    """Make the type of a choice among strings, integers, booleans and None.
+    """Make the type of a choice among strings, integers, booleans and None; a member of an Enum counts by its value.
 
     Raises:
-        NeedsPydantic: a value has another type.
+        NeedsPydantic: a value has another type, or two have one form in JSON.
     """
-    types = {type(value) for value in values}
-    if not types.issubset({str, int, bool, NoneType}):
+    choices = [value.value if isinstance(value, Enum) else value for value in values]
+    types = {type(choice) for choice in choices}
+    accepted = {(type(choice), choice): value for choice, value in zip(choices, values, strict=True)}  # True equals 1
+    if not types.issubset({str, int, bool, NoneType}) or len(accepted) < len(values):
         raise NeedsPydantic
-    accepted = [(type(value), value) for value in values]  # True equals 1, but has another type
 
     def read(value: object) -> object:
-        if (type(value), value) not in accepted:
-            message = "must be one of " + ", ".join(dumps(choice) for choice in values)
+        if isinstance(value, list | dict) or (type(value), value) not in accepted:
+            message = "must be one of " + ", ".join(dumps(choice) for choice in choices)
             raise ValueError(message)
-        return value
+        return accepted[type(value), value]
 
-    schema: dict[str, Any] = {"enum": list(values)}
+    schema: dict[str, Any] = {"enum": choices}
     if len(types) == 1:
         schema = {**SCALARS[types.pop()].schema, **schema}
     return JsonType(schema, read)
@@ -133,16 +210,18 @@ def union_type(members: list[JsonType]) -> JsonType:
     if len(set(names)) < len(names):
         raise NeedsPydantic
 
-    def read(value: object) -> object:
+    def first_that_fits(functions: list[Callable[[object], object]], value: object) -> object:
         reasons = []
-        for member in members:
+        for function in functions:
             try:
-                return member.read(value)
+                return function(value)
             except ValueError as error:
                 reasons.append(str(error))
         raise ValueError(" or ".join(reasons))
 
-    return JsonType({"anyOf": [member.schema for member in members]}, read)
+    read = partial(first_that_fits, [member.read for member in members])
+    write = partial(first_that_fits, [member.write for member in members])
+    return JsonType({"anyOf": [member.schema for member in members]}, read, write)
 
 
 def _type_names(schema: dict[str, Any]) -> set[str]:
@@ -168,23 +247,37 @@ def array_type(item: JsonType) -> JsonType:
     """Make the type of an array from the type of its items, which is ANY for `list`."""
 
     def read(value: object) -> list[object]:
-        if isinstance(value, list):
-            return [read_part(f"item {index}", item, element) for index, element in enumerate(value)]
-        message = "must be an array"
-        raise ValueError(message)
+        return [at_place(f"item {index}", item.read, element) for index, element in enumerate(check_array(value))]
+
+    def write(value: object) -> list[object]:
+        elements = value if isinstance(value, list | tuple) else check_array(to_json(value))
+        return [at_place(f"item {index}", item.write, element) for index, element in enumerate(elements)]
 
     items = {"items": item.schema} if item.schema else {}
-    return JsonType({"type": "array", **items}, read)
+    return JsonType({"type": "array", **items}, read, write)
 
 
 def object_type(member: JsonType) -> JsonType:
     """Make the type of an object from the type of its members, which is ANY for `dict`."""
 
     def read(value: object) -> dict[str, object]:
-        return {key: read_part("a value", member, element) for key, element in check_object(value).items()}
+        return {key: at_place("a value", member.read, element) for key, element in check_object(value).items()}
+
+    def write(value: object) -> dict[str, object]:
+        if type(value) is not dict or not all(type(key) is str for key in value):
+            value = to_json(value)
+        return {key: at_place("a value", member.write, element) for key, element in check_object(value).items()}
 
     members = {"additionalProperties": member.schema} if member.schema else {}
-    return JsonType({"type": "object", **members}, read)
+    return JsonType({"type": "object", **members}, read, write)
+
+
+def check_array(value: object) -> list[object]:
+    """Return a value that is an array, or raise a ValueError."""
+    if isinstance(value, list):
+        return value
+    message = "must be an array"
+    raise ValueError(message)
 
 
 def check_object(value: object) -> dict[str, object]:
@@ -195,10 +288,10 @@ def check_object(value: object) -> dict[str, object]:
     raise ValueError(message)
 
 
-def read_part(place: str, type_: JsonType, value: object) -> object:
-    """Read a part of a value. The ValueError for a part that does not fit begins with its place."""
+def at_place(place: str, function: Callable[[object], object], value: object) -> object:
+    """Read or write a part of a value. The ValueError for a part that does not fit begins with its place."""
     try:
-        return type_.read(value)
+        return function(value)
     except ValueError as error:
         message = f"{place} {error}"
         raise ValueError(message) from None

@@ -1,9 +1,13 @@
-"""Reads with pydantic each type that `type_reader` does not read itself.
+"""Describes, reads and writes with pydantic each type that `type_reader` does not read itself.
 
     read_type(UUID)
 
     schema    {"type": "string", "format": "uuid"}
     read      turns "0b9d81e2-…" into a UUID
+    write     turns the UUID into text
+
+pydantic describes what comes in by its mode "validation", and what goes out by its mode "serialization": a model may
+have aliases, serializers, computed fields, and fields that are never sent.
 
 A handler without these types does not import this module, so it does not import pydantic.
 """
@@ -11,17 +15,27 @@ A handler without these types does not import this module, so it does not import
 from __future__ import annotations
 
 import warnings
-from typing import Any, get_args
+from contextlib import suppress
+from enum import Enum
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic.warnings import UnsupportedFieldAttributeWarning
-from pydantic_core import SchemaError, ValidationError, to_json
+from pydantic_core import PydanticSerializationError, SchemaError, SchemaValidator, ValidationError, core_schema, to_json
 
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import check_size, walk
-from mcp_functions.schemas.json_types import JsonType
+from mcp_functions.protocol.plain_values import is_equal
+from mcp_functions.schemas.json_types import CERTAIN_FORMATS, JsonType
+from mcp_functions.schemas.published import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Literal
 
 # pydantic makes the texts of all errors at once, at 400 bytes each. With more errors than this, their number is given.
 MAX_ERRORS = 1000
@@ -34,56 +48,173 @@ def read_type(annotation: object) -> JsonType:
         TypeError: pydantic has no JSON Schema for this type, or an option has no effect at this place.
     """
     _check_nested_defaults(annotation)
-    adapter, schema = _adapt(annotation)
+    return PydanticType(annotation)
 
-    def read(value: object) -> object:
+
+class PydanticType(JsonType):
+    """A type that pydantic reads and writes."""
+
+    def __init__(self, annotation: object) -> None:
+        """Let pydantic read the annotation, and describe it for clients that send a value."""
+        self._annotation = annotation
+        self._adapter: TypeAdapter[Any] = self._explained(lambda: TypeAdapter(annotation))  # type: ignore[arg-type]
+        self._validator = self._explained(lambda: _validator_of(self._adapter))
+        described = self._describe("validation")
+        super().__init__(described, partial(self._read, described, described.get("$defs", {})))
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON Schema of what `write` returns."""
+        return self._describe("serialization")
+
+    def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
+        """Bring a value to the type, and write it as JSON."""
+        return self._dump(self._bring(value))
+
+    def record(self, value: object) -> tuple[Any, bool]:
+        """Write a value for a later round, under the names of its fields if it cannot be read again by its aliases."""
+        typed = self._bring(value)
+        for by_alias in (True, False):
+            recorded = self._dump(typed, by_alias=by_alias, round_trip=True)
+            with suppress(ValueError):
+                if is_equal(self.read_record(recorded), typed):
+                    return recorded, True
+        return self._dump(typed, round_trip=True), False
+
+    def read_record(self, recorded: object) -> Any:  # noqa: ANN401 - a value of the type
+        """Read a record, whose fields have their aliases or their names."""
+        return self._validate(self._validator.validate_json, to_json(recorded), by_alias=True, by_name=True)
+
+    def check_recordable(self) -> None:
+        """Refuse a secret, which is written as asterisks, and a required field that is never written."""
+        for _level, part in walk([self.schema, self._adapter.core_schema]):
+            if isinstance(part, dict) and part.get("writeOnly") is True:
+                message = f"{self._annotation!r} holds a secret, which no record gives back"
+                raise TypeError(message)
+            if isinstance(part, dict) and part.get("serialization_exclude") and part["schema"]["type"] != "default":
+                message = f"{self._annotation!r} has a required field with exclude=True, which no record gives back"
+                raise TypeError(message)
+
+    def _read(self, schema: dict[str, Any], definitions: dict[str, Any], value: object) -> object:
         check_size(value)
+        check(schema, definitions, value)
+        return self._validate(self._validator.validate_json, to_json(value))
+
+    def _bring(self, value: object) -> object:
+        return self._validate(self._validator.validate_python, value)
+
+    def _validate(self, validate: Callable[..., Any], value: object, **options: bool) -> Any:  # noqa: ANN401
         try:
-            # In strict mode, "5" is no int. Text is a UUID or a date only if it comes from JSON.
-            return adapter.validate_json(to_json(value), strict=True)
+            return validate(value, **options)
         except ValidationError as error:
             raise ValueError(_first_reason(error)) from None  # pydantic's own text quotes the value
 
-    if not _has_iterable(adapter.core_schema):
-        return JsonType(schema, read)
-    # pydantic checks an `Iterable` only when the author's function reads its items. A client's mistake must be found
-    # before that.
-    from mcp_functions.schemas.validation import read_schema  # noqa: PLC0415 - few types hold an `Iterable`
+    def _dump(self, value: object, *, by_alias: bool = True, round_trip: bool = False) -> Any:  # noqa: ANN401 - JSON
+        """Write a value of the type; the check of pydantic's serializer is that of the result."""
+        try:
+            return self._adapter.serializer.to_python(
+                value, mode="json", by_alias=by_alias, round_trip=round_trip, warnings="error"
+            )
+        except PydanticSerializationError:  # its text quotes the value
+            message = "cannot be written as its type says"
+            raise ValueError(message) from None
 
-    by_schema = read_schema(schema)
+    def _describe(self, mode: Literal["validation", "serialization"]) -> dict[str, Any]:
+        schema = self._explained(lambda: self._adapter.json_schema(mode=mode, schema_generator=Described))
+        definitions = schema.get("$defs", {})
+        for _level, part in walk(schema):
+            if isinstance(part, dict) and "default" in part and part.keys() & TYPE_KEYWORDS:
+                _drop_refused_default(part, definitions)
+        if "$ref" in schema:  # a class that refers to itself; many clients look for `type` at the root
+            schema = {**definitions[schema.pop("$ref").rpartition("/")[2]], **schema}
+        return schema
 
-    def check_and_read(value: object) -> object:
-        by_schema.read(value)  # raises a ValueError for a wrong item
-        return read(value)
+    def _explained(self, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - what `make` returns
+        """Return what a function of pydantic makes; raise its error as a TypeError with the reason."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", UnsupportedFieldAttributeWarning)
+                return make()
+        except UnsupportedFieldAttributeWarning as error:
+            raise TypeError(str(error).partition(". ")[0]) from None
+        except SchemaError as error:
+            message = f"{self._annotation!r} cannot be checked: {error}"
+            raise TypeError(message) from None
+        except PydanticSchemaGenerationError as error:  # pydantic's text only advises how to skip the check of the type
+            message = f"{self._annotation!r} cannot be written as JSON"
+            raise TypeError(message) from error
+        except PydanticUserError as error:  # its first sentence is the reason, the others are advice
+            reason = error.message.partition("\n")[0].partition(". ")[0]
+            message = f"{self._annotation!r} cannot be written as JSON: {reason}"
+            raise TypeError(message) from error
 
-    return JsonType(schema, check_and_read)
+
+# A dict with one of these and `default` is a schema, and not the `properties` of an object.
+TYPE_KEYWORDS = {"type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"}
 
 
-def _has_iterable(core_schema: object) -> bool:
-    """Tell whether pydantic's description of a type, nested dicts and lists, has an `Iterable` (a "generator")."""
-    parts = [container for _level, container in walk(core_schema) if isinstance(container, dict)]
-    return any(part.get("type") == "generator" for part in parts)
-
-
-def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
-    """Make pydantic's reader of a type, and its JSON Schema."""
+def _drop_refused_default(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
+    """Remove the default that no client can send: the None of `int = None`, or the asterisks of a secret."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UnsupportedFieldAttributeWarning)
-            adapter: TypeAdapter[Any] = TypeAdapter(annotation)  # type: ignore[arg-type]  # any annotation
-        return adapter, adapter.json_schema()
-    except UnsupportedFieldAttributeWarning as error:
-        raise TypeError(str(error).partition(". ")[0]) from None
-    except SchemaError as error:
-        message = f"{annotation!r} cannot be checked: {error}"
-        raise TypeError(message) from None
-    except PydanticSchemaGenerationError as error:  # pydantic's text only advises how to skip the check of the type
-        message = f"{annotation!r} cannot be written as JSON"
-        raise TypeError(message) from error
-    except PydanticUserError as error:  # its first sentence is the reason, the others are advice
-        reason = error.message.partition("\n")[0].partition(". ")[0]
-        message = f"{annotation!r} cannot be written as JSON: {reason}"
-        raise TypeError(message) from error
+        if not isinstance(schema.get("type"), dict):  # a property may be called "type"
+            check(schema, definitions, schema["default"])
+            if not schema.get("writeOnly"):
+                return
+    except ValueError:
+        pass
+    del schema["default"]
+
+
+class Described(GenerateJsonSchema):
+    """The JSON Schema of a type, as its values are."""
+
+    ignored_warning_kinds = {"non-serializable-default", "skipped-choice"}  # a warning would quote values in the log
+
+    def generate_inner(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+        """Drop the formats that a written value may not have: clients check them."""
+        described = super().generate_inner(schema)
+        format_ = described.get("format")
+        if self.mode == "validation" or not isinstance(format_, str) or format_ in CERTAIN_FORMATS:
+            return described
+        if format_ == "date-time" and (schema["type"] != "datetime" or schema.get("tz_constraint") == "aware"):
+            return described
+        return {keyword: part for keyword, part in described.items() if keyword != "format"}
+
+    def ser_schema(self, schema: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a schema of pydantic_core
+        """Describe what an author's serializer without a return annotation writes as anything."""
+        is_function = schema["type"] in ("function-plain", "function-wrap")
+        if is_function and schema.get("return_schema") is None and self.mode == "serialization":
+            return {}
+        return super().ser_schema(schema)
+
+
+def _validator_of(adapter: TypeAdapter[Any]) -> Any:  # noqa: ANN401 - also a plug-in's validator
+    """Return the validator of a type. It reads the members of an Enum in a Literal by their values, as published.
+
+    pydantic itself accepts only the members, which JSON cannot hold (its issues 8708 and 9968).
+    """
+    parts = [part for _level, part in walk(adapter.core_schema) if isinstance(part, dict)]
+    if not any(isinstance(choice, Enum) for part in parts for choice in part.get("expected", ())):
+        return adapter.validator
+    # Without the option, pydantic would use the validator of each model class, which knows only the members.
+    return SchemaValidator(_with_values(adapter.core_schema), _use_prebuilt=False)
+
+
+def _with_values(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pydantic_core
+    """Copy a part of a type's description, and add to each choice that is a member of an Enum its value."""
+    if isinstance(part, list | tuple):
+        return type(part)(map(_with_values, part))
+    if not isinstance(part, dict):
+        return part
+    members = [choice for choice in part.get("expected", ()) if isinstance(choice, Enum)]
+    if members:
+        of_classes = [core_schema.enum_schema(cls, [each for each in members if type(each) is cls]) for cls in {*map(type, members)}]
+        others = [choice for choice in part["expected"] if choice not in members]
+        return core_schema.union_schema([*of_classes, *([core_schema.literal_schema(others)] if others else [])])
+    copy = {name: _with_values(each) for name, each in part.items()}
+    if part.get("type") == "tagged-union":
+        copy["choices"] |= {tag.value: choice for tag, choice in copy["choices"].items() if isinstance(tag, Enum)}
+    return copy
 
 
 def _check_nested_defaults(annotation: object) -> None:
