@@ -173,7 +173,7 @@ def test_a_whole_result_of_the_official_sdk_must_match_the_return_type() -> None
 
     right = sdk.CallToolResult(content=[], structured_content={"total": 1})
     assert call(right, Total)["structuredContent"] == {"total": 1}
-    wrong = sdk.CallToolResult(content=[], structured_content={"total": "1"})
+    wrong = sdk.CallToolResult(content=[], structured_content={"total": "one"})
     with pytest.raises(DeveloperError, match="returned something else than its signature promises"):
         tool_returning(wrong, Total).call({}, None)
 

@@ -323,9 +323,9 @@ def test_an_accepted_form_without_content_is_refused(content: object) -> None:
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        ({}, "duplicate_of_id Field required"),
-        ({"duplicate_of_id": 1, "kind": "hunter2"}, "kind should be 'bug' or 'task'"),
-        ({"duplicate_of_id": 1, "when": 20260728}, "when should be a valid date"),
+        ({}, "duplicate_of_id is missing"),
+        ({"duplicate_of_id": 1, "kind": "hunter2"}, "kind must be one of \"bug\", \"task\""),
+        ({"duplicate_of_id": 1, "when": 20260728}, "when must be a date, such as 2026-07-28 or must be a null"),
     ],
 )
 def test_the_error_for_an_invalid_answer_does_not_quote_it(content: dict[str, Any], error: str) -> None:

@@ -135,7 +135,8 @@ def _check_supported(value: object) -> None:
     elif isinstance(value, Coroutine):
         reason = "a coroutine that nobody awaited"
     elif isinstance(value, Iterator | AsyncIterator):
-        reason = f"{name}: return a list of what it yields"
+        article = "an" if name.startswith(("a", "A")) else "a"
+        reason = f"{article} {name}: return a list of what it yields"
     elif isinstance(value, type | FunctionType | ModuleType):
         reason = f"a {name} itself"
     elif content_kind(value):

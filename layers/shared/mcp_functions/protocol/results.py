@@ -191,8 +191,10 @@ def _plain_and_text(value: object, allowed: str, write: Write = to_json) -> tupl
         return plain, text
     except NotJson as error:
         reason = str(error)
+    except UnicodeEncodeError:
+        reason = f"{type_name(value)} with half of a surrogate pair"
     except TypeError:
         reason = type_name(value)
     except ValueError:
-        reason = f"{type_name(value)} with NaN, Infinity, too many digits or half of a surrogate pair"
+        reason = f"{type_name(value)} with NaN, Infinity or too many digits"
     raise DeveloperError(rule=f"JSON cannot carry what the function returned ({reason}): {allowed}")

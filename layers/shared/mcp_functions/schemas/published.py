@@ -63,6 +63,10 @@ def check(schema: Schema, definitions: Mapping[str, Schema], value: Any) -> None
         if members:
             members = _tagged(schema, value) or members
             _check_first([partial(check, member, definitions) for member in members], value)
+    if schema.get("type") == "string" and schema.get("format") in FORMATS:
+        pattern, reason = FORMATS[schema["format"]]
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise ValueError(reason)
     if "type" in schema:
         names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         _check_first([CHECKS[name] for name in names], value)
@@ -136,10 +140,6 @@ def _check_part(schema: Schema | bool, definitions: Mapping[str, Schema], value:
 
 
 def _check_limits(schema: Schema, value: Any) -> None:  # noqa: ANN401 - JSON
-    if isinstance(value, str) and schema.get("format") in FORMATS:
-        pattern, reason = FORMATS[schema["format"]]
-        if not re.fullmatch(pattern, value):
-            raise ValueError(reason)
     name = NAMES.get(type(value))
     size = len(value) if isinstance(value, str | list | dict) else value
     for limit in LIMITS[name].values() if name else ():

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from enum import Enum
+from enum import Enum, Flag
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -179,6 +179,13 @@ class Described(GenerateJsonSchema):
         if format_ == "date-time" and (schema["type"] != "datetime" or schema.get("tz_constraint") == "aware"):
             return described
         return {keyword: part for keyword, part in described.items() if keyword != "format"}
+
+    def enum_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+        """Describe a Flag without its members, because their sums are values, too."""
+        described = super().enum_schema(schema)
+        if issubclass(schema["cls"], Flag):
+            described.pop("enum", described.pop("const", None))
+        return described
 
     def ser_schema(self, schema: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a schema of pydantic_core
         """Describe what an author's serializer without a return annotation writes as anything."""
