@@ -8,7 +8,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.plain_values import is_equal, to_json
+from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -61,10 +61,11 @@ def published_default(default: object, type_: JsonType) -> dict[str, Any]:
     try:
         value = to_json(default)
         dumps(value).encode()  # a check: it raises for NaN, infinity and half of a surrogate pair
-        is_sent = is_equal(type_.read(value), default) or is_equal(value, default)
-    except ValueError:
+        type_.read(value)  # a check, as is the next line: a secret is written as asterisks
+        type_.check_recordable()
+    except (TypeError, ValueError):
         return {}
-    return {"default": value} if is_sent else {}
+    return {"default": value}
 
 
 def default_maker(default: object) -> Callable[[], Any] | None:

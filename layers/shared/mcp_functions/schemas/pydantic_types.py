@@ -187,6 +187,12 @@ class Described(GenerateJsonSchema):
             described.pop("enum", described.pop("const", None))
         return described
 
+    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+        """Require the tag in each member, as pydantic does when it reads one, also where the tag has a default."""
+        described = super().tagged_union_schema(schema)
+        tag = described.get("discriminator", {}).get("propertyName")
+        return {**described, "required": [tag]} if tag else described
+
     def ser_schema(self, schema: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a schema of pydantic_core
         """Describe what an author's serializer without a return annotation writes as anything."""
         is_function = schema["type"] in ("function-plain", "function-wrap")
