@@ -22,6 +22,7 @@ from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.constants import APP_FORM_URI, TASK_METHODS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
 from mcp_functions.protocol.messages import Result, complete
+from mcp_functions.protocol.uris import normal_form
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     if not resources and not templates:
         raise MethodNotFound
     uri = _text_param(params, "uri")
-    if uri in resources:
-        return Target("resources", uri, resources[uri])
+    for key, folder in resources.items():
+        if key == uri or normal_form(key) == normal_form(uri):  # an adopted server lists its URIs in any form
+            return Target("resources", key, folder)
     for template, folder in templates.items():
         if _matches(template, uri):
             return Target("resourceTemplates", template, folder)
@@ -115,9 +117,9 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
         case {"type": "ref/prompt", "name": str()}:
             return find(catalog, "prompts/get", ref)  # a `ref` names its handler as the params of a call do
         case {"type": "ref/resource", "uri": str(uri)}:
-            templates = catalog["functions"]["resourceTemplates"]
-            if uri in templates:
-                return Target("resourceTemplates", uri, templates[uri])
+            for template, folder in catalog["functions"]["resourceTemplates"].items():
+                if normal_form(template) == normal_form(uri):
+                    return Target("resourceTemplates", template, folder)
             return find(catalog, "resources/read", ref)
     message = 'params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
     raise InvalidParams(message=message)

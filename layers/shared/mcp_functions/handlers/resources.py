@@ -21,6 +21,7 @@ from mcp_functions.handlers.base import P, R, require
 from mcp_functions.handlers.completions import CompletableHandler
 from mcp_functions.protocol import results
 from mcp_functions.protocol.uri_templates import UriTemplate
+from mcp_functions.protocol.uris import normal_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -72,7 +73,7 @@ class Resource(CompletableHandler[P, R]):
         """
         _check_options(uri, size, ttl_ms, cache_scope)
         super().__init__(function, **options)
-        self.uri = self.key = uri
+        self.uri = self.key = normal_form(uri)  # clients normalize it, and ask for what they have made of it
         self.mime_type = mime_type
         self._size = size
         self._annotations: dict[str, Any] | None = None

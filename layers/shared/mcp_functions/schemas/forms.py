@@ -17,7 +17,6 @@ becomes an object with one property. A type that the restricted schema cannot ex
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
@@ -99,33 +98,22 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     Raises:
         DeveloperError: JSON has no such type.
     """
-    # Every round asks with the same classes again, and pydantic takes 0.3 ms and more to read one. Other types are read
-    # anew: it takes 5 µs, and a cache would confuse Literal["a", "b"] with Literal["b", "a"], because they are equal.
-    read = _read_class_form if isinstance(annotation, type) else _read_form
-    return read(annotation, key, camel_case)
-
-
-def _read_form(annotation: object, key: str, camel_case: bool) -> Form:  # noqa: FBT001 - `lru_cache` counts by position
     try:
         type_ = read_type(annotation)
     except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
-    # pydantic writes a class that refers to itself as a `$ref` to its definition.
-    schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
+    schema = type_.form_schema
     if "properties" not in schema:
         return Form(_with_one_property(key, type_), path="", camel_case=camel_case)
     path = f"{annotation.__name__}." if isinstance(annotation, type) else ""
     return Form(JsonType(schema, type_.read), path, camel_case=camel_case)
 
 
-_read_class_form = lru_cache(maxsize=256)(_read_form)
-
-
 def _with_one_property(key: str, type_: JsonType) -> JsonType:
     """Return the type of an object with one property, named as the question; `read` returns the property's value."""
     name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot in a name as a path
-    property_ = dict(type_.schema)
+    property_ = dict(type_.form_schema)
     schema: dict[str, Any] = {"$defs": property_.pop("$defs", {}), "properties": {name: property_}}
     is_optional = NULL in type_.schema.get("anyOf", ())
     if not is_optional:
@@ -155,9 +143,6 @@ def _write_property(name: str, field: dict[str, Any], definitions: Mapping[str, 
     if plain_name in SECRET_NAMES:
         _refuse(path, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
     schema = _simplify(field, definitions)
-    # pydantic makes a title from the name. Clients do the same, so this title is left out.
-    if schema.get("title") == name.replace("_", " ").title().strip():
-        del schema["title"]
     if schema.get("type") == "array":
         items = _simplify(schema.get("items", {}), definitions)
         schema["items"] = _write_choices(path, items)
@@ -194,6 +179,11 @@ def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
     # A constant is a list of one choice.
     if "const" in schema:
         schema["enum"] = [schema.pop("const")]
+    # The answer of a user is checked by the exact limit. The restricted schema has only limits that are included.
+    for keyword, included, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
+        if keyword in schema:
+            schema[included] = schema.pop(keyword) + (step if schema.get("type") == "integer" else 0)
+    schema.pop("examples", None)
     # A default of null means that the field starts empty.
     if "default" in schema and schema["default"] is None:
         del schema["default"]
@@ -202,7 +192,7 @@ def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
 
 def _write_choices(path: str, items: dict[str, Any]) -> dict[str, Any]:
     """Write the `items` of a list, which must be choices; choices with titles are `anyOf` there, and not `oneOf`."""
-    items.pop("title", None)
+    items = {keyword: part for keyword, part in items.items() if keyword not in ("title", "description")}
     if "oneOf" in items:
         items = {"anyOf": items["oneOf"]}
     has_titles = set(items) == {"anyOf"} and all(isinstance(choice.get("const"), str) for choice in items["anyOf"])

@@ -68,6 +68,11 @@ class JsonType:
         described: dict[str, Any] = _without_formats(self.schema)
         return described
 
+    @property
+    def form_schema(self) -> dict[str, Any]:
+        """The schema for a form, whose fields have only the titles that an author wrote."""
+        return self.schema
+
     def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
         """Write a value as JSON, with what the type declares and nothing more.
 

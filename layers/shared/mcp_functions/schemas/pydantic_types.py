@@ -67,6 +67,11 @@ class PydanticType(JsonType):
         """The JSON Schema of what `write` returns."""
         return self._describe("serialization")
 
+    @cached_property
+    def form_schema(self) -> dict[str, Any]:
+        """The schema for a form: pydantic makes a title from each name, and so do clients."""
+        return self._describe("validation", WithoutTitles)
+
     def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
         """Bring a value to the type, and write it as JSON."""
         return self._dump(self._bring(value))
@@ -119,8 +124,11 @@ class PydanticType(JsonType):
             message = "cannot be written as its type says"
             raise ValueError(message) from None
 
-    def _describe(self, mode: Literal["validation", "serialization"]) -> dict[str, Any]:
-        schema = self._explained(lambda: self._adapter.json_schema(mode=mode, schema_generator=Described))
+    def _describe(
+        self, mode: Literal["validation", "serialization"], generator: type[GenerateJsonSchema] | None = None
+    ) -> dict[str, Any]:
+        make = partial(self._adapter.json_schema, mode=mode, schema_generator=generator or Described)
+        schema: dict[str, Any] = self._explained(make)
         definitions = schema.get("$defs", {})
         for _level, part in walk(schema):
             if isinstance(part, dict) and "default" in part and part.keys() & TYPE_KEYWORDS:
@@ -199,6 +207,14 @@ class Described(GenerateJsonSchema):
         if is_function and schema.get("return_schema") is None and self.mode == "serialization":
             return {}
         return super().ser_schema(schema)
+
+
+class WithoutTitles(Described):
+    """The same, with only the titles that an author wrote."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - the signature of pydantic
+        """Return False: no field gets a title from its name."""
+        return False
 
 
 def _validator_of(adapter: TypeAdapter[Any]) -> Any:  # noqa: ANN401 - also a plug-in's validator
