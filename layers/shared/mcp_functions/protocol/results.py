@@ -129,6 +129,10 @@ def _holds_content(values: Iterable[object]) -> bool:
 
 
 def _text(text: str) -> dict[str, Any]:
+    try:
+        text.encode()  # a check
+    except UnicodeEncodeError:
+        raise DeveloperError(rule="the function returned text with half of a surrogate pair") from None
     return {"type": "text", "text": text}
 
 
@@ -138,7 +142,9 @@ def _blocks(values: Iterable[object], write: Write = to_json) -> list[dict[str, 
 
     blocks = []
     for item in values:
-        if isinstance(item, str) or content_kind(item):
+        if isinstance(item, str):
+            blocks.append(_text(item))
+        elif content_kind(item):
             blocks.append(content_blocks.block(item))
         elif item is not None:
             _plain, text = _plain_and_text(item, TOOL_RETURNS, write)
@@ -188,7 +194,6 @@ def _plain_and_text(value: object, allowed: str, write: Write = to_json) -> tupl
         plain = write(value)
         text = dumps(plain)
         text.encode()  # a check: it raises for half of a surrogate pair
-        return plain, text
     except NotJson as error:
         reason = str(error)
     except UnicodeEncodeError:
@@ -197,4 +202,6 @@ def _plain_and_text(value: object, allowed: str, write: Write = to_json) -> tupl
         reason = type_name(value)
     except ValueError:
         reason = f"{type_name(value)} with NaN, Infinity or too many digits"
+    else:
+        return plain, text
     raise DeveloperError(rule=f"JSON cannot carry what the function returned ({reason}): {allowed}")
