@@ -72,9 +72,9 @@ OWN = {
     "list": FRONT_DOOR,
     "forward": FRONT_DOOR,
     "scalar": TOOL,
-    "model": TOOL | {"schemas.class_types", "schemas.pydantic_types"},
+    "model": TOOL | {"schemas.annotations", "schemas.class_types", "schemas.published", "schemas.pydantic_types"},
     "record": TOOL | {"schemas.annotations", "schemas.class_types"},
-    "asking": ASKING | {"schemas.pydantic_types"},
+    "asking": ASKING | {"schemas.published", "schemas.pydantic_types"},
     "choice": ASKING,
     "form": ASKING,
 }

@@ -135,7 +135,7 @@ FIELDS: list[tuple[Any, dict[str, Any]]] = [
     (Annotated[str, Field(examples=["x"])], {"type": "string"}),
     (Annotated[str, Title("Field")], {"type": "string", "title": "Field"}),
     (Annotated[str, Field(title="Field")], {"type": "string", "title": "Field"}),
-    (Literal[Size.SMALL], {"type": "string", "enum": ["small"]}),
+    (Literal[Described.A], {"type": "string", "enum": ["a"]}),
     (list[Described], {"type": "array", "items": {"type": "string", "enum": ["a"]}}),
     (
         list[Annotated[Literal["lo", "hi"], Titles("Low", "High")]],
