@@ -368,7 +368,8 @@ def test_an_authors_validator_may_change_a_value() -> None:
 
     @tool
     def tag(
-        names: Annotated[set[str], BeforeValidator(split, json_schema_input_type=str | set[str])], code: Annotated[str, StringConstraints(to_upper=True)]
+        names: Annotated[set[str], BeforeValidator(split, json_schema_input_type=str | set[str])],
+        code: Annotated[str, StringConstraints(to_upper=True)],
     ) -> str:
         return f"{sorted(names)} {code}"
 

@@ -10,7 +10,16 @@ from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, computed_field, field_serializer, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    computed_field,
+    field_serializer,
+    model_validator,
+)
 
 from mcp_functions import CallToolResult, Image, Text, prompt, resource, tool
 from mcp_functions.protocol.errors import DeveloperError

@@ -47,7 +47,9 @@ def written_by_pydantic(case: Case, value: object) -> Any:  # noqa: ANN401 - JSO
 @every_case
 @few
 @given(data=st.data())
-def test_a_value_is_written_as_pydantic_writes_it_and_fits_the_published_schema(case: Case, data: st.DataObject) -> None:
+def test_a_value_is_written_as_pydantic_writes_it_and_fits_the_published_schema(
+    case: Case, data: st.DataObject
+) -> None:
     value = data.draw(case.values)
     type_ = read_type(case.annotation)
     written = type_.write(value)
@@ -76,7 +78,9 @@ def test_what_the_published_schema_allows_is_read_and_what_it_forbids_is_refused
         try:
             type_.read(sent)
         except ValueError:
-            assert not (case.follows_schema and validator.is_valid(sent) and '"format"' not in json.dumps(type_.schema)), sent
+            assert not (
+                case.follows_schema and validator.is_valid(sent) and '"format"' not in json.dumps(type_.schema)
+            ), sent
         else:
             assert validator.is_valid(sent), sent
 

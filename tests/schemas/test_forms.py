@@ -336,7 +336,7 @@ def test_an_accepted_form_without_content_is_refused(content: object) -> None:
     ("content", "error"),
     [
         ({}, "duplicate_of_id is missing"),
-        ({"duplicate_of_id": 1, "kind": "hunter2"}, "kind must be one of \"bug\", \"task\""),
+        ({"duplicate_of_id": 1, "kind": "hunter2"}, 'kind must be one of "bug", "task"'),
         ({"duplicate_of_id": 1, "when": 20260728}, "when must be a date, such as 2026-07-28 or must be a null"),
     ],
 )

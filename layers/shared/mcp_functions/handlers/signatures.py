@@ -60,7 +60,9 @@ def check_returns(function: FunctionType) -> None:
     """Refuse a function that no request can call, or whose call never returns a result."""
     is_generator = function.__code__.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)
     require(not is_generator, f"{function.__name__} is a generator, because it has a `yield`: return a list instead")
-    rule = f"{function.__name__} chooses by the type of a positional argument (singledispatch): decorate a plain function"
+    rule = (
+        f"{function.__name__} chooses by the type of a positional argument (singledispatch): decorate a plain function"
+    )
     require(not {"dispatch", "registry"} <= vars(function).keys(), rule)
 
 

@@ -25,7 +25,14 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic.warnings import UnsupportedFieldAttributeWarning
-from pydantic_core import PydanticSerializationError, SchemaError, SchemaValidator, ValidationError, core_schema, to_json
+from pydantic_core import (
+    PydanticSerializationError,
+    SchemaError,
+    SchemaValidator,
+    ValidationError,
+    core_schema,
+    to_json,
+)
 
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import check_size, walk
@@ -237,7 +244,10 @@ def _with_values(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pyda
         return part
     members = [choice for choice in part.get("expected", ()) if isinstance(choice, Enum)]
     if members:
-        of_classes = [core_schema.enum_schema(cls, [each for each in members if type(each) is cls]) for cls in {*map(type, members)}]
+        of_classes = [
+            core_schema.enum_schema(cls, [each for each in members if type(each) is cls])
+            for cls in {*map(type, members)}
+        ]
         others = [choice for choice in part["expected"] if choice not in members]
         return core_schema.union_schema([*of_classes, *([core_schema.literal_schema(others)] if others else [])])
     copy = {name: _with_values(each) for name, each in part.items()}
