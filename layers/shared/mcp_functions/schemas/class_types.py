@@ -18,13 +18,13 @@ checks that both ways agree. For a class with a rule for pydantic, such as a `@f
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.schemas import json_types
+from mcp_functions.schemas.checking import FORMATS, at_place
 from mcp_functions.schemas.json_types import JsonType, NeedsPydantic, needs_pydantic
 from mcp_functions.schemas.parameters import docstring, published_default
 
@@ -54,9 +54,9 @@ def read_class(cls: type[Any], read_member: TypeReader) -> JsonType:
     if issubclass(cls, Enum):
         return _enum_type(cls)
     if cls.__module__ == "datetime" and cls.__name__ == "date":
-        return _date_type(cls, "date", DATE, "must be a date, such as 2026-07-28")
+        return _date_type(cls, "date")
     if cls.__module__ == "datetime" and cls.__name__ == "datetime":
-        return _date_type(cls, "date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z")
+        return _date_type(cls, "date-time")
     # A subclass without the decorator inherits this attribute, but its own fields are not in it.
     if "__dataclass_fields__" in vars(cls):
         return _dataclass_type(cls, read_member)
@@ -83,24 +83,17 @@ def _enum_type(cls: type[Enum]) -> JsonType:
     return choice.with_keywords({"description": docstring(cls)}) if cls.__doc__ else choice
 
 
-DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
-TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
-OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"  # Z or +02:00 or -0200
-DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
+def _date_type(cls: type[date], schema_format: str) -> JsonType:
+    """Make the type of `date` or `datetime`: text of this format."""
 
+    def convert(value: str) -> date:
+        # pydantic accepts the minus sign U+2212 and a decimal comma, but `fromisoformat` does not.
+        text = value.replace("\u2212", "-").replace(",", ".").upper()
+        with suppress(ValueError):  # for example a 30th of February
+            return cls.fromisoformat(text)
+        raise ValueError(FORMATS[schema_format][1])
 
-def _date_type(cls: type[date], schema_format: str, pattern: str, reason: str) -> JsonType:
-    """Make the type of `date` or `datetime`: text that matches a pattern; `reason` refuses other values."""
-
-    def read(value: object) -> date:
-        if isinstance(value, str) and re.fullmatch(pattern, value):
-            # pydantic accepts the minus sign U+2212 and a decimal comma, but `fromisoformat` does not.
-            text = value.replace("\u2212", "-").replace(",", ".").upper()
-            with suppress(ValueError):  # for example a 30th of February
-                return cls.fromisoformat(text)
-        raise ValueError(reason)
-
-    return JsonType({"type": "string", "format": schema_format}, read)
+    return JsonType({"type": "string", "format": schema_format}, convert)
 
 
 def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
@@ -123,18 +116,18 @@ def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
         types[field.name] = type_
     object_type = _object_of(cls, types, required)
 
-    def read(value: object) -> object:
+    def convert(value: object) -> object:
         try:
-            return cls(**object_type.read(value))
+            return cls(**object_type.convert(value))
         except AssertionError as error:  # an author's `__post_init__` raised it
             message = f"Assertion failed, {error}"
             raise ValueError(message) from None
 
     def write(value: object) -> object:
-        instance = value if isinstance(value, cls) else read(object_type.write(value))
+        instance = value if isinstance(value, cls) else convert(object_type.write(value))
         return object_type.write({name: getattr(instance, name) for name in types})
 
-    return JsonType(object_type.schema, read, write)
+    return JsonType(object_type.schema, convert, write)
 
 
 def _typed_dict_type(cls: type[Any], read_member: TypeReader) -> JsonType:
@@ -173,20 +166,14 @@ def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
 def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) -> JsonType:
     """Make the type of an object from the types of its members."""
 
-    def declared(members: object) -> dict[str, object]:
-        given = json_types.check_object(members)
-        for name in required:
-            if name not in given:
-                message = f"{name} is missing"
-                raise ValueError(message)
-        return {name: given[name] for name in types if name in given}
+    def convert(value: dict[str, object]) -> dict[str, object]:
+        return {name: at_place(name, types[name].convert, part) for name, part in value.items() if name in types}
 
-    def read(value: object) -> dict[str, object]:
-        return {name: json_types.at_place(name, types[name].read, part) for name, part in declared(value).items()}
-
-    def write(value: object) -> dict[str, object]:
-        members = declared(value if isinstance(value, dict) else to_json(value))
-        return {name: json_types.at_place(name, types[name].write, part) for name, part in members.items()}
+    def write(value: object) -> object:
+        given = value if isinstance(value, dict) else to_json(value)
+        if not isinstance(given, dict):
+            return given
+        return {name: at_place(name, type_.write, given[name]) for name, type_ in types.items() if name in given}
 
     schema: dict[str, Any] = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
     if required:
@@ -194,4 +181,4 @@ def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) ->
     # `dataclass` writes the signature as a docstring where the author wrote none.
     if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
         schema["description"] = docstring(cls)
-    return JsonType(schema, read, write)
+    return JsonType(schema, convert, write)

@@ -20,7 +20,8 @@ import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.schemas.json_types import NULL, JsonType, at_place, check_object
+from mcp_functions.schemas.checking import at_place
+from mcp_functions.schemas.json_types import NULL, JsonType
 from mcp_functions.schemas.parameters import to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 
@@ -43,7 +44,7 @@ class Form:
         """Make a form from the type of the object; errors put `path` before a member's name, as in "City.zip"."""
         self._members = members
         self._path = path
-        names = members.schema["properties"]
+        names = members.form_schema["properties"]
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in names}
         self._schema: dict[str, Any] | None = None  # written once
 
@@ -58,7 +59,7 @@ class Form:
         return self._schema
 
     def _write_schema(self) -> dict[str, Any]:
-        schema = self._members.schema
+        schema = self._members.form_schema
         definitions = schema.get("$defs", {})
         requested: dict[str, Any] = {"type": "object", "properties": {}}
         for name, member in schema["properties"].items():
@@ -103,11 +104,10 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
-    schema = type_.form_schema
-    if "properties" not in schema:
+    if "properties" not in type_.form_schema:
         return Form(_with_one_property(key, type_), path="", camel_case=camel_case)
     path = f"{annotation.__name__}." if isinstance(annotation, type) else ""
-    return Form(JsonType(schema, type_.read), path, camel_case=camel_case)
+    return Form(type_, path, camel_case=camel_case)
 
 
 def _with_one_property(key: str, type_: JsonType) -> JsonType:
@@ -119,14 +119,7 @@ def _with_one_property(key: str, type_: JsonType) -> JsonType:
     if not is_optional:
         schema["required"] = [name]
 
-    def read(members: object) -> object:
-        values = check_object(members)
-        if name not in values and not is_optional:
-            message = f"{name} is missing"
-            raise ValueError(message)
-        return at_place(name, type_.read, values.get(name))
-
-    return JsonType(schema, read)
+    return JsonType(schema, lambda members: at_place(name, type_.convert, members.get(name)))
 
 
 # A field with one of these names, in lower case and without `_` and `-`, asks for a secret.

@@ -6,8 +6,8 @@
     list[int]            array_type(SCALARS[int])
     dict[str, int]       object_type(SCALARS[int])
 
-Each is a `JsonType`: it describes, reads and writes values. It never quotes a value that it refuses, because its message
-goes to the client and into logs.
+Each is a `JsonType`, which describes, reads and writes values. It never quotes a value that it refuses, because its
+message goes to the client and into logs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.json_reader import loads
-from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import is_equal, is_json, to_json
+from mcp_functions.schemas.checking import at_place, check, first_that_fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,24 +43,31 @@ def needs_pydantic(item: object) -> bool:
 
 def is_keywords(item: object) -> bool:
     """Recognize a `Keywords` of the module `annotations`, which is imported only where an author uses it."""
-    return hasattr(item, "add_to")
+    return hasattr(item, "add_keywords")
 
 
 class JsonType:
-    """A type as JSON sees it. Input is described by `schema` and read; output is described by `output_schema` and written.
+    """A type as JSON sees it: `schema` describes what `read` takes, and `output_schema` what `write` returns.
 
-    Attributes:
-        schema: the JSON Schema of what `read` accepts.
-        read: turns a JSON value into a value of the type, or raises a ValueError with the reason.
+    A subclass overrides what it does in another way.
     """
 
     def __init__(
-        self, schema: dict[str, Any], read: Callable[[object], Any], write: Callable[[object], Any] | None = None
+        self,
+        schema: dict[str, Any],
+        convert: Callable[[Any], Any] | None = None,
+        filter_: Callable[[Any], Any] = to_json,
     ) -> None:
-        """Take the schema and the functions. Without `write`, a value is written as JSON, and read as a check."""
+        """Make a type.
+
+        Args:
+            schema: the JSON Schema.
+            convert: turns a JSON value that fits the schema into a value of the type; None if it stays as it is.
+            filter_: writes a value as JSON, with what the type declares; the schema is checked after that.
+        """
         self.schema = schema
-        self.read = read
-        self._write = write
+        self._convert = convert
+        self._filter = filter_
 
     @property
     def output_schema(self) -> dict[str, Any]:
@@ -73,16 +80,31 @@ class JsonType:
         """The schema for a form, whose fields have only the titles that an author wrote."""
         return self.schema
 
+    def check(self, value: object) -> None:
+        """Raise a ValueError, with the place and the reason, if the schema forbids a JSON value."""
+        check(self.schema, self.schema.get("$defs", {}), value)
+
+    def convert(self, value: object) -> Any:  # noqa: ANN401 - a value of the type
+        """Turn a checked JSON value into a value of the type, or raise a ValueError."""
+        return self._convert(value) if self._convert else value
+
+    def read(self, value: object) -> Any:  # noqa: ANN401 - a value of the type
+        """Check a JSON value, and turn it into a value of the type.
+
+        Raises:
+            ValueError: it does not fit; the text has the place and the reason, and never the value.
+        """
+        self.check(value)
+        return self.convert(value)
+
     def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
         """Write a value as JSON, with what the type declares and nothing more.
 
         Raises:
             ValueError: it is no value of the type.
         """
-        if self._write:
-            return self._write(value)
-        written = to_json(value)
-        self.read(written)
+        written = self._filter(value)
+        self.check(written)
         return written
 
     def record(self, value: object) -> tuple[Any, bool]:
@@ -97,26 +119,15 @@ class JsonType:
     def check_recordable(self) -> None:
         """Raise a TypeError if no value of this type can be read from its record."""
 
-    def with_keywords(self, keywords: dict[str, Any]) -> JsonType:
-        """Add keywords to the schema; they change nothing for the values."""
+    def with_schema(self, schema: dict[str, Any]) -> JsonType:
+        """Return the type with another schema, whose limits its values must have."""
         described = copy(self)
-        described.schema = {**self.schema, **keywords}
+        described.schema = schema
         return described
 
-    def limited(self, schema: dict[str, Any], check: Callable[[Any], object]) -> JsonType:
-        """Return this type with another schema, and with a check of each value."""
-
-        def read(value: object) -> object:
-            result = self.read(value)
-            check(result)
-            return result
-
-        def write(value: object) -> object:
-            written = self.write(value)
-            read(written)
-            return written
-
-        return JsonType(schema, read, write)
+    def with_keywords(self, keywords: dict[str, Any]) -> JsonType:
+        """Add keywords to the schema."""
+        return self.with_schema({**self.schema, **keywords})
 
     def read_text(self, text: str) -> object:
         """Read a value that the protocol transports as text: first as a string, then as JSON, such as 5 or ["a"].
@@ -153,25 +164,14 @@ def _without_formats(schema: Any) -> Any:  # noqa: ANN401 - a part of a schema
     return {name: _without_formats(part) for name, part in schema.items() if name != dropped}
 
 
-def _scalar(name: str, python_types: tuple[type, ...], reason: str) -> JsonType:
-    """Make a scalar type of JSON. The exact Python type counts, because `isinstance(True, int)` is true."""
-
-    def read(value: object) -> object:
-        if type(value) not in python_types:
-            raise ValueError(reason)
-        return value
-
-    return JsonType({"type": name}, read)
-
-
-ANY = JsonType({}, lambda value: value)
-NUMBER = _scalar("number", (int, float), "must be a number")  # reads 5 as an int, and 5.5 as a float
+ANY = JsonType({})
+NUMBER = JsonType({"type": "number"})  # reads 5 as an int, and 5.5 as a float
 SCALARS: dict[object, JsonType] = {
-    str: _scalar("string", (str,), "must be a string"),
-    int: _scalar("integer", (int,), "must be an integer"),
-    float: JsonType({"type": "number"}, lambda value: float(NUMBER.read(value))),  # 5 becomes 5.0
-    bool: _scalar("boolean", (bool,), "must be a boolean"),
-    NoneType: _scalar("null", (NoneType,), "must be a null"),
+    str: JsonType({"type": "string"}),
+    int: JsonType({"type": "integer"}),
+    float: JsonType({"type": "number"}, float),  # 5 becomes 5.0
+    bool: JsonType({"type": "boolean"}),
+    NoneType: JsonType({"type": "null"}),
 }
 NULL = {"type": "null"}  # the schema of None
 
@@ -180,24 +180,17 @@ def choice_type(values: tuple[object, ...]) -> JsonType:
     """Make the type of a choice among strings, integers, booleans and None; a member of an Enum counts by its value.
 
     Raises:
-        NeedsPydantic: a value has another type, or two have one form in JSON.
+        NeedsPydantic: a value has another type.
     """
     choices = [value.value if isinstance(value, Enum) else value for value in values]
     types = {type(choice) for choice in choices}
-    accepted = {(type(choice), choice): value for choice, value in zip(choices, values, strict=True)}  # True equals 1
-    if not types.issubset({str, int, bool, NoneType}) or len(accepted) < len(values):
+    members = {(type(choice), choice): value for choice, value in zip(choices, values, strict=True)}  # True equals 1
+    if not types.issubset({str, int, bool, NoneType}) or len(members) < len(values):
         raise NeedsPydantic
-
-    def read(value: object) -> object:
-        if isinstance(value, list | dict) or (type(value), value) not in accepted:
-            message = "must be one of " + ", ".join(dumps(choice) for choice in choices)
-            raise ValueError(message)
-        return accepted[type(value), value]
-
     schema: dict[str, Any] = {"enum": choices}
     if len(types) == 1:
         schema = {**SCALARS[types.pop()].schema, **schema}
-    return JsonType(schema, read)
+    return JsonType(schema, lambda value: members[type(value), value])
 
 
 def union_type(members: list[JsonType]) -> JsonType:
@@ -208,22 +201,12 @@ def union_type(members: list[JsonType]) -> JsonType:
     """
     if SCALARS[int] in members and SCALARS[float] in members:
         # JSON has one type for both.
-        members = [NUMBER if member == SCALARS[float] else member for member in members if member != SCALARS[int]]
+        members = [NUMBER if member is SCALARS[float] else member for member in members if member is not SCALARS[int]]
     if len(members) == 1:
         return members[0]
     names = [name for member in members for name in _type_names(member.schema)]
     if len(set(names)) < len(names):
         raise NeedsPydantic
-
-    def first_that_fits(functions: list[Callable[[object], object]], value: object) -> object:
-        reasons = []
-        for function in functions:
-            try:
-                return function(value)
-            except ValueError as error:
-                reasons.append(str(error))
-        raise ValueError(" or ".join(reasons))
-
     read = partial(first_that_fits, [member.read for member in members])
     write = partial(first_that_fits, [member.write for member in members])
     return JsonType({"anyOf": [member.schema for member in members]}, read, write)
@@ -251,52 +234,27 @@ def _type_names(schema: dict[str, Any]) -> set[str]:
 def array_type(item: JsonType) -> JsonType:
     """Make the type of an array from the type of its items, which is ANY for `list`."""
 
-    def read(value: object) -> list[object]:
-        return [at_place(f"item {index}", item.read, element) for index, element in enumerate(check_array(value))]
+    def on_each(function: Callable[[Any], Any], items: list[object]) -> list[object]:
+        return [at_place(f"item {index}", function, element) for index, element in enumerate(items)]
 
-    def write(value: object) -> list[object]:
-        elements = value if isinstance(value, list | tuple) else check_array(to_json(value))
-        return [at_place(f"item {index}", item.write, element) for index, element in enumerate(elements)]
+    def write(value: object) -> object:
+        items = value if isinstance(value, list | tuple) else to_json(value)
+        return on_each(item.write, list(items)) if isinstance(items, list | tuple) else items
 
     items = {"items": item.schema} if item.schema else {}
-    return JsonType({"type": "array", **items}, read, write)
+    return JsonType({"type": "array", **items}, partial(on_each, item.convert), write)
 
 
 def object_type(member: JsonType) -> JsonType:
     """Make the type of an object from the type of its members, which is ANY for `dict`."""
 
-    def read(value: object) -> dict[str, object]:
-        return {key: at_place("a value", member.read, element) for key, element in check_object(value).items()}
+    def on_each(function: Callable[[Any], Any], members: dict[str, object]) -> dict[str, object]:
+        return {name: at_place("a value", function, element) for name, element in members.items()}
 
-    def write(value: object) -> dict[str, object]:
-        if type(value) is not dict or not all(type(key) is str for key in value):
-            value = to_json(value)
-        return {key: at_place("a value", member.write, element) for key, element in check_object(value).items()}
+    def write(value: object) -> object:
+        has_names = type(value) is dict and all(type(name) is str for name in value)
+        members = value if has_names else to_json(value)
+        return on_each(member.write, members) if isinstance(members, dict) else members
 
     members = {"additionalProperties": member.schema} if member.schema else {}
-    return JsonType({"type": "object", **members}, read, write)
-
-
-def check_array(value: object) -> list[object]:
-    """Return a value that is an array, or raise a ValueError."""
-    if isinstance(value, list):
-        return value
-    message = "must be an array"
-    raise ValueError(message)
-
-
-def check_object(value: object) -> dict[str, object]:
-    """Return a value that is an object, or raise a ValueError."""
-    if isinstance(value, dict):
-        return value
-    message = "must be an object"
-    raise ValueError(message)
-
-
-def at_place(place: str, function: Callable[[object], object], value: object) -> object:
-    """Read or write a part of a value. The ValueError for a part that does not fit begins with its place."""
-    try:
-        return function(value)
-    except ValueError as error:
-        message = f"{place} {error}"
-        raise ValueError(message) from None
+    return JsonType({"type": "object", **members}, partial(on_each, member.convert), write)

@@ -38,7 +38,7 @@ from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import check_size, walk
 from mcp_functions.protocol.plain_values import is_equal
 from mcp_functions.schemas.json_types import CERTAIN_FORMATS, JsonType
-from mcp_functions.schemas.published import check
+from mcp_functions.schemas.checking import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,8 +66,7 @@ class PydanticType(JsonType):
         self._annotation = annotation
         self._adapter: TypeAdapter[Any] = self._explained(lambda: TypeAdapter(annotation))  # type: ignore[arg-type]
         self._validator = self._explained(lambda: _validator_of(self._adapter))
-        described = self._describe("validation")
-        super().__init__(described, partial(self._read, described, described.get("$defs", {})))
+        super().__init__(self._describe("validation"))
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
@@ -78,6 +77,11 @@ class PydanticType(JsonType):
     def form_schema(self) -> dict[str, Any]:
         """The schema for a form: pydantic makes a title from each name, and so do clients."""
         return self._describe("validation", WithoutTitles)
+
+    def convert(self, value: object) -> Any:  # noqa: ANN401 - a value of the type
+        """Read a checked value as pydantic reads JSON."""
+        check_size(value)
+        return self._validate(self._validator.validate_json, to_json(value))
 
     def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
         """Bring a value to the type, and write it as JSON."""
@@ -106,11 +110,6 @@ class PydanticType(JsonType):
             if isinstance(part, dict) and part.get("serialization_exclude") and part["schema"]["type"] != "default":
                 message = f"{self._annotation!r} has a required field with exclude=True, which no record gives back"
                 raise TypeError(message)
-
-    def _read(self, schema: dict[str, Any], definitions: dict[str, Any], value: object) -> object:
-        check_size(value)
-        check(schema, definitions, value)
-        return self._validate(self._validator.validate_json, to_json(value))
 
     def _bring(self, value: object) -> object:
         return self._validate(self._validator.validate_python, value)

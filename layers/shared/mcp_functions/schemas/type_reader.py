@@ -103,7 +103,7 @@ def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
             type_ = annotations.add_limit(type_, item)
     for item in metadata:
         if is_keywords(item):
-            type_ = item.add_to(type_)
+            type_ = type_.with_schema(item.add_keywords(type_.schema))
     return _described(type_, metadata)
 
 
