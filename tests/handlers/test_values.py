@@ -1,9 +1,8 @@
-"""Values as pydantic's users know them: situations of other people's bug reports, each as a tool, prompt or resource."""
+"""Values as pydantic's users know them: situations of other people's bug reports, as tools, prompts and resources."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import Enum
@@ -26,6 +25,8 @@ from mcp_functions.protocol.errors import DeveloperError
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
     from mcp_functions.handlers.base import Handler
 
 PICTURE = Image(b"GIF89a", "image/gif")
@@ -95,7 +96,7 @@ def returning(annotation: object, value: object) -> Handler[..., Any]:
     [
         (Account, Account(owner="ann", secret="x"), {"owner": "ann"}),  # noqa: S106
         (Square, Square.model_validate({"ident": 2}), {"no": "2 m", "area": 4}),
-        (Person, Person(first_name="ann"), {"firstName": "ann"}),
+        (Person, Person(firstName="ann"), {"firstName": "ann"}),
         (Person, {"first_name": "ann"}, {"firstName": "ann"}),
         (list[Person], [{"firstName": "ann"}], [{"firstName": "ann"}]),
         (User, SEEN, ANN),

@@ -1,4 +1,4 @@
-"""What is described, read, written, sent and recorded is one thing: for each type of the corpus, with generated values."""
+"""What is described, read, written and recorded is one thing, for each type of the corpus, with generated values."""
 
 from __future__ import annotations
 

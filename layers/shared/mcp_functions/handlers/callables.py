@@ -14,7 +14,6 @@ import inspect
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.signatures import check_returns
 from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ def to_function(given: Callable[..., object]) -> FunctionType:
     if written is None:
         message = f"{given!r}: a handler is a function written with def, a method of an object, or a callable object"
         raise TypeError(message)
-    check_returns(written)
 
     def function(*args: object, **kwargs: object) -> object:
         return given(*args, **kwargs)
@@ -73,7 +71,8 @@ def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
     """
     if not isinstance(call, partial):
         is_object = inspect.isfunction(type(call).__call__) and not hasattr(call, "__wrapped__")
-        return list(inspect.signature(call.__call__ if is_object else call).parameters.values())
+        written: Any = type(call).__call__.__get__(call) if is_object else call
+        return list(inspect.signature(written).parameters.values())
     remaining = _parameters(call.func)[len(call.args) :]
     return [parameter for parameter in remaining if parameter.name not in call.keywords]
 

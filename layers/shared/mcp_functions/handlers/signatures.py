@@ -53,7 +53,9 @@ def to_plain_function(given: Callable[..., Any]) -> FunctionType:
         return given
     from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
 
-    return callables.to_function(given)
+    function = callables.to_function(given)
+    check_returns(vars(function)["__wrapped__"])
+    return function
 
 
 def check_returns(function: FunctionType) -> None:

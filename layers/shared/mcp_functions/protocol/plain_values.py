@@ -77,9 +77,10 @@ def is_equal(value: Any, other: Any) -> bool:  # noqa: ANN401 - values of any ty
         return len(value) == len(other) and all(map(is_equal, value, other))
     if isinstance(value, dict) and isinstance(other, dict):
         return value.keys() == other.keys() and all(is_equal(value[key], other[key]) for key in value)
-    if type(value) is type(other) and type(value).__eq__ is object.__eq__ and hasattr(value, "__dict__"):
+    has_equality = any("__eq__" in vars(cls) for cls in type(value).__mro__ if cls is not object)
+    if type(value) is type(other) and not has_equality and hasattr(value, "__dict__"):
         return is_equal(vars(value), vars(other))
-    return value == other
+    return bool(value == other)
 
 
 def pydantic_to_json(value: object) -> JSONValue:

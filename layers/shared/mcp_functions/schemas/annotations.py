@@ -87,6 +87,7 @@ def add_limit(type_: JsonType, item: object) -> JsonType:
 
 # ---- Titles and formats
 
+
 class Keywords:
     """Adds keywords to a schema. A subclass overrides `add_keywords`."""
 

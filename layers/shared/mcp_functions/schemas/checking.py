@@ -157,7 +157,9 @@ def _check_type(schema: Schema, value: object) -> None:
         raise ValueError(" or ".join(TYPES[name][1] for name in names))
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     # In Python, True equals 1.
-    if choices is not None and (isinstance(value, bool), value) not in [(isinstance(one, bool), one) for one in choices]:
+    if choices is not None and (isinstance(value, bool), value) not in [
+        (isinstance(one, bool), one) for one in choices
+    ]:
         message = "must be one of " + ", ".join(map(dumps, choices))
         raise ValueError(message)
 

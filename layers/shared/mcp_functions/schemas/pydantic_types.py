@@ -37,8 +37,8 @@ from pydantic_core import (
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import check_size, walk
 from mcp_functions.protocol.plain_values import is_equal
-from mcp_functions.schemas.json_types import CERTAIN_FORMATS, JsonType
 from mcp_functions.schemas.checking import check
+from mcp_functions.schemas.json_types import CERTAIN_FORMATS, JsonType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,7 +182,8 @@ def _drop_refused_default(schema: dict[str, Any], definitions: dict[str, Any]) -
 class Described(GenerateJsonSchema):
     """The JSON Schema of a type, as its values are."""
 
-    ignored_warning_kinds = {"non-serializable-default", "skipped-choice"}  # a warning would quote values in the log
+    def emit_warning(self, kind: str, detail: str) -> None:
+        """Emit no warning, because it would quote a default in the log."""
 
     def generate_inner(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
         """Drop the formats that a written value may not have: clients check them."""
