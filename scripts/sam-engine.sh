@@ -19,7 +19,7 @@
 set -euo pipefail
 
 RUNTIME_CLIENT=awslambdaric==4.2.2
-BOTO3=boto3==1.44.5
+BOTO3=boto3==1.44.8
 LIBRARIES=/var/lang/lib:/lib64:/usr/lib64:/var/runtime:/var/runtime/lib:/var/task:/var/task/lib:/opt/lib
 DIR=${SAM_ENGINE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/mcp-functions/sam-engine}
 SOCKET=$DIR/docker.sock

@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, of no package
 """Translate a SAM template as CloudFormation's transform does, offline: `translate.py TEMPLATE [PARAMETER=VALUE ...]`.
 
 It needs AWS_DEFAULT_REGION. Only code that was uploaded can be translated, so where it is local it is called so.

@@ -5,14 +5,21 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import os
+import re
 import signal
+import time
 from functools import cache
+from itertools import chain, groupby
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.loaders import JSONFileLoader
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions_harness.recording import MOMENT
@@ -28,9 +35,20 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 
-# No timed assertions: a slow machine is not a failing one.
-settings.register_profile("project", deadline=None)
+# The same examples in every run of `make test`, and no timed assertion: a slow machine is not a failing one.
+settings.register_profile(
+    "project",
+    settings.get_profile("default"),  # with CI=true, Hypothesis itself starts from another
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# `make fuzz` chooses this one. A check of a strategy's health may fail at random, so here none is made.
+settings.register_profile("fuzz", settings.get_profile("project"), derandomize=False, suppress_health_check=HealthCheck)
 settings.load_profile("project")
+
+# Hypothesis tries the constants of the modules that are loaded, which depend on the tests that ran before.
+providers._get_local_constants = Constants  # noqa: SLF001 - no setting turns this off
 
 
 def pytest_configure() -> None:
@@ -46,6 +64,7 @@ def moment() -> Callable[[], Moment]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-events", action="store_true", help="write events/ from the conversations")
+    parser.addoption("--shuffle", metavar="SEED", help="run the files, and the tests of each file, in a random order")
 
 
 # One worker runs a whole file. The longest files begin first, so that the workers finish at about the same time.
@@ -75,10 +94,38 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put first what takes longest; `--no-loadscope-reorder` hands files out in this order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put first what takes longest, or shuffle; `--no-loadscope-reorder` hands files out in this order."""
+    if (seed := config.getoption("--shuffle")) is not None:
+        draw = Random(seed)  # noqa: S311 - an order, not a secret
+        files = [list(tests) for _path, tests in groupby(items, lambda item: item.path)]
+        draw.shuffle(files)
+        for tests in files:
+            draw.shuffle(tests)
+        items[:] = chain.from_iterable(files)
+        return
     places = {ROOT / "tests" / file: place for place, file in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+# What tests have of the developer's shell: any other variable may change what the package, a library or a program does.
+FROM_SHELL = re.compile(
+    "PATH|HOME|USER|TMPDIR|(LD|DYLD|NIX)_.*"  # to start programs
+    "|CI|CLIENTS|CONFORMANCE|BENCH_PYTHON|MCP_AWS_CLIENT|PYTEST_.*|PYTHON(DONTWRITEBYTECODE|HASHSEED)"  # how they run
+    # what the suites of `make test-all` need to download packages, and to start containers
+    "|(?i:https_proxy|no_proxy)|SSL_CERT_.*|[A-Z_]+_CA_(BUNDLE|CERTS)|(PIP|(?i:npm)|DOCKER|XDG)_.*"
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart() -> None:
+    """Give every test, and every process of pytest-xdist, the same environment, whatever the shell says."""
+    for name in set(os.environ):
+        if not FROM_SHELL.fullmatch(name):
+            del os.environ[name]
+    os.environ |= {"LANG": "C.UTF-8", "TZ": "UTC"}
+    time.tzset()
+    os.umask(0o022)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -111,11 +111,11 @@ def test_a_call_goes_to_the_function_that_the_catalog_names(
 
 
 @pytest.mark.parametrize(("method", "params", "name"), CALLS)
-def test_event_and_response_are_passed_on_unchanged(
+def test_event_and_response_are_passed_on_without_the_token_of_the_caller(
     aws: Lambda, method: str, params: dict[str, Any], name: str
 ) -> None:
     event = wire.event(wire.message(method, params, meta={"com.example/ż": "żółw"}), headers={"x-more": "1"})
-    response = send(aws, event)
+    response = send(aws, {**event, "headers": {**event["headers"], "Authorization": "Bearer hunter2"}})
     assert aws.invoked == [(name, event)]
     inner = make_function(SETTINGS, SERVER.answer)
     assert response == inner(event, wire.Context())

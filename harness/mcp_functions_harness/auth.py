@@ -31,6 +31,8 @@ LINES_OF_PLACE = re.compile(
 )
 
 WRITTEN = "{path} lets {callers} call. Deploy it: sam build && sam deploy"
+# CloudFormation changes the routes before the stage, whose settings then name routes that are gone (SAM, issue 1939).
+FIRST = "If the stack is deployed with oauth, delete the settings of its routes first: docs/identity.md#leaving-oauth"
 CALLERS: dict[AuthMode, str] = {
     "iam": "callers that sign with IAM",
     "jwt": "callers with a token of JwtIssuer for JwtAudience (two parameters)",
@@ -48,11 +50,14 @@ def write(path: Path, mode: AuthMode) -> str:
     Raises:
         Problem: the file is missing, or lacks one of the places.
     """
-    new_text = set_auth(template.text(path), mode)
+    old_text = template.text(path)
+    new_text = set_auth(old_text, mode)
     if mode == "oauth" and not (path.parent / SIGN_IN_FILE).exists():
         files.write(path.parent, {SIGN_IN_FILE: files.template("samples/oauth/app.py", {})})
     path.write_text(new_text, encoding="utf-8", newline="\n")
-    return WRITTEN.format(path=path, callers=CALLERS[mode])
+    written = WRITTEN.format(path=path, callers=CALLERS[mode])
+    loses_routes = "RouteSettings:" in old_text and "RouteSettings:" not in new_text
+    return f"{written}\n{FIRST}" if loses_routes else written
 
 
 def set_auth(text: str, mode: AuthMode) -> str:

@@ -61,4 +61,4 @@ def make_token(local_issuer: Issuer | None, directory: Path) -> dict[str, object
 
 def scopes(directory: Path) -> tuple[str, ...]:
     """Return the scopes that the functions of a directory need, as their catalog lists them."""
-    return tuple(catalog.read(directory).get("scopes", ()))
+    return tuple(catalog.read_or_generate(directory).get("scopes", ()))

@@ -70,7 +70,7 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
         if function.folder != FRONT_DOOR:
             function_lines += _function_lines(function)
     if FRONT_DOOR not in functions:
-        function_lines.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
+        function_lines.append(f"  (no functions/{FRONT_DOOR}: serve answers at /{FRONT_DOOR}, a deployment does not)")
     return GREETING.format(
         url=url,
         page=url.removesuffix(FRONT_DOOR),

@@ -53,6 +53,15 @@ def read(directory: Path) -> dict[str, Any]:
     return json_object(path.read_bytes()) if path.is_file() else {}
 
 
+def read_or_generate(directory: Path) -> dict[str, Any]:
+    """Read the catalog of functions/mcp; without that folder, make the catalog.
+
+    Raises:
+        Problem: as `generate`.
+    """
+    return read(directory) if (directory / FRONT_DOOR).is_dir() else generate(directory)
+
+
 def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
     """Write a catalog beside the front door's app.py.
 

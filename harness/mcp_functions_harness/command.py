@@ -1,7 +1,7 @@
 """The command `mcp-functions`, also `python -m mcp_functions_harness`.
 
 The function of a command returns the exit code, or None for 0. If it raises an error that the user can correct, one
-line goes to stderr, and the exit code is 2.
+line goes to stderr, and the exit code is 2. Whatever a command writes, no text from outside reaches the terminal raw.
 """
 
 import sys
@@ -12,7 +12,9 @@ from importlib import import_module
 import click
 
 from mcp_functions_harness.commands.options import DEBUG, INTERRUPTED, USAGE, Reporting
+from mcp_functions_harness.terminal.safe_text import safe_line, safe_output
 
+CRASHED = 1  # exit code of a command that fails unexpectedly
 NAME = "mcp-functions"
 COMMANDS = {  # the function of each command, in `commands`
     "adopt": "adopt.command",
@@ -22,6 +24,7 @@ COMMANDS = {  # the function of each command, in `commands`
     "catalog": "project.write_catalog",
     "demo": "demo.command",
     "doctor": "deployment.doctor",
+    "emulator": "emulator.command",
     "events": "events.write_events",
     "init": "project.init",
     "kms": "kms.command",
@@ -40,6 +43,11 @@ def run(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: its arguments, without the program's name; None: the process's own.
     """
+    with safe_output():
+        return _run(argv)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     reporting = Reporting()
     try:
         code = main.main(argv, prog_name=NAME, standalone_mode=False, obj=reporting)
@@ -52,11 +60,14 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _report(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except Exception:  # noqa: BLE001 - outside of `safe_output`, Python would write the exception's text as it is
+        traceback.print_exc()
+        return CRASHED
     return code if isinstance(code, int) else 0
 
 
 def _report(text: str) -> int:
-    sys.stderr.write(f"{NAME}: {text}\n")
+    sys.stderr.write(f"{NAME}: {safe_line(text)}\n")
     return USAGE
 
 

@@ -7,6 +7,7 @@ A request takes this way:
 
     client -> Api: routes and authorizer -> Lambdas: records the invocation -> InProcess: runs the function here
                                             ^                               or Fleet: runs it in another process
+                                            |               or OwnEndpoint, if there is no functions/mcp
                                             InvokeApi: one function calls another
 """
 
@@ -16,10 +17,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Self
 
-from mcp_functions_harness import authorization, environment, services
+from mcp_functions_harness import authorization, catalog, environment, services
 from mcp_functions_harness.api_gateway.api import MAX_BODY, Api
 from mcp_functions_harness.authorization import LocalAuthMode
 from mcp_functions_harness.environment import Variables
@@ -28,8 +30,9 @@ from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN, Functio
 from mcp_functions_harness.lambdas.in_process import InProcess
 from mcp_functions_harness.lambdas.invoke_api import InvokeApi
 from mcp_functions_harness.lambdas.own_variables import SetOwn, separated
-from mcp_functions_harness.lambdas.service import MAX_PAYLOAD, Invocation, Lambdas, Watcher
+from mcp_functions_harness.lambdas.service import MAX_PAYLOAD, Invocation, Lambdas, Outcome, Run, Watcher
 from mcp_functions_harness.loopback import Loopback
+from mcp_functions_harness.own_endpoint import OwnEndpoint
 from mcp_functions_harness.page.controls import Controls
 from mcp_functions_harness.page.routes import Page
 from mcp_functions_harness.problems import stop
@@ -92,7 +95,11 @@ class Harness:
     _fleet: Fleet | None = field(default=None, init=False)  # the processes of the functions; None without `runtime`
     _loaded: Functions | None = field(default=None, init=False)  # the functions in this process; None until needed
     # These exist while the block runs.
+    _folders: Sequence[str] = field(init=False)  # of the functions that are configured
     _lambdas: Lambdas = field(init=False)
+    _run_function: Run = field(init=False)
+    _own_endpoint: OwnEndpoint = field(init=False)
+    _run_own_endpoint: Run = field(init=False)
     _set_own_variables: SetOwn = field(init=False)  # sets the variables of the functions in this process
     _harness_values: Variables = field(init=False)  # the variables that the template does not decide
     _shell: Mapping[str, str] = field(init=False)  # the developer's environment variables
@@ -128,7 +135,7 @@ class Harness:
         """
         before = self._missing_variables
         self._configure(folders)
-        self._lambdas.folders = folders
+        self._lambdas.folders = {*folders, FRONT_DOOR}
         return [line for line in self._missing_variables if line not in before]
 
     def load(self, folder: str) -> None:
@@ -138,10 +145,12 @@ class Harness:
             Problem: it does not load.
         """
         self._load().load(self.directory.resolve() / folder / "app.py")
+        self._own_endpoint.forget()
 
     def unload(self, folder: str) -> None:
         """Remove a function whose folder is gone."""
         self._load().unload(folder)
+        self._own_endpoint.forget()
 
     def kill_only_process(self, folder: str) -> bool:
         """With `runtime`, kill the process that runs a request of a function or worker, if there is exactly one."""
@@ -194,8 +203,12 @@ class Harness:
         self._configure(folders)
         for line in self._missing_variables:
             self.on_log("template", line)
-        run = self._fleet.run if self._fleet else InProcess(self.functions, debug=self.debug, watcher=self.watcher).run
-        self._lambdas = Lambdas(folders, run, watcher=self.watcher, on_invocation=self.on_invocation)
+        in_process = partial(InProcess, debug=self.debug, watcher=self.watcher)
+        self._run_function = self._fleet.run if self._fleet else in_process(self.functions).run
+        self._own_endpoint = OwnEndpoint(self.state_dir / catalog.FILE, lambda: self.functions)
+        self._run_own_endpoint = in_process({FRONT_DOOR: Function(FRONT_DOOR, self._own_endpoint)}).run
+        served = {*folders, FRONT_DOOR}
+        self._lambdas = Lambdas(served, self._run, watcher=self.watcher, on_invocation=self.on_invocation)
         invoke_api = InvokeApi(self._lambdas)
         self._running.callback(invoke_api.drain)
         invoke_loopback.start(invoke_api.answer)
@@ -206,6 +219,12 @@ class Harness:
         page = Page(port=api_loopback.port, controls=controls)
         api_loopback.start(lambda request: page.answer(request) or api.answer(request))
         self._running.callback(api_loopback.stop)  # stops first, so that no client calls while the other parts stop
+
+    def _run(self, folder: str, event: bytes) -> Outcome:
+        """Run a function; without functions/mcp, the harness's own endpoint takes its place."""
+        there = self._folders if self._fleet else self.functions
+        run = self._run_own_endpoint if folder == FRONT_DOOR and FRONT_DOOR not in there else self._run_function
+        return run(folder, event)
 
     def _find_folders(self) -> list[str]:
         folders = [app.parent.name for app in find(self.directory, self.skipped_folders)]
@@ -229,6 +248,7 @@ class Harness:
         template = Template.beside(self.directory, self._harness_values, self._shell)
         if self._fleet:
             self._fleet.launcher.configure(folders, template)
+        self._folders = folders
         variables: dict[str, dict[str, str]] = {}
         missing: list[str] = []
         if template:

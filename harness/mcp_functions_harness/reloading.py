@@ -67,14 +67,15 @@ class Reloader:
         self._load(_changed_folders(before, current))
 
     def refresh_catalog(self) -> None:
-        """If catalog.json differs from the functions, write it, and load the front door again."""
+        """If catalog.json differs from the functions, write it, and load the front door again.
+
+        Without functions/mcp there is no such file, but two functions may still offer the same name.
+        """
         functions = self._harness.functions
-        if FRONT_DOOR not in functions:
-            return
         try:
             new = catalog.describe(functions.values())
             differences = catalog.differences(catalog.read(self._harness.directory), new)
-            if differences:
+            if differences and FRONT_DOOR in functions:
                 path = catalog.write(self._harness.directory, new)
                 self._report(f"wrote {path}: {', '.join(differences)}")
                 self._note_loaded(FRONT_DOOR)

@@ -100,10 +100,11 @@ def test_the_pauses_between_retries_count_towards_the_time_limit_of_a_call(
 
     monkeypatch.setattr("time.monotonic", lambda: seconds[0])
     monkeypatch.setattr("time.sleep", sleep)
-    client = KmsClient(endpoint, aws.CallLimits(0.1, 0.2, 3))
-    service.script += [error(400, "ThrottlingException")] * 3
+    client = KmsClient(endpoint, aws.CallLimits(0.5, 3.5, 7))
+    service.script += [error(400, "ThrottlingException")] * 7
     assert outcome(client) == ("ThrottlingException", 400)
-    assert (waits, len(service.asked)) == ([0.5], 2)  # a second more would be over the 0.9 of three attempts
+    # 16 seconds more would be over the 28 of seven attempts
+    assert (waits, len(service.asked)) == ([0.5, 1.0, 2.0, 4.0, 8.0], 6)
 
 
 @pytest.mark.usefixtures("half_of_the_longest_wait")
@@ -115,7 +116,7 @@ def test_the_pauses_between_retries_grow_and_are_longer_for_throttling(
     monkeypatch.setattr("time.sleep", waits.append)
     for told in (error(400, "ThrottlingException"), error(500, "KMSInternalException")):
         service.script += [told] * 3
-        client = KmsClient(endpoint, aws.CallLimits(1, 1, 3))
+        client = KmsClient(endpoint, aws.CallLimits(5, 5, 3))
         assert outcome(client)[1] == told.status
     assert waits == [0.5, 1.0, 0.025, 0.05]
 
@@ -126,7 +127,7 @@ def test_the_client_does_not_reuse_a_connection_that_the_server_closed(service: 
     client = lambda_client()
     for _ in range(3):
         client.invoke(FunctionName="shop_add", Payload=b"{}")
-        threading.Event().wait(0.05)  # until the server has closed its side
+        assert service.closed.acquire(timeout=60)
     client.close()
     assert (len(service.asked), len(service.connections)) == (3, 3)
 
@@ -163,7 +164,7 @@ from mcp_functions.tasks import task_store
 target = aws.find_endpoint({environment!r}, "lambda")
 made = []
 def make():
-    made.append(LambdaClient(target, aws.CallLimits(1, 1, 1)))
+    made.append(LambdaClient(target, aws.CallLimits(5, 5, 1)))
     return made[-1]
 task_store.lambda_client = make
 door, summons = forwarding.CachedClient(make), task_store.WorkerInvoker("worker")
@@ -171,7 +172,7 @@ door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 read, write = os.pipe()
 if os.fork() == 0:
-    signal.alarm(20)  # a connection of the parent would wait for a response that never comes
+    signal.alarm(60)  # a connection of the parent would wait for a response that never comes
     del made[:]
     door().invoke(FunctionName="f", Payload=b"{{}}")
     summons("task", None)
@@ -215,9 +216,9 @@ def test_a_process_reads_the_trusted_certificates_once_at_init_for_all_services(
         target = aws.find_endpoint(LAMBDA, service)
         assert target is not None
         assert target.scheme == "https"
-        with mock.patch.dict("os.environ", LAMBDA, clear=True):
+        with mock.patch.dict("os.environ", {**LAMBDA, "HOME": os.environ["HOME"]}, clear=True):
             aws.prepare(service)
-        pool = connection.ConnectionPool(target, aws.CallLimits(1, 1, 3))
+        pool = connection.ConnectionPool(target, aws.CallLimits(5, 5, 3))
         with pytest.raises(Exception, match="nobody"):
             pool.post("/", {}, b"", deadline)
     assert len(made) == 1

@@ -129,7 +129,7 @@ def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(
     endpoint = endpoint_at("dynamodb", f"http://{service.host}")
     waits: list[float] = []
     monkeypatch.setattr("time.sleep", waits.append)
-    client = clients.DynamoDbClient(endpoint, aws.CallLimits(1, 1, 3))
+    client = clients.DynamoDbClient(endpoint, aws.CallLimits(5, 5, 3))
     service.script += [WRONG_CHECKSUM] * 3
     with pytest.raises(ConnectionClosedError):
         client.get_item(**GET)

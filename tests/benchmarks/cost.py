@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.benchmarks.entrants import OBSERVED
 from tests.benchmarks.report import ROOT, number, table
+from tests.support.request_costs import LEGACY, MOST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "docs/costs.md"
 WARM_ROUNDS = "every request is a warm round, with its logs"  # a row of the table of the worst case
+DEAREST_REQUEST = "every request is the dearest of the next table"  # another row of it
 BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
 
 PRICES_OF = "November 2026"  # when they were last compared with public pages
@@ -189,11 +191,65 @@ def written(page: str, results: Results) -> str:
     before, _begin, rest = page.partition(BEGIN)
     _old, _end, after = rest.partition(END)
     row = re.compile(f"^\\| {re.escape(WARM_ROUNDS)} \\|.*$", re.MULTILINE)
-    return f"{before}{BEGIN}\n{markdown(results)}\n{END}{row.sub(worst_case_row(results), after)}"
+    after = row.sub(worst_case_row(results), after)
+    after = re.sub(f"^\\| {DEAREST_REQUEST} \\|.*$", dearest_request_row(), after, flags=re.MULTILINE)
+    heads, *_rows = request_table().split("\n")
+    after = re.sub(f"^{re.escape(heads)}\n(\\|.*\n)*", request_table() + "\n", after, flags=re.MULTILINE)
+    return f"{before}{BEGIN}\n{markdown(results)}\n{END}{after}"
 
 
 def worst_case_row(results: Results) -> str:
     """Write what a month of warm rounds at the limit of the throttle costs."""
-    price = (total(results, "x86_64") + LOGS) / ROUNDS
+    return _month(WARM_ROUNDS, (total(results, "x86_64") + LOGS) / ROUNDS)
+
+
+def dearest_request_row() -> str:
+    """Write what a month of the request costs that makes the table dearest, if a client alone decides."""
+    return _month(DEAREST_REQUEST, max(units.price for units, _own in table_units().values()))
+
+
+def _month(what: str, price: float) -> str:
+    """Write what a month of requests at the limit of the throttle costs, from the price of a million."""
     how = f"{spaced(REQUESTS_A_MONTH)} requests x {price:.2f} USD / 1 000 000"
-    return f"| {WARM_ROUNDS} | {how} | {reckoned(how):.2f} |"
+    usd = f"{reckoned(how):,.2f}".replace(",", " ")
+    return f"| {what} | {how} | {usd} |"
+
+
+class Units(NamedTuple):
+    """Read and write units of the table."""
+
+    reads: float = 0
+    writes: int = 0
+
+    @property
+    def price(self) -> float:
+        """The USD for a million requests with these units."""
+        return self.reads * TABLE_READ + self.writes * TABLE_WRITE
+
+    def shown(self) -> str:
+        """Write the units, and what a month at the limit of the throttle costs."""
+        month = self.price * REQUESTS_A_MONTH / 1_000_000
+        return f"{self.reads:.0f} + {self.writes}, {spaced(month)} USD" if self.price else ""
+
+
+def table_units() -> dict[str, tuple[Units, Units]]:
+    """Return the most units of each kind of request that uses the table: with a client's data, and a function's own."""
+    most: dict[str, tuple[Units, Units]] = {}
+    for case, cost in MOST.items():
+        name = f"`{case.method}`" if "/" in case.method else SENT_IN_2025.get(case.method, case.method)
+        name += " of 2025" if case.revision == LEGACY else ""
+        units = list(most.get(name, (Units(), Units())))
+        of_kind = units[case.own]
+        units[case.own] = Units(max(of_kind.reads, cost.reads), max(of_kind.writes, cost.writes))
+        most[name] = (units[0], units[1])
+    return {name: units for name, units in most.items() if any(one.price for one in units)}
+
+
+SENT_IN_2025 = {"answer": "an answer", "resume": "`GET`, a poll"}
+
+
+def request_table() -> str:
+    """Write the table of the most that a request costs in units of the table."""
+    heads = ("reads + writes of one request", "a client's largest data", "a function's own, without `BlobBucket`")
+    rows = [[name, *(units.shown() for units in both)] for name, both in table_units().items()]
+    return "\n".join(table(heads, rows))

@@ -70,12 +70,16 @@ class DevTools:
 
 
 class Tab:
-    """One tab, of a browser that has no cookie yet."""
+    """One tab.
 
-    def __init__(self, tools: DevTools) -> None:
+    Attributes:
+        browser: DevTools' name of the tab's browser, which has no cookie yet if the tab is beside no other.
+    """
+
+    def __init__(self, tools: DevTools, beside: Tab | None = None) -> None:
         self._tools = tools
-        context = tools.do("Target.createBrowserContext")["browserContextId"]
-        target = tools.do("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+        self.browser: str = beside.browser if beside else tools.do("Target.createBrowserContext")["browserContextId"]
+        target = tools.do("Target.createTarget", url="about:blank", browserContextId=self.browser)["targetId"]
         self._session = tools.do("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Log", "Runtime", "Network", "Accessibility"):
             self.do(f"{domain}.enable")
@@ -107,12 +111,21 @@ class Tab:
         self.do("Page.navigate", url=url)
         self.wait(f"document.body && document.body.innerText.includes({json.dumps(shows)})")
 
+    def begin(self, url: str) -> None:
+        """Go to a URL, and do not wait for the answer."""
+        self.evaluate(f"setTimeout(() => {{ location.href = {json.dumps(url)} }})")
+
     def wait(self, expression: str) -> None:
         """Wait until an expression is true; a page that is just leaving has no answer."""
         until = time.monotonic() + SECONDS
         while not self.evaluate(f"document.readyState == 'complete' && !!({expression})"):
             assert time.monotonic() < until, f"{expression}: {self.url}: {self.text[:2000]}"
             time.sleep(0.02)
+
+    def cookies(self) -> list[dict[str, Any]]:
+        """Return the cookies of the browser."""
+        found: list[dict[str, Any]] = self._tools.do("Storage.getCookies", browserContextId=self.browser)["cookies"]
+        return found
 
     def click(self, selector: str) -> None:
         """Click on an element with the mouse."""

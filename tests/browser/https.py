@@ -21,6 +21,7 @@ from tests.support.http_servers import listening
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from threading import Barrier
 
 
 FRONT = "mcp.example"
@@ -36,18 +37,21 @@ class Sites:
         port: of the server, on this machine.
         pages: HTML of other sites, by URL without its query. Any other URL of these sites has a page with "Landed".
         requests: all requests of the browser, the oldest first.
-
+        meeting: requests for the consent page wait for each other here, and so overlap; None: nobody waits.
     """
 
     server: OAuthServer
     port: int = 0
     pages: dict[str, str] = field(default_factory=dict)
     requests: list[HttpRequest] = field(default_factory=list)
+    meeting: Barrier | None = None
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         host = request.header("host")
         path = request.target.partition("?")[0]
         self.requests.append(request)
+        if self.meeting and request.method == "GET" and path == "/authorize":
+            self.meeting.wait()
         if host != FRONT:
             return HttpResponse(200, HTML, self.pages.get(f"https://{host}{path}", "<p>Landed</p>").encode())
         moment = Moment.at(self.server.clock())

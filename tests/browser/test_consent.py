@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from threading import Barrier
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
@@ -24,6 +25,7 @@ PAGE = "Allow access?"
 ATTACKER = "https://attacker.example/page"
 ALLOW, CANCEL = 'button[value="allow"]', 'button[value="deny"]'
 TAB, ENTER, SPACE = 9, 13, 32
+SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -82,16 +84,71 @@ def test_a_user_who_consents_and_signs_in_returns_to_the_host_with_a_code(
     tokens = server.redeem(client, answer["code"])
     assert token_claims(tokens.json["access_token"])["sub"] == "ann"
     assert sites.header("/authorize", "origin") == URL
-    assert "__Host-mcp-browser=" in sites.header("/callback", "cookie")
+    assert "__Host-mcp-browser-" in sites.header("/callback", "cookie")
     assert tab.complaints == []
 
 
-def test_a_user_who_cancels_returns_to_the_host_with_an_error(server: OAuthServer, tab: Tab) -> None:
+def test_a_user_who_cancels_is_led_nowhere(server: OAuthServer, sites: Sites, tab: Tab) -> None:
+    before = len(sites.requests)
     tab.open(link_of(server)[1], PAGE)
     tab.click(CANCEL)
-    answer = redirect_parameters(tab)
-    assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "host-state", URL)
-    assert "code" not in answer
+    tab.wait("document.body.innerText.includes('Sign-in cancelled')")
+    assert tab.url == f"{URL}/authorize"
+    assert tab.complaints == []
+    assert {request.header("host") for request in sites.requests[before:]} == {"mcp.example"}
+
+
+def open_at_once(server: OAuthServer, sites: Sites, tools: DevTools, count: int) -> list[tuple[Tab, str]]:
+    """Open consent pages in tabs of one new browser, whose requests overlap; return each tab with its client."""
+    first = Tab(tools)
+    tabs = [first, *(Tab(tools, beside=first) for _ in range(count - 1))]
+    links = [link_of(server) for _ in tabs]
+    sites.meeting = Barrier(count, timeout=SECONDS)
+    for tab, (_client, url) in zip(tabs, links, strict=True):
+        tab.begin(url)
+    for tab in tabs:
+        tab.wait(f"document.body && document.body.innerText.includes({PAGE!r})")
+    sites.meeting = None
+    return [(tab, client) for tab, (client, _url) in zip(tabs, links, strict=True)]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_applications_that_start_at_once_in_a_new_browser_all_get_a_code(
+    server: OAuthServer, sites: Sites, tools: DevTools, count: int
+) -> None:
+    opened = open_at_once(server, sites, tools, count)
+    assert len(opened[0][0].cookies()) == count
+    for tab, _client in reversed(opened):
+        tab.click(ALLOW)
+    for number, (tab, client) in enumerate(opened):
+        sign_in(tab, server, f"person-{number}")
+        tokens = server.redeem(client, redirect_parameters(tab)["code"])
+        assert token_claims(tokens.json["access_token"])["sub"] == f"person-{number}"
+
+
+def test_going_back_and_a_double_click_on_allow_do_no_harm(server: OAuthServer, tab: Tab) -> None:
+    client, url = link_of(server)
+    tab.open(url, PAGE)
+    tab.click(ALLOW)
+    tab.wait(f"location.origin == {server.provider.url!r}")
+    tab.evaluate("history.back()")
+    tab.wait(f"document.body.innerText.includes({PAGE!r})")
+    tab.evaluate(f"document.querySelector({ALLOW!r}).click(); document.querySelector({ALLOW!r}).click()")
+    sign_in(tab, server, "ann")
+    tokens = server.redeem(client, redirect_parameters(tab)["code"])
+    assert token_claims(tokens.json["access_token"])["sub"] == "ann"
+
+
+def test_a_second_tab_of_a_browser_gets_no_second_id(server: OAuthServer, tools: DevTools, tab: Tab) -> None:
+    (first, url), (second, other_url) = link_of(server), link_of(server)
+    tab.open(url, PAGE)
+    beside = Tab(tools, beside=tab)
+    beside.open(other_url, PAGE)
+    assert len(tab.cookies()) == 1
+    for each, client in ((beside, second), (tab, first)):
+        each.click(ALLOW)
+        sign_in(each, server, "ann")
+        assert server.redeem(client, redirect_parameters(each)["code"]).status == 200
 
 
 def test_a_browser_that_remembers_a_consent_asks_once_and_another_browser_asks_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -272,6 +273,98 @@ def test_work_in_a_reopened_chat_continues_only_after_a_click(host: Host) -> Non
 def test_the_form_is_empty_for_a_call_without_a_question(host: Host) -> None:
     host.run("book", stored={"content": [{"type": "text", "text": "Booked."}]})
     assert host.inside("document.body.innerText.trim()") == ""
+
+
+# ---- The form acts only for a question that it showed
+
+
+DONE = {"content": [{"type": "text", "text": "Converted."}]}
+
+
+def work(**changed: object) -> dict[str, Any]:
+    """Return a pending result without a question, as the form continues it by itself."""
+    form = {"tool": "convert-form", "state": "s", "questions": {}, "asked": time.time() * 1000, **changed}
+    return {"content": [], "_meta": {"mcp-functions/form": form}}
+
+
+@pytest.mark.parametrize("method", ["updateModelContext", "message"])
+def test_the_form_says_nothing_in_the_name_of_a_person_who_was_not_asked(host: Host, method: str) -> None:
+    capabilities = {**NO_MODEL_CAPABILITIES, "message": {"text": {}}, method: {"text": {}}}
+    host.run("convert", stored=work(), answered=DONE, capabilities=capabilities)
+    is_told = method == "updateModelContext"
+    host.shows("If the assistant does not know this, please tell it." if is_told else "does not pass the outcome on.")
+    texts = [update["content"][0]["text"] for update in host.seen("contexts")]
+    assert texts == (["The work of convert has ended. The outcome: Converted."] if is_told else [])
+    assert host.seen("messages") == []
+
+
+QUESTION: dict[str, Any] = {"message": "Sure?", "requestedSchema": {"properties": {}}}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"tool": "convert"}, id="a tool that is no answer tool"),
+        pytest.param({"tool": "convert", "asked": 0}, id="such a tool in a reopened chat"),
+        pytest.param({"tool": "convert", "questions": {"a": QUESTION}}, id="such a tool after a question"),
+        pytest.param({"tool": ["convert-form"]}, id="a tool without a name"),
+        pytest.param({"state": 1}, id="no state"),
+        pytest.param({"questions": [1]}, id="no questions"),
+    ],
+)
+def test_the_form_calls_nothing_but_answer_tools(host: Host, changed: dict[str, Any]) -> None:
+    host.run("convert", stored=work(**changed), answered=DONE)
+    host.inside("new Promise((done) => setTimeout(done, 50)) && 1")
+    assert host.inside("document.body.innerText.trim()") == ""
+    assert host.seen("calls") == []
+
+
+def test_the_answer_tool_of_one_tool_leads_to_no_other(host: Host) -> None:
+    host.run("convert", stored=work(), answered=work(tool="book-form") | DONE)
+    host.shows("Converted.")
+    assert [call["name"] for call in host.seen("calls")] == ["convert-form"]
+
+
+def test_a_result_that_arrives_twice_keeps_what_the_person_has_filled_in(host: Host) -> None:
+    host.run("book", {"city": "Lisbon"})
+    choose(host, "window")
+    host.evaluate("bridge.sendToolResult(result)")
+    host.evaluate("bridge.sendToolResult({content: []})")  # of another call
+    host.inside("new Promise((done) => setTimeout(done, 50)) && 1")
+    assert host.inside("document.querySelector('select').selectedOptions[0].text") == "window"
+    host.press_button("Send")
+    host.shows("A window seat to Lisbon costs 70 EUR. Book it?")
+
+
+def test_work_whose_result_arrives_twice_continues_once(host: Host) -> None:
+    host.run("convert", stored=work(), answered=DONE)
+    host.evaluate("bridge.sendToolResult(result)")
+    host.shows("Converted.")
+    host.evaluate("bridge.sendToolResult(result)")
+    host.inside("new Promise((done) => setTimeout(done, 50)) && 1")
+    assert len(host.seen("calls")) == 1
+
+
+def test_two_clicks_send_one_answer(host: Host) -> None:
+    host.run("rate")
+    host.shows("How many stars?")
+    host.inside("document.querySelector('input').value = '5'")
+    send = "document.querySelector('button.first')"
+    enter = "new KeyboardEvent('keydown', {key: 'Enter', bubbles: true})"
+    host.inside(f"({send}.click(), document.querySelector('input').dispatchEvent({enter}), {send}.click(), 1)")
+    host.shows("Done")
+    assert len(host.seen("calls")) == 1
+
+
+def test_a_form_whose_call_is_cancelled_asks_and_does_nothing_more(host: Host) -> None:
+    host.run("book", {"city": "Lisbon"})
+    host.shows("Where would you like to sit?")
+    host.evaluate("bridge.sendToolCancelled({reason: 'the person stopped it'})")
+    host.shows("The call was cancelled.")
+    assert host.inside("document.querySelectorAll('button').length") == 0
+    host.evaluate(f"bridge.sendToolResult({json.dumps(work())})")
+    host.inside("new Promise((done) => setTimeout(done, 50)) && 1")
+    assert (host.seen("calls"), host.seen("messages")) == ([], [])
 
 
 # ---- What may be in a question, and who may speak to the form

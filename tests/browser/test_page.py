@@ -509,11 +509,12 @@ def test_the_page_lists_a_project_with_tools_only(tmp_path: Path, tools: DevTool
         assert user.run("return [...document.querySelectorAll('nav h2')].map((one) => one.textContent)") == ["Tools"]
 
 
-def test_the_page_explains_how_to_add_a_missing_endpoint(tmp_path: Path, tools: DevTools) -> None:
+def test_the_page_calls_a_tool_of_a_project_without_functions_mcp(tmp_path: Path, tools: DevTools) -> None:
     directory = write_functions(tmp_path / "functions", {"work/app.py": FUNCTIONS["work/app.py"]})
     with Harness(directory, state_dir=tmp_path / "state") as running:
-        tab = Tab(tools)
-        tab.open(running.url.removesuffix("mcp"), "no functions/mcp")
+        user = User(Tab(tools), running.url)
+        user.begin("work", city="Oslo")
+        user.until(HAS_QUESTION)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the runtime client is Linux's")

@@ -1,10 +1,10 @@
-// Vercel's AI SDK, which has a client of its own: lines as for earlier.mjs. It answers what it is asked, and then never
-// comes back to a stream that ended, so that nothing more would be heard of a call that asks.
+// Vercel's AI SDK, which has a client of its own: lines as for earlier.mjs. The one of 2025 answers what it is asked, and
+// then never comes back to a stream that ended, so that nothing more would be heard of a call that asks.
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline/promises";
 
 const require = createRequire(new URL("../conformance/package.json", import.meta.url));
-const { createMCPClient, ElicitationRequestSchema } = require("@ai-sdk/mcp");
+const { createMCPClient, ElicitationRequestSchema } = require(process.argv[2]);
 
 const METHODS = {
   lists: async (client) => ({
@@ -13,7 +13,8 @@ const METHODS = {
     ...(await client.listResources()),
     ...(await client.listResourceTemplates()),
   }),
-  "tools/call": (client, { name, arguments: args }) => client.callTool({ name, args }),
+  // the release of 2025 names them `args`
+  "tools/call": (client, params) => client.callTool({ ...params, args: params.arguments }),
   "prompts/get": (client, params) => client.experimental_getPrompt(params),
   "resources/read": (client, params) => client.readResource(params),
 };
@@ -22,9 +23,8 @@ async function held({ url, method, params, answers }) {
   const asked = [];
   let revision;
   const seen = async (input, init) => {
-    const response = await fetch(input, init);
-    if (init.body?.includes('"initialize"')) revision = (await response.clone().json()).result.protocolVersion;
-    return response;
+    revision = new Headers(init.headers).get("mcp-protocol-version") ?? revision;
+    return fetch(input, init);
   };
   const transport = { type: "http", url, fetch: seen };
   const client = await createMCPClient({ transport, capabilities: { elicitation: {} } });

@@ -92,8 +92,9 @@ def _python_2() -> list[str]:
     return [sys.executable, str(HERE / "python_2.py")]
 
 
-def _ai_sdk() -> list[str]:
-    return [str(node.needed()), str(HERE / "ai_sdk.mjs")]
+def ai_sdk(package: str) -> Callable[[], list[str]]:
+    """Return the command of a release of Vercel's client."""
+    return lambda: [str(node.needed()), str(HERE / "ai_sdk.mjs"), package]
 
 
 def _typescript(package: str) -> Callable[[], list[str]]:
@@ -107,7 +108,7 @@ SPEAKERS = {
         Speaker("Python `mcp` 1.30", LATEST, _python_1),
         Speaker("TypeScript `client` 2.4, its default", LATEST, _typescript("@modelcontextprotocol/client")),
         Speaker("TypeScript `sdk` 1.32", LATEST, _typescript("@modelcontextprotocol/sdk")),
-        Speaker("Vercel `@ai-sdk/mcp` 1.0", LATEST, _ai_sdk, asks=False),
+        Speaker("Vercel `@ai-sdk/mcp` 1.0", LATEST, ai_sdk("ai-sdk-2025-11-25"), asks=False),
         Speaker("TypeScript `sdk` 1.17", JUNE, _typescript("sdk-2025-06-18"), asks=False),
         Speaker("TypeScript `sdk` 1.12", OLDEST, _typescript("sdk-2025-03-26"), asks=False),
     )

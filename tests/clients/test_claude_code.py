@@ -5,11 +5,7 @@ Claude Code needs no account for `claude mcp`. Its document is the test's own, a
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
-import termios
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,9 +13,9 @@ import httpx2
 import pytest
 
 from mcp_functions_harness import Harness, catalog
+from tests.clients.claude_code import ClaudeCode, read
 from tests.clients.test_hosts import DOCUMENT, FRONT, REGISTRATION
 from tests.clients.test_oauth import FUNCTIONS
-from tests.conformance import node
 from tests.support import consent, https_site, modes
 
 if TYPE_CHECKING:
@@ -31,75 +27,30 @@ REDIRECTS = ["http://localhost/callback", "http://127.0.0.1/callback"]
 HANDLER = "def handler(event, context):\n"
 # The handler runs in another process; this process imports the module too, for the catalog.
 NO_DOCUMENTS = f"import os\n{HANDLER}    os.environ['MCP_OAUTH_CLIENT_DOCUMENTS'] = 'off'\n"
-PROGRAM = node.MODULES / "@anthropic-ai" / "claude-code" / "cli-wrapper.cjs"
-ROWS, COLUMNS = 50, 4000  # of the terminal, so that no link is broken into lines
-CHUNK = 1 << 16
+COLUMNS = 4000  # of the terminal, so that no link is broken into lines
 
 
-class ClaudeCode:
-    """Claude Code of a person, with a new home. It reaches no server but those of this machine."""
+def sign_in(claude: ClaudeCode, front: str) -> tuple[str, str]:
+    """Sign in as ann; return the consent page, and what the program wrote.
 
-    def __init__(self, home: Path) -> None:
-        self._command = [str(node.needed()), str(PROGRAM), "mcp"]
-        self._environment = {
-            "HOME": str(home),
-            "PATH": os.environ["PATH"],
-            "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-        }
-        self._home = home
-
-    def run(self, *words: str) -> str:
-        """Run a command; return its output."""
-        command = [*self._command, *words]
-        return subprocess.run(  # noqa: S603 - pinned
-            command, env=self._environment, cwd=self._home, capture_output=True, text=True, timeout=60, check=True
-        ).stdout
-
-    def sign_in(self, front: str) -> tuple[str, str]:
-        """Sign in as ann; return the consent page, and what the program wrote.
-
-        The program waits a few seconds only for each new process of the front. A busy machine may need two attempts.
-        """
-        page, written = self._try_to_sign_in(front)
-        return (page, written) if page else self._try_to_sign_in(front)
-
-    def _try_to_sign_in(self, front: str) -> tuple[str, str]:
-        page, written = "", ""
-        with self._terminal("login", "shop", "--no-browser") as terminal:
-            while text := _read(terminal):
-                written += text
-                link = re.search(rf"({re.escape(front)}/authorize\?[!-~]+)[^!-~]", written)
-                if link and not page:
-                    page, url = consent.sign_in(link[1], "ann")
-                    httpx2.get(url)
-        return page, written
-
-    @contextmanager
-    def _terminal(self, *words: str) -> Iterator[int]:
-        """Run a command in a new terminal, because the program refuses to sign in without one."""
-        ours, theirs = pty.openpty()
-        termios.tcsetwinsize(theirs, (ROWS, COLUMNS))
-        ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-        command = [*self._command, *words]
-        running = subprocess.Popen(command, env=self._environment, cwd=self._home, **ends)  # type: ignore[call-overload] # noqa: S603
-        os.close(theirs)
-        try:
-            yield ours
-            running.wait(timeout=60)
-        finally:
-            running.kill()
-            running.wait()
-            os.close(ours)
+    The program waits a few seconds only for each new process of the front. A busy machine may need two attempts.
+    """
+    page, written = try_to_sign_in(claude, front)
+    return (page, written) if page else try_to_sign_in(claude, front)
 
 
-def _read(terminal: int) -> str:
-    """Return what a program has just written; "" after its end."""
-    try:
-        return os.read(terminal, CHUNK).decode(errors="replace")
-    except OSError:  # Linux raises this when the program has closed its end
-        return ""
+def try_to_sign_in(claude: ClaudeCode, front: str) -> tuple[str, str]:
+    page, written = "", ""
+    # in a terminal, because the program refuses to sign in without one
+    with claude.in_terminal("mcp", "login", "shop", "--no-browser", columns=COLUMNS) as (running, terminal):
+        while text := read(terminal):
+            written += text.decode(errors="replace")
+            link = re.search(rf"({re.escape(front)}/authorize\?[!-~]+)[^!-~]", written)
+            if link and not page:
+                page, url = consent.sign_in(link[1], "ann")
+                httpx2.get(url)
+        running.wait(timeout=60)
+    return page, written
 
 
 @contextmanager
@@ -129,12 +80,12 @@ def test_claude_code_signs_in_and_connects(tmp_path: Path, how: str) -> None:
     home.mkdir()
     claude = ClaudeCode(home)
     with serving(tmp_path, how) as shop:
-        claude.run("add", "--transport", "http", "shop", shop.url)
-        assert "Needs authentication" in claude.run("list")
-        page, written = claude.sign_in(shop.url.removesuffix("/mcp"))
+        claude.run("mcp", "add", "--transport", "http", "shop", shop.url)
+        assert "Needs authentication" in claude.run("mcp", "list")
+        page, written = sign_in(claude, shop.url.removesuffix("/mcp"))
         assert 'Authenticated with "shop"' in written
         assert (SITE in page) == (how == DOCUMENT)
         assert "localhost (a program on this computer)" in page
-        assert "Connected" in claude.run("list")
+        assert "Connected" in claude.run("mcp", "list")
         pids = [invocation.pid for invocation in shop.invocations]
     assert len(set(pids)) == len(pids)

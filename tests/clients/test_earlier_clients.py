@@ -96,8 +96,8 @@ def test_a_client_that_does_not_reconnect_gets_the_question_as_text(
 # --- what docs/compatibility.md says of all this ----------------------------------------------------------------------
 
 PAGE = (Path(__file__).parents[2] / "docs/compatibility.md").read_text(encoding="utf-8")
-# tests/clients/test_python_client.py and tests/clients/test_typescript_client.py
-OF_2026 = ["Python `mcp` 2.3", "TypeScript `client` 2.4, pinned to the revision"]
+# test_python_client.py, test_typescript_client.py and test_ai_sdk.py
+OF_2026 = ["Python `mcp` 2.3", "TypeScript `client` 2.4, pinned to the revision", "Vercel `@ai-sdk/mcp` 2.0"]
 
 
 def test_the_pages_table_of_clients_lists_the_tested_clients() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -22,6 +22,8 @@ from tests.support.placements import PLACEMENTS, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from mcp_functions.http.gateway import LambdaFunction
 
     Over = Callable[..., Events]
 
@@ -108,17 +110,17 @@ response = st.fixed_dictionaries(
 )
 
 
-@hypothesis_settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=60)
 @given(
     body=odd | response | st.lists(response, max_size=3),
     last=st.none() | st.sampled_from(["", "x", "all.x", "all.ks1.A"]),
 )
 def test_random_requests_cause_no_server_error_with_dialects(
-    wire_to: Over,
+    placed_function: tuple[str, LambdaFunction],
     body: Any,  # noqa: ANN401 - JSON
     last: str | None,
 ) -> None:
-    reply = wire_to().post(
+    reply = Events(placed_function[1]).post(
         json.dumps(body),
         {"mcp-protocol-version": wire.VERSION, **({} if last is None else {"last-event-id": last})},
     )

@@ -14,6 +14,7 @@ import pytest
 from fastmcp import Client as FastClient
 from mcp import Client
 
+from mcp_functions.adopt.options import OPTIONS
 from mcp_functions_harness import catalog as catalog_file
 from mcp_functions_harness.command import run
 from mcp_functions_harness.harness import Harness
@@ -103,6 +104,14 @@ def test_a_step_of_the_page_runs_once(bank: ModuleType) -> None:
     talk = Conversation(serve(*adopt(bank.mcp, replay=["reserve"]))).call("reserve", amount=5, to="Ada")
     assert talk.accept(**{"question-1": {"value": "rent"}}).text == "1. 5 to Ada: rent"
     assert bank.moved == ["5 to Ada"]
+
+
+def test_the_page_has_the_table_of_the_options() -> None:
+    rows = [
+        f"| {', '.join(f'`{name}`' for name in option.names.split())} | {option.fate} | {option.means} |"
+        for option in OPTIONS
+    ]
+    assert "\n".join(["| Option | Fate | On Lambda |", "|---|---|---|", *rows, ""]) in PAGE.text
 
 
 def test_the_two_lines_of_the_page_seal_the_states_of_a_server() -> None:

@@ -38,6 +38,11 @@ def write_project(directory: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(beginning, "origin", lambda _package: None)  # as if it came from an index
         beginning.init(directory)
+    add_page(directory)
+
+
+def add_page(directory: Path) -> None:
+    """Add the page's files to a project, and its blocks to the template."""
     for name, text in BLOCKS:
         if name:
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +122,7 @@ def test_the_function_of_the_page_uses_its_table_its_package_and_shared_code(
 
 def call_of_page(url: str, name: str, arguments: dict[str, str]) -> str:
     message = wire.message("tools/call", {"name": name, "arguments": arguments})
-    with closing(HTTPConnection(urlsplit(url).netloc, timeout=30)) as connection:
+    with closing(HTTPConnection(urlsplit(url).netloc, timeout=60)) as connection:
         connection.request("POST", "/mcp", json.dumps(message), wire.headers(message))
         return str(json.loads(connection.getresponse().read())["result"]["content"][0]["text"])
 

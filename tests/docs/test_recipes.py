@@ -46,6 +46,9 @@ TEMPLATES = [template.parse(block) for kind, block in FENCED.findall(PAGE.text) 
 EDGE, DOMAIN, MUTUAL, URL, ONE, VERSIONS, CANARY, PRIMARY, REPLICA = TEMPLATES
 OWN_STACKS = sorted((ROOT / "docs/recipes").glob("*.yaml"))
 SEAT = {"action": "accept", "content": {"seat": "window"}}
+NEEDS_SAM = pytest.mark.skipif(
+    not test_build.SAM_BIN.exists() and not os.environ.get("CI"), reason="no .venv-sam: make test-all prepares it"
+)
 
 
 # ---- The templates
@@ -62,9 +65,7 @@ def merge_templates(ours: Any, more: Any) -> Any:  # noqa: ANN401 - JSON
     return {**ours, **{key: merge_templates(ours[key], value) if key in ours else value for key, value in more.items()}}
 
 
-@pytest.mark.skipif(
-    not test_build.SAM_BIN.exists() and not os.environ.get("CI"), reason="no .venv-sam: make test-all prepares it"
-)
+@NEEDS_SAM
 @pytest.mark.parametrize(
     "recipes",
     [[EDGE, DOMAIN, MUTUAL, URL, ONE, VERSIONS, CANARY, PRIMARY], [REPLICA]],
@@ -97,6 +98,7 @@ def test_every_template_passes_the_linter_before_and_after_translation(
         assert server["x-amazon-apigateway-endpoint-configuration"]["disableExecuteApiEndpoint"]
 
 
+@NEEDS_SAM
 def test_a_changed_description_publishes_a_version_and_a_changed_parameter_alone_does_not(tmp_path: Path) -> None:
     written = merge_templates(template.read(ROOT / "template.yaml"), VERSIONS)
     raised = merge_templates(written, {"Globals": {"Function": {"Description": "2"}}})
@@ -195,7 +197,7 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
 
 
 def post_message(harness: Harness, path: str, message: dict[str, Any], **headers: str) -> tuple[int, dict[str, Any]]:
-    connection = HTTPConnection(urlsplit(harness.url).netloc, timeout=20)
+    connection = HTTPConnection(urlsplit(harness.url).netloc, timeout=60)
     body = json.dumps(message)
     connection.request("POST", path, body, {**wire.headers(message), **headers})
     response = connection.getresponse()

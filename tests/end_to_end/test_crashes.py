@@ -179,19 +179,6 @@ def test_the_error_of_a_crashed_worker_has_no_text(caplog: pytest.LogCaptureFixt
     assert SECRET not in caplog.text
 
 
-def test_a_later_error_in_a_batch_does_not_hide_a_crash(caplog: pytest.LogCaptureFixture) -> None:
-    @tool
-    def breaks() -> str:
-        """Break."""
-        raise SystemExit(SECRET)
-
-    client = Deployment(breaks).client()
-    client.initialize("2025-03-26")
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "breaks", "arguments": {}}}
-    client.http("POST", [call, {"jsonrpc": "2.0", "id": 2, "method": "ping"}])
-    assert outcomes_of_errors(caplog) == ["crashed"]
-
-
 # ---- Prompts, resources, completions, and code around the functions
 
 

@@ -163,7 +163,6 @@ def test_any_http_method_but_post_is_405(method: str) -> None:
 DIALECTS = "sep-1685,sep-1858,sep-2322-tasks"
 VERSIONS = [None, "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "x"}}
-HEADERS_OF_MARCH_2025 = {"content-type": "application/json", "mcp-protocol-version": "2025-03-26"}
 CALL = {"name": "update_work_item", "arguments": {"workItemId": 1, "fields": {"System.State": "Resolved"}}}
 RESPONSE = {"result": {"action": "accept", "content": {"resolution": "Fixed"}}}
 METHODS: list[tuple[str, dict[str, Any]]] = [
@@ -203,16 +202,33 @@ def messages(draw: st.DrawFn) -> Any:  # noqa: ANN401 - JSON
     return message
 
 
+# Empty, of one message, of several, nested.
+ARRAYS = st.lists(messages() | JSON_VALUES | st.lists(messages(), max_size=2), max_size=3)
+
+
 @st.composite
 def events_of_any_version(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
     """Draw an event, and the milliseconds that Lambda leaves for it."""
-    body = draw(messages() | st.lists(messages(), min_size=1, max_size=3) | JSON_VALUES)
-    for number, message in enumerate(body if isinstance(body, list) else []):
-        if isinstance(message, dict) and message.get("id") == 1:
-            message["id"] = number  # the ids in a batch must differ
+    body = draw(messages() | ARRAYS | JSON_VALUES)
     text = json.dumps(body)
     if draw(st.integers(0, 9)) == 0:
         text = draw(damaged_text(text))
+    event = draw(events_with(text, body))
+    event["requestContext"]["http"]["method"] = draw(st.sampled_from(["POST"] * 6 + ["GET", "DELETE"]))
+    return event, draw(st.sampled_from([29_000, 29_000, 900]))
+
+
+@st.composite
+def events_with_arrays(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a POST of an array, under the headers of any version."""
+    body = draw(ARRAYS)
+    event: dict[str, Any] = draw(events_with(json.dumps(body), body))
+    return event
+
+
+@st.composite
+def events_with(draw: st.DrawFn, text: str, body: object) -> dict[str, Any]:
+    """Draw a POST of a text, with the headers that fit the value that it was written from, or that do not."""
     single = body if isinstance(body, dict) else {}
     params = single.get("params")
     name = params.get("name", params.get("uri")) if isinstance(params, dict) else None
@@ -226,8 +242,7 @@ def events_of_any_version(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
         "mcp-name": name if draw(st.booleans()) else None,
     }
     sent = {header: value for header, value in headers.items() if isinstance(value, str)}
-    http_method = draw(st.sampled_from(["POST"] * 6 + ["GET", "DELETE"]))
-    return wire.event(text, headers=sent, http_method=http_method), draw(st.sampled_from([29_000, 29_000, 900]))
+    return wire.event(text, headers=sent)
 
 
 FUNCTIONS = [(update_work_item, "update_work_item"), (briefing, "briefing"), (ticket, "ticket")]
@@ -258,14 +273,3 @@ def test_no_request_of_a_client_counts_as_a_crash_or_a_failure(
 ) -> None:
     notes = outcome_of(*function, *sent)
     assert notes.outcome in {"complete", "input_required", "shed", "refused"}, (notes.reason, notes.place)
-
-
-@pytest.mark.usefixtures("_dialects")
-@pytest.mark.parametrize(
-    ("method", "milliseconds"),
-    [("initialize", 29_000), pytest.param("ping", 900, id="a request that arrives too late")],
-)
-def test_a_batch_of_2025_that_cannot_be_served_is_refused(method: str, milliseconds: int) -> None:
-    batch = json.dumps([{"jsonrpc": "2.0", "id": 1, "method": method}])
-    event = wire.event(batch, headers=HEADERS_OF_MARCH_2025)
-    assert outcome_of(update_work_item, "update_work_item", event, milliseconds).outcome == "refused"

@@ -21,7 +21,7 @@ from functions.briefing.app import briefing
 from functions.ticket.app import ticket
 from functions.update_work_item.app import update_work_item
 from mcp_functions import serve
-from tests.end_to_end.test_fuzz import JSON_VALUES, STATUSES, damage_member, damaged_text
+from tests.end_to_end.test_fuzz import JSON_VALUES, STATUSES, damage_member, damaged_text, events_with_arrays
 from tests.legacy import judging
 from tests.support import gateways, wire
 from tests.support.gateways import GATEWAYS, HttpRequest
@@ -216,6 +216,14 @@ def test_every_gateway_and_both_placements_return_the_same_response(request: Htt
         assert send(deployed("direct"), event) == expected, name
     for placement in PLACEMENTS:
         assert send(deployed(placement), events["HTTP API, base64"]) == expected, placement
+
+
+@settings(max_examples=100, suppress_health_check=SLOW)
+@given(events_with_arrays(), st.sampled_from(PLACEMENTS))
+def test_an_array_gets_the_same_error_whatever_it_holds(event: dict[str, Any], placement: str) -> None:
+    text = "Send one message, not an array: MCP 2025-06-18 removed batches, and this server accepts none"
+    error = {"jsonrpc": "2.0", "error": {"code": -32600, "message": text}}
+    assert send(deployed(placement), event) == (400, error)
 
 
 @st.composite

@@ -23,7 +23,7 @@ from mcp_functions.http.callers import PAUSE_SECONDS, Pseudonyms, pseudonyms
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import CallerStopped, Misconfigured, TemporarilyUnavailable
 from mcp_functions_harness import environment
-from mcp_functions_harness.testing import Conversation, deployed
+from mcp_functions_harness.testing import WITH_TASKS, Conversation, deployed
 from tests.support import wire
 
 NOVEMBER, DECEMBER = timegm((2026, 11, 22, 0, 0, 0)), timegm((2026, 12, 1, 0, 0, 0))
@@ -211,12 +211,36 @@ def event_of_2025(address: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("hmac_key")
-def test_a_client_of_2025_without_a_sign_in_is_stopped_by_its_address(log: Log) -> None:
+@pytest.mark.parametrize(
+    ("stopped", "same_network", "other_network"),
+    [
+        ("192.0.2.1", "192.0.2.1", "192.0.2.2"),
+        ("2001:db8:1:2::1", "2001:db8:1:2:3:4:5:6", "2001:db8:1:3::1"),
+    ],
+)
+def test_a_client_without_a_sign_in_is_stopped_by_its_network(
+    log: Log, stopped: str, same_network: str, other_network: str
+) -> None:
     context = wire.Context("local_add")
-    add_function.fresh()(event_of_2025("192.0.2.1"), context)
+    add_function.fresh()(event_of_2025(stopped), context)
     with stopped_callers(log[0]["caller"]):
-        assert add_function.fresh()(event_of_2025("192.0.2.1"), context)["statusCode"] == 403
-        assert add_function.fresh()(event_of_2025("192.0.2.2"), context)["statusCode"] == 200
+        assert add_function.fresh()(event_of_2025(same_network), context)["statusCode"] == 403
+        assert add_function.fresh()(event_of_2025(other_network), context)["statusCode"] == 200
+
+
+def test_a_client_without_a_sign_in_has_one_budget_of_kms_calls_for_its_network(log: Log) -> None:
+    with deployed():
+        state = Conversation(book_function).call(city="Lisbon").state
+        container = book_function.fresh()
+        params = {"name": "book", "arguments": {"city": "Lisbon"}}
+        statuses = []
+        for number in range(9):
+            damaged = state[: 150 + number] + ("A" if state[150 + number] != "A" else "B") + state[151 + number :]
+            event = wire.event(wire.message("tools/call", {**params, "requestState": damaged}))
+            event["requestContext"]["http"]["sourceIp"] = f"2001:db8:1:2::{number:x}"
+            statuses.append(container(event, wire.Context("local_book"))["statusCode"])
+    assert statuses == [400] * 3 + [503] * 6
+    assert sum(line["kms_calls"] for line in log[1:]) == 3
 
 
 def test_stopped_callers_without_an_hmac_key_are_a_misconfiguration(log: Log) -> None:
@@ -333,6 +357,28 @@ def test_a_worker_of_a_stopped_function_does_not_work_on_its_task(log: Log) -> N
         assert audit_function.fresh()(WORK, WORKER_CONTEXT) == {}
     assert log[0]["outcome"] == "refused"
     assert log[0]["reason"] == "FunctionStopped"
+
+
+@pytest.mark.usefixtures("hmac_key")
+def test_a_worker_does_not_work_on_a_task_of_a_stopped_caller(log: Log) -> None:
+    talks = {name: call_as_task(name) for name in ("alice", "bob")}
+    with stopped_callers(log[0]["caller"]):
+        pseudonyms.cache_clear()
+        talks["bob"].poll()  # runs both workers
+    assert talks["bob"].text == "done"
+    refused, done = log[2:4]
+    assert (refused["outcome"], refused["reason"], refused["caller"]) == ("refused", "CallerStopped", log[0]["caller"])
+    assert (done["outcome"], done["caller"]) == ("complete", log[1]["caller"])
+    # The task waits. After the stop, a poll invokes another worker.
+    talks["alice"].later(seconds=15).poll()
+    assert talks["alice"].poll().text == "done"
+
+
+def call_as_task(principal: str) -> Conversation:
+    """Begin a task as somebody; its worker has been invoked and has not run."""
+    pseudonyms.cache_clear()
+    function = audit_function.fresh(now=lambda: NOVEMBER)
+    return Conversation(function, principal=principal, capabilities=WITH_TASKS).call()
 
 
 def test_a_worker_without_a_stack_fails_although_its_function_is_stopped() -> None:

@@ -39,7 +39,7 @@ class Bank:
     def transfer(self, number: str, euros: int, key: str) -> str:
         assert key
         self.is_called.set()
-        self.is_open.wait(10)
+        self.is_open.wait(60)
         self.transfers.append(f"{euros} EUR for {number}")
         return f"transfer {len(self.transfers)}"
 
@@ -89,7 +89,7 @@ def test_the_second_of_two_simultaneous_approvals_gets_503_and_then_the_response
     other = second_client(talk)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(talk.accept, approval={"approval": True})
-        assert bank.is_called.wait(10)
+        assert bank.is_called.wait(60)
         assert other.accept(approval={"approval": True}).status == 503
         bank.is_open.set()
         assert first.result().text == "Paid: transfer 1."

@@ -228,7 +228,9 @@ def test_a_cursor_with_another_position_is_refused(method: str, end: str, functi
     assert send(function, method, cursor=digest + end)["error"] == UNKNOWN_CURSOR_ERROR
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+# With `parametrize`, each placement has its own examples; with the fixture alone, those of the one that runs first.
+@pytest.mark.parametrize("placement", PLACEMENTS, indirect=True)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(method=st.sampled_from([*MEMBERS]), cursor=st.text(max_size=20) | st.from_regex(r"[0-9a-f]{12}-\d{1,3}"))
 def test_no_random_text_is_a_cursor(method: str, cursor: str, function: LambdaFunction) -> None:
     assert send(function, method, cursor=cursor)["error"] == UNKNOWN_CURSOR_ERROR

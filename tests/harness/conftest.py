@@ -58,7 +58,7 @@ def connect() -> Iterator[Callable[[str], HTTPConnection]]:
     opened: list[HTTPConnection] = []
 
     def to(url: str) -> HTTPConnection:
-        connection = HTTPConnection(urlsplit(url).netloc, timeout=10)
+        connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
         opened.append(connection)
         return connection
 

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from fastmcp import FastMCP
+from mcp.server.lowlevel import Server
+from mcp.server.mcpserver import MCPServer
 
+from mcp_functions.adopt import adopt
 from mcp_functions_harness import checks
+from mcp_functions_harness.adoption import options
 from mcp_functions_harness.adoption.check import check_source
 from mcp_functions_harness.adoption.known_calls import (
     BACKGROUND,
     CHANGES,
     CONCURRENT,
+    HTTP_OPTION,
     MODULE_STATE,
+    NO_HTTP_REQUEST,
     NOT_DELIVERED,
-    ROUTE,
+    NOT_RESTRICTING,
+    RESTRICTING,
     SESSION,
     STREAM,
     UNKNOWN,
     WRITES,
 )
 from mcp_functions_harness.command import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SERVERS = Path(__file__).parents[1] / "adopt/servers"
 SERVER_IMPORTS = """
@@ -66,6 +79,7 @@ def find_side_effects(
         ("asyncio.create_task(ledger.sync())", "asyncio.create_task", BACKGROUND),
         ("await ctx.notify_tools_changed()", "ctx.notify_tools_changed", NOT_DELIVERED),
         ("await ctx.close_sse_stream()", "ctx.close_sse_stream", STREAM),
+        ("key = get_http_headers()['x-api-key']", "get_http_headers", NO_HTTP_REQUEST),
         ("await asyncio.gather(ask(ctx, 'a'), ask(ctx, 'b'))", "asyncio.gather", CONCURRENT),
     ],
 )
@@ -106,7 +120,7 @@ def test_steps_reads_and_code_after_the_last_question_are_no_findings(tmp_path: 
     assert find_side_effects(tmp_path, body) == []
 
 
-def test_functions_of_a_low_level_server_and_routes_are_found(tmp_path: Path) -> None:
+def test_functions_of_a_low_level_server_and_options_of_its_http_application_are_found(tmp_path: Path) -> None:
     source = """
 async def call(ctx, params):
     ledger.charge(1)
@@ -114,13 +128,16 @@ async def call(ctx, params):
 
 server = Server("s", on_call_tool=call)
 
-@server.custom_route("/health", methods=["GET"])
-async def health(request):
-    return None
+app = server.streamable_http_app(host="0.0.0.0", auth=settings, token_verifier=verifier, **more)
+subprocess.run(command, check=True)
+server.run(transport="http", middleware=[Gate])
 """
     assert [(name, reason) for _line, name, reason in find_side_effects(tmp_path, source, "")] == [
         ("ledger.charge", WRITES),
-        ("server.custom_route", ROUTE),
+        ("server.streamable_http_app(**=…)", HTTP_OPTION),
+        ("server.streamable_http_app(auth=…)", HTTP_OPTION),
+        ("server.streamable_http_app(token_verifier=…)", HTTP_OPTION),
+        ("server.run(middleware=…)", HTTP_OPTION),
     ]
 
 
@@ -136,9 +153,126 @@ def test_the_command_adopt_lists_findings_and_the_tools_that_ask(
     output_lines = capsys.readouterr().out.splitlines()
     assert output_lines == [
         f"{path}:18: pay: ledger.charge: {WRITES}",
+        f"{path}: it cannot be loaded (ModuleNotFoundError: No module named 'bank'): its options are unknown",
         'Refused until you accept that they run again in every round: adopt(server, replay=["pay"])',
     ]
     assert run(["adopt", "--check", f"{SERVERS / 'bank.py'}:server"]) == 0
+
+
+def test_the_command_does_not_advise_replay_for_a_tool_that_returns_its_questions_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "gate.py"
+    path.write_text(
+        """
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import InputRequiredResult
+
+server = MCPServer("gate")
+
+
+@server.tool()
+async def delete(ctx: Context) -> str:
+    if ctx.protocol_version >= "2026-07-28":
+        return InputRequiredResult()
+    return (await ctx.elicit("Sure?", bool)).action
+""",
+        encoding="utf-8",
+    )
+    run(["adopt", "--check", f"{path}:server"])
+    output = capsys.readouterr().out
+    assert "Refused until" not in output
+    assert "They return InputRequiredResult too, so they are not refused at 2026-07-28: delete." in output
+
+
+RESTRICTED_SERVER = """
+from fastmcp import FastMCP
+from fastmcp.server.auth import StaticTokenVerifier
+from mcp.server.request_state import RequestStateSecurity
+
+print("a line of the server's own")
+server = FastMCP("restricted", auth=StaticTokenVerifier({}, required_scopes=["write"])MORE)
+
+
+@server.custom_route("/health", methods=["GET"])
+async def health(request):
+    return None
+
+
+@server.tool
+def erase() -> str:
+    return "erased"
+"""
+OWN_PRINCIPAL = ', request_state_security=RequestStateSecurity(keys=["0" * 32], bind_principal=lambda ctx: "me")'
+
+
+def test_the_command_and_adopt_say_the_same_about_the_options_of_a_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    project, path = tmp_path / "project", tmp_path / "restricted.py"
+    assert run(["init", str(project)]) == 0
+    path.write_text(RESTRICTED_SERVER.replace("MORE", ""), encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(path.read_text(encoding="utf-8"), names)  # noqa: S102 - the server above
+    capsys.readouterr()
+    with caplog.at_level("WARNING", "mcp_functions"):
+        adopt(names["server"])
+    said = [f"{path}: {message}" for message in caplog.messages]
+    assert [line.partition(":")[2].split(":")[0] for line in said] == [" FastMCP(auth=…)", " custom_route('/health')"]
+    assert run(["adopt", "--check", f"{path}:server"]) == 1
+    assert capsys.readouterr().out.splitlines() == said
+    assert run(["adopt", f"{path}:server", "--into", str(project / "functions")]) == 0
+    assert capsys.readouterr().out.splitlines()[: len(said)] == said
+
+
+def test_the_command_and_adopt_refuse_the_same_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project, path = tmp_path / "project", tmp_path / "restricted.py"
+    assert run(["init", str(project)]) == 0
+    path.write_text(RESTRICTED_SERVER.replace("MORE", OWN_PRINCIPAL), encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(path.read_text(encoding="utf-8"), names)  # noqa: S102 - the server above
+    with pytest.raises(ValueError, match="bind_principal") as refused:
+        adopt(names["server"])
+    capsys.readouterr()
+    for words in (["--check", f"{path}:server"], [f"{path}:server", "--into", str(project / "functions")]):
+        assert run(["adopt", *words]) > 0
+        assert capsys.readouterr().out.splitlines()[0] == f"{path}: {refused.value}"
+    assert not (project / "functions/restricted").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("import os\nos._exit(4)", "its process ended with exit code 4"),
+        ("other = 1", "AttributeError: module 'broken' has no attribute 'server'"),
+        ("server = 1", "TypeError: adopt takes one server"),
+    ],
+)
+def test_a_server_that_does_not_load_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, failure: str
+) -> None:
+    (tmp_path / "broken.py").write_text(text, encoding="utf-8")
+    assert run(["adopt", "--check", f"{tmp_path / 'broken.py'}:server"]) == 1
+    assert f"it cannot be loaded ({failure}" in capsys.readouterr().out
+
+
+def test_a_server_that_runs_when_it_is_loaded_is_given_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "SECONDS", 0.1)
+    (tmp_path / "running.py").write_text("import time\ntime.sleep(60)", encoding="utf-8")
+    assert run(["adopt", "--check", f"{tmp_path / 'running.py'}:server"]) == 1
+    assert "call run() only under `if __name__ == '__main__'`" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "make",
+    [FastMCP.http_app, MCPServer.streamable_http_app, MCPServer.sse_app, Server.streamable_http_app],
+    ids=lambda make: make.__qualname__,
+)
+def test_the_check_knows_each_option_of_an_http_application(make: Callable[..., Any]) -> None:
+    assert set(inspect.signature(make).parameters) - {"self"} <= RESTRICTING | NOT_RESTRICTING
 
 
 @pytest.mark.parametrize(

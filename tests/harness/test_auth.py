@@ -148,6 +148,14 @@ def test_auth_rewrites_the_template_in_the_current_folder(folder: Path, capsys: 
     assert (folder / "template.yaml").read_text(encoding="utf-8") == set_auth(TEMPLATE, "jwt")
 
 
+@pytest.mark.usefixtures("folder")
+def test_auth_says_what_a_deployed_sign_in_needs_before_its_routes_go(capsys: pytest.CaptureFixture[str]) -> None:
+    hint = "delete the settings of its routes first: docs/identity.md#leaving-oauth"
+    for mode, is_told in (("oauth", False), ("oauth", False), ("jwt", True), ("iam", False)):
+        assert command.run(["auth", mode]) == 0
+        assert (hint in capsys.readouterr().out) == is_told
+
+
 def test_auth_refuses_an_unknown_mode(folder: Path) -> None:
     assert command.run(["auth", "basic"]) == 2
     assert (folder / "template.yaml").read_text(encoding="utf-8") == TEMPLATE

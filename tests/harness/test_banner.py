@@ -64,7 +64,7 @@ def test_curl_gets_a_request_that_works(tmp_path: Path) -> None:
         assert (command, option) == ("curl", "--json")
         as_json = {"Content-Type": "application/json", "Accept": "application/json"}  # which --json is short for
         request = urllib.request.Request(url, body.encode(), as_json)  # noqa: S310 - loopback
-        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - loopback
+        with urllib.request.urlopen(request, timeout=60) as response:  # noqa: S310 - loopback
             assert "book_trip" in {told["name"] for told in json.load(response)["result"]["tools"]}
 
 

@@ -337,12 +337,6 @@ def hostile(*results: dict[str, Any] | None) -> Iterator[str]:
         yield f"{server.url}/mcp"
 
 
-def test_a_hostile_server_cannot_write_to_the_terminal(call: Callable[..., Ran]) -> None:
-    """Its words are shown without control characters."""
-    with hostile({"content": [{"type": "text", "text": "a\x1b[2Jb"}]}) as url:
-        assert call("--url", url, "t").out == "a?[2Jb\n"
-
-
 def test_call_reports_a_dropped_connection_in_one_line(call: Callable[..., Ran]) -> None:
     with hostile(None) as url:
         assert one_line(call("--url", url, "t")) == "no answer (RemoteDisconnected)"
@@ -384,5 +378,5 @@ def test_ctrl_c_at_a_question_ends_call_without_a_traceback(functions: Path) -> 
     while "sign.example" not in process.stdout.readline():
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _out, err = process.communicate(timeout=20)
+    _out, err = process.communicate(timeout=60)
     assert (process.returncode, err.strip()) == (130, "")

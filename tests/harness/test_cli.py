@@ -78,7 +78,7 @@ def start(directory: Path) -> tuple[subprocess.Popen[str], str, list[str]]:
 
 def post(url: str, message: dict[str, Any]) -> dict[str, Any]:
     address = urlsplit(url)
-    connection = HTTPConnection(address.netloc, timeout=20)
+    connection = HTTPConnection(address.netloc, timeout=60)
     name = message["params"]["name"]
     headers = {
         "content-type": "application/json",
@@ -110,7 +110,7 @@ def test_a_conversation_continues_after_a_restart_of_the_harness(
     serving, url, said = start(directory)
     asked = post(url, call(1))["result"]
     serving.send_signal(signal.SIGINT)
-    out, err = serving.communicate(timeout=20)
+    out, err = serving.communicate(timeout=60)
     assert (serving.returncode, err) == (0, "")
     assert said[2].split() == ["tool", "greet", "may", "ask"]
     assert [line.split(" · ")[:3] for line in out.splitlines()] == [["  round 1", "greet", "asks who"]]
@@ -119,7 +119,7 @@ def test_a_conversation_continues_after_a_restart_of_the_harness(
     answers = {"who": {"action": "accept", "content": {"name": "Ada"}}}
     ended = post(url, call(2, requestState=asked["requestState"], inputResponses=answers))
     serving.send_signal(signal.SIGTERM)
-    _, err = serving.communicate(timeout=20)
+    _, err = serving.communicate(timeout=60)
     assert (serving.returncode, err) == (0, "")
     assert ended["result"]["content"][0]["text"] == "Ada"
 
@@ -129,7 +129,7 @@ def test_the_banner_shows_how_to_connect_and_that_states_have_no_principal(
 ) -> None:
     serving, url, said = start(project({"hello/app.py": HELLO}).parent)
     serving.terminate()
-    serving.communicate(timeout=20)
+    serving.communicate(timeout=60)
     text = "\n".join(said)
     assert url.startswith("http://127.0.0.1:")
     assert url.endswith("/mcp")
@@ -146,29 +146,29 @@ def test_serve_writes_a_stale_catalog_at_the_start(project: Callable[[dict[str, 
     assert serving.stdout
     said = serving.stdout.readline()
     serving.terminate()
-    serving.communicate(timeout=20)
+    serving.communicate(timeout=60)
     assert said.startswith(f"wrote {Path('functions/mcp/catalog.json')}: + tools greet")
     assert '"greet"' in (directory / "mcp/catalog.json").read_text(encoding="utf-8")
 
 
 def test_serve_stops_although_a_function_hangs(project: Callable[[dict[str, str]], Path]) -> None:
-    slow = "import time\ndef handler(event, context):\n    time.sleep(60)\n"
+    slow = "import time\ndef handler(event, context):\n    time.sleep(600)\n"
     serving, url, _ = start(project({"slow/app.py": slow}).parent)
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     connection.request("POST", "/mcp/slow")
     serving.send_signal(signal.SIGINT)
-    _, err = serving.communicate(timeout=20)
+    _, err = serving.communicate(timeout=60)
     connection.close()
     assert (serving.returncode, err) == (0, "")
 
 
 def test_a_signal_stops_serve_while_functions_load(project: Callable[[dict[str, str]], Path]) -> None:
-    slow = "import time\nprint('loading', flush=True)\ntime.sleep(60)\n"
+    slow = "import time\nprint('loading', flush=True)\ntime.sleep(600)\n"
     serving = launch(project({"slow/app.py": slow}).parent)
     assert serving.stdout
     assert serving.stdout.readline() == "  slow  loading\n"
     serving.send_signal(signal.SIGINT)
-    assert (*serving.communicate(timeout=20), serving.returncode) == ("", "", 0)
+    assert (*serving.communicate(timeout=60), serving.returncode) == ("", "", 0)
 
 
 def test_a_problem_ends_the_process_with_exit_code_2(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_a_body_over_the_gateways_limit_is_too_large(ask: Callable[..., tuple[in
 
 
 def test_the_harness_runs_requests_concurrently(tmp_path: Path, connect: Callable[[str], HTTPConnection]) -> None:
-    app = "import threading\nmeet = threading.Barrier(2, timeout=10)\nhandler = lambda *_: meet.wait() >= 0\n"
+    app = "import threading\nmeet = threading.Barrier(2, timeout=60)\nhandler = lambda *_: meet.wait() >= 0\n"
     with Harness(write_functions(tmp_path / "functions", {"meets/app.py": app}), state_dir=tmp_path / "s") as running:
         both = [connect(running.url), connect(running.url)]
         for connection in both:

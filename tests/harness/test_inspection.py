@@ -292,7 +292,7 @@ def sealed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     message = wire.message("tools/call", {"name": "greet", "arguments": {}})
     with Harness(root / "functions", state_dir=root / ".mcp-functions") as harness:
         address = urlsplit(harness.url)
-        connection = HTTPConnection(address.netloc, timeout=20)
+        connection = HTTPConnection(address.netloc, timeout=60)
         connection.request("POST", f"{address.path}/greet", json.dumps(message), wire.headers(message))
         answered = json.loads(connection.getresponse().read())
         connection.close()

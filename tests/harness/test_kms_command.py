@@ -36,7 +36,7 @@ def kms(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, d
         said.append(line)
     yield said[0].split()[3].rstrip(","), dict(re.findall(r"^export (\w+)=(.*)$", "".join(said), re.MULTILINE))
     serving.send_signal(signal.SIGINT)
-    assert serving.communicate(timeout=20) == ("", "")
+    assert serving.communicate(timeout=60) == ("", "")
     assert serving.returncode == 0
 
 
@@ -46,7 +46,7 @@ def client(url: str) -> Any:  # noqa: ANN401 - boto3's clients have no type of t
 
 
 def status(url: str, host: str) -> int:
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     connection.request(
         "POST", "/", "{}", {"host": host, "authorization": "AWS4-", "x-amz-target": "TrentService.ListKeys"}
     )

@@ -31,7 +31,7 @@ def server() -> Iterator[Loopback]:
 
 def exchange(server: Loopback, sent: bytes) -> bytes:
     """Send bytes as they are, and read until the server closes."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(sent)
         connection.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: connection.recv(65536), b""))
@@ -95,7 +95,7 @@ def test_an_absolute_url_with_another_host_is_refused(server: Loopback, url: str
 
 
 def test_a_client_that_waits_for_100_before_it_sends_its_body_is_answered(server: Loopback) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(post("Content-Length: 2\r\nExpect: 100-continue\r\n", b""))
         interim = connection.recv(65536)
         assert interim == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -224,14 +224,14 @@ def test_stopping_the_server_completes_a_response_in_progress(connect: Callable[
 
     def slowly(_request: HttpRequest) -> HttpResponse:
         asked.set()
-        stopping.wait(5)
+        stopping.wait(60)
         return HttpResponse(200, (), b"done")
 
     listening = Loopback(max_body=LIMIT)
     listening.start(slowly)
     waiting = connect(listening.url)
     waiting.request("GET", "/")
-    asked.wait(5)
+    asked.wait(60)
     end = threading.Thread(target=listening.stop)
     end.start()
     stopping.set()

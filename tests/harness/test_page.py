@@ -166,7 +166,7 @@ def test_a_name_that_resolves_to_this_machine_gets_no_page(browser: Browser, pat
 def test_a_host_in_another_notation_gets_no_token(browser: Browser, start: str, lines: list[str]) -> None:
     port = browser.host.partition(":")[2]
     sent = [start, *(line.format(host=browser.host, port=port) for line in lines), "Connection: close", "", ""]
-    with socket.create_connection(("127.0.0.1", int(port)), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", int(port)), timeout=60) as raw:
         raw.sendall("\r\n".join(sent).encode())
         received = raw.makefile("rb").read()
     assert received.startswith((b"HTTP/1.1 403 ", b"HTTP/1.1 400 "))
@@ -183,7 +183,7 @@ def test_the_page_works_after_a_malformed_request_was_refused(browser: Browser, 
         f"X-Page-Token: {browser.token()}", "Content-Type: application/json", f"Content-Length: {len(body)}",
         "Connection: close", "", "",
     ]  # fmt: skip
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as raw:
         raw.sendall("\r\n".join(lines).encode() + body)
         assert b" 400 " in raw.recv(64)
     assert browser.control("access")[0] == 200
@@ -239,7 +239,7 @@ def test_a_second_origin_is_refused(browser: Browser) -> None:
         "Origin: https://evil.example", f"X-Page-Token: {token}", "Content-Type: application/json", "Content-Length: 2",
         "Connection: close", "", "{}",
     ]  # fmt: skip
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as raw:
         raw.sendall("\r\n".join(lines).encode())
         assert raw.recv(64).startswith(b"HTTP/1.1 403 ")
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions_harness import Harness
+from mcp_functions_harness import Harness, authorization, catalog
 
 from .conftest import write_functions
 
@@ -36,6 +36,26 @@ def handler(event, context):
     return {"statusCode": 403, "headers": {"WWW-Authenticate": "Bearer error=insufficient_scope"}, "body": "{}"}
 """
 SEEN = "import os\nSEEN = dict(os.environ)\ndef handler(event, context): return SEEN\n"
+FRONT = """
+from pathlib import Path
+from mcp_functions import serve_catalog
+
+handler = serve_catalog(Path(__file__).with_name("catalog.json"))
+"""
+LOGGED = """
+import json
+from mcp_functions import Caller, serve, tool
+
+@tool
+def whoami(*, caller: Caller) -> str:
+    return caller.subject
+
+served = serve(whoami)
+def handler(event, context):  # an author's own log
+    print(json.dumps(event))
+    return served(event, context)
+handler.handlers = served.handlers
+"""
 FUNCTIONS = {"mcp/app.py": ECHO, "echo/app.py": ECHO, "challenges/app.py": CHALLENGES, "seen/app.py": SEEN}
 
 
@@ -82,6 +102,49 @@ def test_a_function_gets_the_principal_of_the_token(path: str, ask: Ask, issuer:
     assert all(isinstance(value, str) for value in told["claims"].values())
 
 
+@pytest.mark.parametrize(
+    ("version", "meta"),
+    [
+        (
+            "2026-07-28",
+            {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        ),
+        ("2025-11-25", {}),
+    ],
+)
+def test_a_function_behind_the_endpoint_gets_the_principal_and_no_token(
+    version: str,
+    meta: dict[str, Any],
+    tmp_path: Path,
+    connect: Callable[[str], HTTPConnection],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    functions = write_functions(tmp_path / "functions", {"mcp/app.py": FRONT, "whoami/app.py": LOGGED})
+    catalog.write(functions, catalog.generate(functions))
+    params = {"name": "whoami", "arguments": {}, "_meta": meta}
+    with Harness(functions, state_dir=tmp_path / "s", auth="jwt") as running:
+        assert running.issuer
+        headers = {
+            "Authorization": f"Bearer {running.issuer.token(subject='ann')}",
+            "Cookie": "a=secret-cookie",
+            "Content-Type": "application/json",
+            "Mcp-Protocol-Version": version,
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": "whoami",
+        }
+        connection = connect(running.url)
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        connection.request("POST", "/mcp?access_token=secret-query", json.dumps(message), headers)
+        assert b'"text":"ann"' in connection.getresponse().read()
+    (event,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith('{"version"')]
+    assert json.loads(event)["requestContext"]["authorizer"]["jwt"]["claims"]["sub"] == "ann"
+    assert "Bearer" not in event
+    assert "secret-" not in event
+
+
 @pytest.mark.parametrize("path", ["", "/mcp"])
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 def test_the_metadata_of_the_endpoint_requires_no_token(method: str, path: str, ask: Ask) -> None:
@@ -95,6 +158,20 @@ def test_a_preflight_requires_no_token(ask: Ask) -> None:
     status, _, event = ask("OPTIONS", "/mcp")
     assert (status, event["routeKey"]) == (200, "OPTIONS /mcp")
     assert ask("OPTIONS", "/mcp/echo")[0] == 401
+
+
+def test_without_functions_mcp_the_metadata_and_the_token_of_the_page_have_every_scope(
+    tmp_path: Path, connect: Callable[[str], HTTPConnection]
+) -> None:
+    close = "from mcp_functions import serve, tool\n\n@tool(scopes=['work:write'])\ndef close() -> str: ...\n\n"
+    functions = write_functions(tmp_path / "functions", {"close/app.py": f"{close}handler = serve(close)\n"})
+    with Harness(functions, state_dir=tmp_path / "s", auth="jwt") as running:
+        connection = connect(running.url)
+        connection.request("GET", "/.well-known/oauth-protected-resource/mcp")
+        assert json.loads(connection.getresponse().read())["scopes_supported"] == ["work:write"]
+        token = authorization.make_token(running.issuer, functions)
+        assert token
+        assert token["scopes"] == ("work:write",)
 
 
 @pytest.mark.parametrize("path", ["/.well-known/oauth-protected-resource/other", "/.well-known/", "/token", "/jwks"])

@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import pty
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -99,14 +101,15 @@ Resources:
       Environment: {Variables: {OWN: reserve, MCP_KMS_KEYS: !GetAtt Key.Arn}}
 """
 MODES = pytest.mark.parametrize("mode", [(), ("--runtime",)], ids=["in_process", "runtime"])
-SECONDS = 20.0  # for a line that a test waits for
+SECONDS = 60.0  # for a line that a test waits for
 
 
 class Serving:
     """A running `serve`, and a client of it."""
 
     def __init__(self, root: Path, *words: str, out: int = subprocess.PIPE, reads: int | None = None) -> None:
-        self._is_first = not (root / "functions/mcp/catalog.json").exists()
+        folder = root / "functions/mcp"
+        self._is_first = folder.exists() and not (folder / "catalog.json").exists()
         command = [sys.executable, "-W", "error", "-m", "mcp_functions_harness", "serve", "--port", "0", *words]
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter
             command, cwd=root, text=True, stdout=out, stderr=subprocess.STDOUT
@@ -242,6 +245,55 @@ def test_with_runtime_a_saved_syntax_error_fails_calls_until_the_next_save(
     assert text(serving.call(name="other")) == "theirs hello hidden"
 
 
+@MODES
+def test_a_folder_without_functions_mcp_is_served_at_every_printed_url(
+    serve: Callable[..., Serving], tmp_path: Path, mode: tuple[str, ...]
+) -> None:
+    shutil.rmtree(tmp_path / "functions/mcp")
+    serving = serve(*mode)
+    urls = set(re.findall(r"http://127\.0\.0\.1:\d+[^\s\"')}]*", "\n".join(serving.lines)))
+    assert serving.url in urls
+    for url in urls:
+        connection = HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
+        connection.request("GET", urlsplit(url).path or "/")
+        assert connection.getresponse().status != 404, url
+        connection.close()
+    assert [tool["name"] for tool in serving.request("tools/list")["tools"]] == ["other", "reserve_table"]
+    asked = serving.call()
+    asked = serving.call(asked["requestState"], date="Monday")
+    assert text(serving.call(asked["requestState"], phone="123")) == "mine Monday 123 hello"
+
+
+def test_without_functions_mcp_the_lists_follow_saved_functions_until_functions_mcp_is_there(
+    serve: Callable[..., Serving], tmp_path: Path
+) -> None:
+    shutil.rmtree(tmp_path / "functions/mcp")
+    serving = serve()
+    serving.save("functions/other/app.py", OTHER.replace("other", "another"), "reloaded other")
+    assert text(serving.call(name="another")) == "theirs hello hidden"
+    serving.save("functions/mcp/app.py", "def broken(:\n", "functions/mcp/app.py does not load")
+    assert text(serving.call(name="another")) == "theirs hello hidden"
+    own = FRONT.replace('("catalog.json")', '("catalog.json"), instructions="Own"')
+    serving.save("functions/mcp/app.py", own, "wrote functions/mcp/catalog.json")
+    assert serving.request("server/discover")["instructions"] == "Own"
+    before = len(serving.lines)
+    shutil.rmtree(tmp_path / "functions/mcp")
+    serving.wait_for("mcp is gone", after=before)
+    assert "instructions" not in serving.request("server/discover")
+    assert text(serving.call(name="another")) == "theirs hello hidden"
+
+
+def test_without_functions_mcp_two_tools_of_one_name_are_reported(
+    serve: Callable[..., Serving], tmp_path: Path
+) -> None:
+    shutil.rmtree(tmp_path / "functions/mcp")
+    serving = serve()
+    clash = OTHER.replace("import helpers", "").replace("{helpers.SIGN}", "third")
+    serving.save("functions/third/app.py", clash, "two tools named 'other', in other and in third")
+    serving.save("functions/third/app.py", clash.replace("other", "third_one"), "reloaded third")
+    assert text(serving.call(name="other")) == "theirs hello hidden"
+
+
 def test_serve_adds_a_new_function_and_removes_a_deleted_one(serve: Callable[..., Serving]) -> None:
     serving = serve()
     third = "from mcp_functions import serve, tool\n\n@tool\ndef third() -> str:\n    return 'three'\n\n"
@@ -306,7 +358,8 @@ def test_serve_prints_a_line_without_answers_for_each_round(
 def test_serve_shows_answers_on_request(serve: Callable[..., Serving]) -> None:
     serving = serve("--show-answers")
     serving.call(serving.call()["requestState"], date="Monday\x9b31m")
-    assert 'date answered {"action": "accept", "content": {"date": "Monday?31m"}}' in serving.wait_for("round 2 · ")
+    answered = 'date answered {"action": "accept", "content": {"date": "Monday\\u009b31m"}}'
+    assert answered in serving.wait_for("round 2 · ")
 
 
 def test_the_number_of_the_round_survives_a_restart(serve: Callable[..., Serving]) -> None:
@@ -353,7 +406,7 @@ def test_serve_escapes_control_characters_of_a_client(serve: Callable[..., Servi
     serving = serve()
     state = serving.call()["requestState"]
     serving.call(state, **{"\x1b]0;owned\x07\nforged line": ""})
-    assert "?]0;owned??forged line answered" in serving.wait_for("round 2 · ")
+    assert r"\u001b]0;owned\u0007\nforged line answered" in serving.wait_for("round 2 · ")
 
 
 @MODES

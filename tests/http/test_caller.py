@@ -6,13 +6,14 @@ Without `from __future__ import annotations`, because most authors' modules have
 """
 
 import json
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from mcp_functions import Caller, Elicit, prompt, resource, serve, tool
 from mcp_functions.protocol.messages import Principal
-from mcp_functions_harness.testing import Conversation, deployed
+from mcp_functions_harness.testing import EVERYTHING, WITH_APPS, Conversation, deployed
 from tests.support import gateways, wire
 
 
@@ -38,6 +39,13 @@ def pay(*, elicit: Elicit, caller: Caller) -> str:
     before = caller.subject
     assert elicit("sure", f"{before}, are you sure?", Sure).sure
     return f"{before} and {caller.subject} paid"
+
+
+@tool(scopes=["pay"])
+def spend(*, elicit: Elicit, caller: Caller) -> str:
+    """Ask, and return the scopes."""
+    elicit("sure", "Sure?", Sure)
+    return " ".join(sorted(caller.scopes))
 
 
 @prompt
@@ -88,6 +96,16 @@ def test_the_caller_is_the_same_in_every_round() -> None:
     talk = Conversation(serve(pay), principal="ann").call()
     assert talk.messages == {"sure": "ann, are you sure?"}
     assert talk.accept(sure={"sure": True}).text == "ann and ann paid"
+
+
+@pytest.mark.parametrize("capabilities", [EVERYTHING, WITH_APPS], ids=["client", "form"])
+def test_the_scopes_of_a_round_are_those_of_its_own_token(capabilities: dict[str, Any]) -> None:
+    with deployed():
+        talk = Conversation(serve(spend), principal="ann", scopes=["pay", "x"], capabilities=capabilities).call()
+        answers = {"sure": {"action": "accept", "content": {"sure": True}}}
+        refused = talk.as_("ann", scopes=["x"]).answer(**answers)
+        assert (refused.status, refused.error["data"]["scope"]) == (403, "pay")
+        assert talk.as_("ann", scopes=["pay"]).answer(**answers).text == "pay"
 
 
 def test_another_caller_cannot_continue_a_conversation() -> None:

@@ -140,7 +140,7 @@ def test_a_notification_is_checked_like_a_request() -> None:
         pytest.param("", PARSE_ERROR, id="no text"),
         pytest.param("{", PARSE_ERROR, id="no JSON"),
         pytest.param('"\ud800"', PARSE_ERROR, id="half a character"),
-        pytest.param(json.dumps([call()]), INVALID_REQUEST, id="a batch"),
+        pytest.param(json.dumps([call()]), INVALID_REQUEST, id="an array"),
         pytest.param("{}", INVALID_REQUEST, id="no members"),
         pytest.param('{"jsonrpc":"2.0","id":null,"method":"x"}', INVALID_REQUEST, id="the id is null"),
     ],
@@ -208,9 +208,14 @@ def test_header_names_are_read_in_any_case() -> None:
         pytest.param(
             {"httpMethod": "POST", "path": "/", "headers": {}, "requestContext": {"elb": {}}}, id="a balancer"
         ),
+        pytest.param([wire.event(call())], id="an array of HTTP requests"),
+        pytest.param(["mcpTask"], id="an array that looks like an order to a worker"),
+        pytest.param("mcpTask", id="a text that looks like an order to a worker"),
+        None,
+        1,
     ],
 )
-def test_an_event_of_another_service_raises_an_error(event: dict[str, Any]) -> None:
+def test_an_event_of_another_service_raises_an_error(event: Any) -> None:  # noqa: ANN401 - JSON
     with pytest.raises(ValueError, match="not an HTTP request"):
         send(event)
 
@@ -437,6 +442,31 @@ def test_a_request_without_an_authorizer_has_an_address_and_no_principal() -> No
 def test_the_event_is_kept_for_a_front_door() -> None:
     event = wire.event(call())
     assert handled_request(event).event == event
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        {"headers": {"authorization": "Bearer hunter2"}},
+        {"headers": {"Authorization": "Bearer hunter2", "AUTHORIZATION": "hunter2"}},
+        {"headers": {"Proxy-Authorization": "Basic hunter2"}},
+        {"headers": {"Cookie": "session=hunter2"}},
+        {"headers": {"X-Amz-Security-Token": "hunter2"}},
+        {"headers": {"x-api-key": "hunter2"}},
+        {"cookies": ["session=hunter2"]},
+        {"multiValueHeaders": {"Authorization": ["Bearer hunter2"]}},
+        {"rawQueryString": "access_token=hunter2", "queryStringParameters": {"access_token": "hunter2"}},
+        {"multiValueQueryStringParameters": {"X-Amz-Signature": ["hunter2"]}},
+    ],
+    ids=lambda credential: " ".join([*credential, *credential.get("headers", {})]),
+)
+def test_neither_a_handler_nor_a_forwarded_event_has_a_credential_of_the_caller(credential: dict[str, Any]) -> None:
+    event = wire.event(call(), headers={"x-more": "1"})
+    sent = {**event, **credential, "headers": {**event["headers"], **credential.get("headers", {})}}
+    request = handled_request(sent)
+    assert "hunter2" not in repr(request)
+    assert request.event == event
+    assert "hunter2" in repr(sent)  # the event of the caller stays as it was
 
 
 def test_another_functions_response_is_passed_on_unchanged() -> None:

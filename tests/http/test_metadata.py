@@ -71,6 +71,23 @@ def test_anybody_may_read_the_metadata_at_both_paths(path: str, function: Lambda
     assert json.loads(response["body"]) == DOCUMENT
 
 
+def test_behind_the_oauth_front_the_document_of_a_functions_own_path_names_that_path(
+    function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_front(monkeypatch, "")
+    document = json.loads(get(function, f"{MCP_PATH}/look")["body"])
+    expected = {"resource": "https://mcp.example/mcp/look", "authorization_servers": ["https://mcp.example"]}
+    assert document == {**DOCUMENT, **expected}
+    for path in (f"{MCP_PATH}/", f"{MCP_PATH}/look/more", f"{MCP_PATH}/Look", f"{ROOT}/look", f"{MCP_PATH}look"):
+        assert get(function, path)["statusCode"] == 404, path
+
+
+def test_the_head_of_the_document_has_no_body(function: LambdaFunction) -> None:
+    head, whole = get(function, MCP_PATH, method="HEAD"), get(function, MCP_PATH)
+    assert (head["statusCode"], head["body"]) == (200, "")
+    assert head["headers"] == whole["headers"]
+
+
 @pytest.mark.parametrize("url", ["https://mcp.example", "https://mcp.example/", ""])
 def test_behind_the_oauth_front_the_front_is_the_authorization_server(
     url: str, function: LambdaFunction, monkeypatch: pytest.MonkeyPatch
@@ -140,11 +157,11 @@ def test_the_host_header_does_not_change_the_resource(function: LambdaFunction) 
     assert "evil" not in json.dumps(get(function, ROOT, **forged))
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 def test_only_get_is_allowed_for_the_metadata(method: str, function: LambdaFunction) -> None:
     response = get(function, ROOT, method)
     assert response["statusCode"] == 405
-    assert response["headers"]["allow"] == "GET"
+    assert response["headers"]["allow"] == "GET, HEAD"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
+
+from tests.support.strict_kms import START
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import LambdaContext
@@ -20,7 +21,7 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        self.now = time.time()
+        self.now = START
         self.rounds: list[float] = []
         self.parts: list[int] = []
 

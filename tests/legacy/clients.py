@@ -76,10 +76,14 @@ class Client:
         event_ids: every event id that the client has read, in order.
         request_id: of the last request; a client that takes a session over in another process may use it again.
         oauth_client: the OAuth client that holds the user's access token.
+        scope: the scopes of this token, separated by spaces.
+        token_seconds: how long the token is still valid.
 
     """
 
     oauth_client = "c"
+    scope = ""
+    token_seconds = 60
 
     def __init__(
         self,
@@ -136,8 +140,8 @@ class Client:
         """Return the claims of this user as the gateway's authorizer adds them to an event."""
         if not self.name:
             return {}
-        claims = {"iss": ISSUER, "sub": self.name, "client_id": self.oauth_client, "aud": RESOURCE, "scope": ""}
-        claims["exp"] = str(int(self.now()) + 60)
+        claims = {"iss": ISSUER, "sub": self.name, "client_id": self.oauth_client, "aud": RESOURCE, "scope": self.scope}
+        claims["exp"] = str(int(self.now()) + self.token_seconds)
         return {"authorizer": {"jwt": {"claims": claims}}}
 
     def initialize(

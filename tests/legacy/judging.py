@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LATEST = "2025-11-25"
 MEMBERS_OF_2026 = {"resultType", "ttlMs", "cacheScope"}
 OK = 200
+_revisions: dict[str, str] = {}  # the negotiated revision of each session, by its id
 
 
 def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
@@ -28,7 +29,8 @@ def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     body = event.get("body") or ""
     if event.get("isBase64Encoded"):
         body = base64.b64decode(body)
-    return not any(_is_modern(message) for message in _messages_of_body(body))
+    sent = json.loads(body or "{}")
+    return isinstance(sent, dict) and not _is_modern(sent)  # only a dialect answers an array
 
 
 def _is_modern(message: Mapping[str, Any]) -> bool:
@@ -37,11 +39,6 @@ def _is_modern(message: Mapping[str, Any]) -> bool:
         case {"params": {"_meta": dict(meta)}}:
             return f"{wire.PREFIX}protocolVersion" in meta
     return False
-
-
-def _messages_of_body(body: str | bytes) -> list[dict[str, Any]]:
-    sent = json.loads(body or "{}")
-    return sent if isinstance(sent, list) else [sent]
 
 
 def _object(event: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -53,28 +50,33 @@ def _object(event: Mapping[str, Any], name: str) -> dict[str, Any]:
 def messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the messages of a response. An event may hold only an id to resume from."""
     if response["headers"]["content-type"] == "application/json":
-        return _messages_of_body(response["body"])
+        return [json.loads(response["body"])]
     lines = response["body"].split("\n")
     return [json.loads(line[6:]) for line in lines if line.startswith("data: ") and line[6:]]
 
 
 def judge(event: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-    """Check all messages of a response; a result needs the method of its request."""
-    version = _object(event, "headers").get("mcp-protocol-version")
-    body = "" if event.get("isBase64Encoded") else event.get("body", "")
-    methods_by_id = {
-        sent["id"]: sent["method"] for sent in _messages_of_body(body) if "method" in sent and "id" in sent
-    }
+    """Check all messages of a response; a result needs the method of its request, which a resumed stream lacks."""
+    headers = _object(event, "headers")
+    version = _revisions.get(headers.get("mcp-session-id", ""), headers.get("mcp-protocol-version"))
+    body = "" if event.get("isBase64Encoded") else event.get("body")
+    sent = json.loads(body or "{}")
     for message in messages(response):
+        if sent.get("method") == "initialize" and "result" in message:
+            version = message["result"]["protocolVersion"]
+        if "mcp-session-id" in response["headers"]:  # of a new session, or of a changed one
+            _revisions[response["headers"]["mcp-session-id"]] = version or LATEST
         assert message["jsonrpc"] == "2.0"
         if "method" in message:
             parse = methods.parse_server_request if "id" in message else methods.parse_server_notification
             parse(message["method"], version or LATEST, message.get("params"))
-        elif "error" in message:
+            continue
+        assert message["id"] == sent.get("id", message["id"])
+        if "error" in message:
             assert message["error"].keys() <= {"code", "message", "data"}
             assert type(message["error"]["code"]) is int
         else:
-            judge_result(message["result"], methods_by_id.get(message["id"]), version)
+            judge_result(message["result"], sent.get("method"), version)
 
 
 def judge_result(result: Mapping[str, Any], method: str | None, version: str | None) -> None:
@@ -82,5 +84,4 @@ def judge_result(result: Mapping[str, Any], method: str | None, version: str | N
     assert not MEMBERS_OF_2026 & result.keys()
     assert not [name for name in result.get("_meta", {}) if name.startswith(wire.PREFIX)]
     if method is not None:
-        revision = result["protocolVersion"] if method == "initialize" else version or LATEST
-        methods.parse_server_result(method, revision, result)
+        methods.parse_server_result(method, version or LATEST, result)

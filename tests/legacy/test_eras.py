@@ -12,7 +12,7 @@ import pytest
 
 from mcp_functions import serve
 from mcp_functions_harness.testing import deployed
-from tests.legacy.clients import Client
+from tests.legacy.clients import Client, read_question
 from tests.legacy.deployment import Deployment
 from tests.legacy.handlers import ALL_HANDLERS, add
 from tests.support import wire
@@ -113,63 +113,76 @@ def test_a_call_of_a_2026_method_without_its_envelope_gets_an_error_that_names_t
     assert_error(post(client, {"jsonrpc": "2.0", "id": 1, "method": method}), 400, -32602)
 
 
-# ---- Batches
+# ---- Arrays: 2025-06-18, changelog: "Remove support for JSON-RPC batching"
+
+VERSIONS_OF_2025 = ["2025-03-26", "2025-06-18", "2025-11-25"]
+MESSAGE = "Send one message, not an array: MCP 2025-06-18 removed batches, and this server accepts none"
+REFUSAL = (400, {"jsonrpc": "2.0", "error": {"code": -32600, "message": MESSAGE}})
 
 
-@pytest.mark.parametrize("version", [None, "2025-03-26"])
-def test_an_array_is_a_batch_of_2025_03_26(client: Client, version: str | None) -> None:
-    status, responses = post(client, [LIST, PROGRESS, PING], version)
-    assert status == 200
-    assert [response["id"] for response in responses] == [1, 2]
-
-
-def test_a_batch_of_notifications_has_no_response(client: Client) -> None:
-    assert post(client, [PROGRESS, PROGRESS]) == (202, None)
-
-
-@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
-def test_later_revisions_refuse_an_array(client: Client, version: str) -> None:
-    assert_error(post(client, [LIST], version), 400, -32600)
-
-
+@pytest.mark.parametrize("version", [None, "2024-11-05", *VERSIONS_OF_2025, "2026-07-28", "v999"])
 @pytest.mark.parametrize(
     "body",
     [
         pytest.param([], id="empty"),
-        pytest.param([LIST, wire.message("tools/list")], id="with a request of 2026"),
-        pytest.param([1], id="with a number"),
-        pytest.param([LIST] * 51, id="more than 50 messages"),
-        pytest.param([[LIST]], id="nested"),
+        pytest.param([PING], id="a request"),
+        pytest.param([LIST, PROGRESS, PING], id="several messages"),
+        pytest.param([PROGRESS], id="a notification"),
+        pytest.param([{"jsonrpc": "2.0", "id": "1", "result": {}}], id="a response"),
+        pytest.param([INITIALIZE], id="a handshake"),
+        pytest.param([wire.message("tools/list")], id="a request of 2026"),
+        pytest.param([[PING]], id="an array"),
+        pytest.param([1], id="a number"),
     ],
 )
-def test_an_invalid_batch_is_refused(client: Client, body: list[Any]) -> None:
-    assert_error(post(client, body), 400, -32600)
+def test_an_array_is_refused_in_every_revision(client: Client, body: list[Any], version: str | None) -> None:
+    assert post(client, body, version) == REFUSAL
 
 
-def test_a_batch_under_a_later_revision_needs_a_valid_session(client: Client) -> None:
-    assert_error(post(client, [LIST], "2025-11-25", mcp_session_id="unknown"), 404, -32600)
+@pytest.mark.parametrize("version", VERSIONS_OF_2025)
+def test_an_array_in_a_session_calls_no_function(
+    placement: str, version: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    deployment = Deployment(*ALL_HANDLERS, placement=placement)
+    client = deployment.client()
+    client.initialize(version)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1, "b": 2}}}
+    for header in (None, *VERSIONS_OF_2025):
+        with caplog.at_level("INFO", "mcp_functions"):
+            assert post(client, [call, {**call, "id": 2}], header) == REFUSAL
+        line = vars(caplog.records[-1])
+        assert (line["outcome"], line["reason"], line["levelname"]) == ("refused", "array", "INFO")
+    assert deployment.rounds_run == 0
+    assert post(client, call, version)[0] == 200
 
 
-def test_a_batch_under_a_later_revision_is_logged_as_a_batch(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+# ---- The revision of a session
+
+
+@pytest.mark.parametrize("negotiated", VERSIONS_OF_2025)
+@pytest.mark.parametrize("header", [None, "2024-11-05", *VERSIONS_OF_2025])
+def test_a_session_keeps_its_revision_under_every_header_of_2025(
+    client: Client, negotiated: str, header: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.initialize(negotiated)
+    expected = client.result("tools/list")
     with caplog.at_level("INFO", "mcp_functions"):
-        post(client, [LIST], "2025-11-25")
-    assert vars(caplog.records[-1])["method"] == "batch"
+        _status, response = post(client, LIST, header)
+    assert response["result"] == expected
+    assert vars(caplog.records[-1])["revision"] == negotiated
 
 
-def test_a_session_of_a_later_revision_has_no_batches(client: Client) -> None:
-    client.initialize("2025-06-18")
-    assert_error(post(client, [LIST]), 400, -32600)
+@pytest.mark.parametrize("header", ["2026-07-28", "2027-01-01", "v999", ""])
+def test_a_header_that_names_no_revision_of_2025_is_refused_in_a_session(client: Client, header: str) -> None:
+    """2025-11-25: "an invalid or unsupported `MCP-Protocol-Version`, it MUST respond with `400 Bad Request`"."""
+    client.initialize("2025-11-25")
+    assert_error(post(client, LIST, header), 400, -32602)
 
 
-def test_a_session_of_2025_03_26_has_batches(client: Client) -> None:
-    client.initialize("2025-03-26")
-    assert post(client, [PING]) == (200, [{"jsonrpc": "2.0", "id": 2, "result": {}}])
-
-
-def test_a_batch_may_not_initialize(client: Client) -> None:
-    status, responses = post(client, [INITIALIZE])
-    assert status == 200
-    assert responses[0]["error"]["code"] == -32601
+def test_a_client_is_asked_as_its_session_says_under_the_header_of_an_earlier_revision(client: Client) -> None:
+    client.initialize("2025-11-25")
+    resolve = {"name": "resolve", "arguments": {"bug": 7}}
+    assert read_question(client.send("tools/call", resolve, mcp_protocol_version="2025-03-26"))
 
 
 # ---- Other requests

@@ -65,6 +65,30 @@ def test_a_question_with_half_a_character_is_an_internal_error(placement: str) -
     assert client.response["body"].encode()
 
 
+def test_a_missing_scope_has_its_http_status(placement: str) -> None:
+    """2025-11-25, basic/authorization: the client reads the scope that it lacks from a response with status 403."""
+
+    @tool(scopes=["admin"])
+    def administer() -> str:
+        return "done"
+
+    client = Deployment(administer, placement=placement).initialized_client()
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "administer", "arguments": {}}}
+    response = client.http("POST", call)
+    assert response["statusCode"] == 403
+    assert 'scope="admin"' in response["headers"]["www-authenticate"]
+
+
+@pytest.mark.parametrize("text", [pytest.param(SURROGATE, id="half a character"), pytest.param("x" * 2**23, id="8 MB")])
+def test_a_result_that_no_response_can_hold_is_an_error_of_its_request(placement: str, text: str) -> None:
+    @tool
+    def say() -> str:
+        return text
+
+    client = Deployment(say, placement=placement).initialized_client()
+    assert client.message("tools/call", {"name": "say", "arguments": {}})["error"]["code"] == -32603
+
+
 def test_a_result_with_half_a_character_is_an_internal_error(placement: str) -> None:
     @tool
     def ask_and_return_surrogate(*, elicit: Elicit) -> str:

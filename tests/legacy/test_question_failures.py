@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions import Elicit, tool
+from mcp_functions import Elicit, Step, tool
 from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions_harness.testing import MemoryBucket
@@ -20,7 +20,7 @@ from tests.legacy.deployment import CallOnce, Deployment
 from tests.legacy.handlers import ALL_HANDLERS, start_resolving
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.errors import McpError
     from mcp_functions_harness.testing.dynamodb import Fault
@@ -280,6 +280,16 @@ def test_a_killed_function_without_a_front_door_is_an_error_after_its_timeout() 
 
 # ---- Sizes
 
+STEPS: list[Callable[[], None]] = []
+
+
+@tool
+def work_on(text: str, *, step: Step) -> str:
+    """Work for longer than a request has time."""
+    step("work", STEPS[-1])
+    step("more", len, text)
+    return "done"
+
 
 @tool
 def ask_and_return_much(*, elicit: Elicit) -> str:
@@ -319,6 +329,21 @@ def test_a_request_id_too_long_for_an_event_id_gets_no_question(client: Client) 
     params = {"name": "resolve", "arguments": {"bug": 7}}
     message = {"jsonrpc": "2.0", "id": "x" * 5000, "method": "tools/call", "params": params}
     assert "too large" in result_text(client.read(client.http("POST", message)))
+
+
+def test_answers_too_large_to_be_kept_end_the_call(client: Client) -> None:
+    question = read_question(client.call("ask_both"))
+    client.answer(question["id"], {"action": "accept", "content": {"why": "x" * 40_000}})
+    message = result_text(client.resume())
+    assert "too large to be kept" in message
+    assert "Which?" in message
+
+
+def test_work_that_cannot_be_kept_for_another_request_is_explained(placement: str) -> None:
+    deployment = Deployment(work_on, placement=placement)
+    client = deployment.initialized_client()
+    STEPS[:] = [lambda: deployment.clock.advance(20)]
+    assert "takes longer than one request" in result_text(client.call("work_on", text="x" * 40_000))
 
 
 def test_a_question_is_asked_only_if_the_server_could_read_its_answer(placement: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import Elicit, ListRoots, Progress, Step, Titles, serve, tool
+from mcp_functions import Caller, Elicit, ListRoots, Progress, Step, Titles, serve, tool
 from mcp_functions_harness.testing import deployed
 from tests.legacy import handlers
 from tests.legacy.clients import Client, read_question, read_retry, result_text
@@ -247,6 +247,75 @@ def test_long_work_continues_when_the_client_resumes(deployment: Deployment) -> 
     client.accept(read_question(client.resume())["id"], why="Fixed")
     assert result_text(client.resume()) == "Fixed"
     assert finished == ["a", "b", "c"]
+
+
+# ---- The access token of an answer
+
+
+def assert_scope_missing(response: Mapping[str, Any]) -> None:
+    assert response["statusCode"] == 403
+    assert 'scope="work"' in response["headers"]["www-authenticate"]
+
+
+@pytest.fixture
+def worker(deployment: Deployment) -> Client:
+    """Return a client of a tool that needs the scope `work` in each of its rounds."""
+
+    @tool(scopes=["work"], max_sheds=3)
+    def work(*, caller: Caller, elicit: Elicit, step: Step) -> str:
+        for part in "ab":
+            step(part, deployment.clock.advance, 20)  # there is time for one part in each round
+        elicit("why", "Go on?", handlers.Why)
+        return " ".join(sorted(caller.scopes))
+
+    deployment.handlers = (work,)
+    deployment.replace_containers()
+    client = deployment.initialized_client()
+    client.scope = "all work"
+    return client
+
+
+def test_an_answer_without_the_scope_of_the_tool_is_refused_and_loses_nothing(worker: Client) -> None:
+    read_retry(worker.call("work"))
+    question = read_question(worker.resume())
+    worker.scope = "all"
+    assert_scope_missing(worker.accept(question["id"], why="Fixed"))
+    read_retry(worker.resume())  # the question is still open
+    worker.scope = "work"
+    assert worker.accept(question["id"], why="Fixed")["statusCode"] == 202
+    assert result_text(worker.resume()) == "work"
+
+
+def test_a_poll_without_the_scope_of_the_tool_runs_no_round_and_loses_nothing(worker: Client) -> None:
+    read_retry(worker.call("work"))
+    worker.scope = ""
+    assert_scope_missing(worker.http("GET", last_event_id=worker.event_ids[-1]))
+    worker.scope = "work"
+    assert read_question(worker.resume())["params"]["message"] == "Go on?"
+
+
+def test_a_token_that_expires_between_two_rounds_of_a_request_loses_nothing() -> None:
+    deployment = Deployment(placement="behind the front door")  # there, each round checks the token
+    done: list[str] = []
+
+    @tool
+    def work(*, elicit: Elicit, step: Step) -> str:
+        is_first_round = not done
+        step("slow", done.append, "slow")
+        deployment.clock.advance(5)
+        if is_first_round:
+            step.shed()
+        return elicit("why", "Go on?", handlers.Why).why
+
+    deployment.handlers = (work,)
+    deployment.replace_containers()
+    client = deployment.initialized_client()
+    client.token_seconds = 3
+    read_retry(client.call("work"))
+    client.token_seconds = 60
+    client.accept(read_question(client.resume())["id"], why="Fixed")
+    assert result_text(client.resume()) == "Fixed"
+    assert done == ["slow"]
 
 
 # ---- Deployments

@@ -113,14 +113,6 @@ def test_a_capability_of_a_later_revision_is_not_called_undeclared(
     assert "did not declare" not in message
 
 
-def test_a_capability_that_the_session_declares_is_not_missing_under_the_header_of_an_earlier_revision(
-    client: Client,
-) -> None:
-    client.initialize("2025-11-25")
-    message = result_text(client.send("tools/call", RESOLVE, mcp_protocol_version="2025-03-26"))
-    assert "they do not resume streams" in message
-
-
 # ---- Settings and tools
 
 

@@ -58,11 +58,11 @@ class Browser:
     address: str = ADDRESS
 
     def get(self, url: str) -> Answer:
-        return self._store_cookies(self.server.send("GET", url, cookies=self.cookies, address=self.address))
+        return self.keep(self.server.send("GET", url, cookies=self.cookies, address=self.address))
 
     def post(self, url: str, form: Mapping[str, str], **headers: str) -> Answer:
         headers = {"origin": self.server.url, **headers}
-        return self._store_cookies(
+        return self.keep(
             self.server.send("POST", url, form=form, cookies=self.cookies, headers=headers, address=self.address)
         )
 
@@ -83,8 +83,12 @@ class Browser:
         assert answer.status == 302, answer.body
         return dict(answer.headers)["location"]
 
-    def _store_cookies(self, answer: Answer) -> Answer:
+    def keep(self, answer: Answer) -> Answer:
+        """Store the cookies of an answer; "Max-Age=0" ends a cookie."""
         for cookie in answer.cookies:
             name, _, value = cookie.partition(";")[0].partition("=")
-            self.cookies[name] = value
+            if "Max-Age=0;" in cookie:
+                self.cookies.pop(name, None)
+            else:
+                self.cookies[name] = value
         return answer

@@ -23,12 +23,14 @@ class Provider:
         issuer: answers the requests.
         change_answer: changes a JSON answer; it gets the path, the answer and the issuer.
         secret: what the server must send to get tokens; "" if it needs no secret.
+        refusal: the status and the JSON that every POST gets; None: the issuer answers.
         requests: all requests, the oldest first.
     """
 
     issuer: Issuer
     change_answer: Callable[[str, dict[str, Any], Issuer], None] | None = None
     secret: str = ""
+    refusal: tuple[int, dict[str, Any]] | None = None
     requests: list[HttpRequest] = field(default_factory=list)
 
     @property
@@ -37,6 +39,8 @@ class Provider:
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         self.requests.append(request)
+        if request.method == "POST" and self.refusal:
+            return json_response(*self.refusal)
         if request.target == "/token" and self.secret not in _sent_secret(request):
             return json_response(401, {"error": "invalid_client"})
         answer = self.issuer.answer(request)

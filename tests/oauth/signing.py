@@ -25,8 +25,9 @@ def number(value: int) -> str:
 class Signer:
     """A key, RS256 or ES256, and its JWK set."""
 
-    def __init__(self, algorithm: str, *, bits: int = 2048) -> None:
+    def __init__(self, algorithm: str, *, bits: int = 2048, key_id: str = "1") -> None:
         self.algorithm = algorithm
+        self.key_id = key_id
         self._rsa = rsa.generate_private_key(65537, bits) if algorithm == "RS256" else None
         self._elliptic = ec.generate_private_key(ec.SECP256R1())
 
@@ -34,13 +35,13 @@ class Signer:
     def jwks(self) -> dict[str, Any]:
         if self._rsa:
             public = self._rsa.public_key().public_numbers()
-            return {"keys": [{"kty": "RSA", "n": number(public.n), "e": number(public.e), "kid": "1"}]}
+            return {"keys": [{"kty": "RSA", "n": number(public.n), "e": number(public.e), "kid": self.key_id}]}
         point = self._elliptic.public_key().public_numbers()
         x, y = (encode(value.to_bytes(32)) for value in (point.x, point.y))
-        return {"keys": [{"kty": "EC", "crv": "P-256", "x": x, "y": y, "kid": "1"}]}
+        return {"keys": [{"kty": "EC", "crv": "P-256", "x": x, "y": y, "kid": self.key_id}]}
 
     def sign(self, claims: Mapping[str, Any], **header: str) -> str:
-        signed = _signed({"alg": self.algorithm, "kid": "1", **header}, claims)
+        signed = _signed({"alg": self.algorithm, "kid": self.key_id, **header}, claims)
         if self._rsa:
             return f"{signed}.{encode(self._rsa.sign(signed.encode(), padding.PKCS1v15(), SHA256()))}"
         r, s = utils.decode_dss_signature(self._elliptic.sign(signed.encode(), ec.ECDSA(SHA256())))
@@ -48,7 +49,7 @@ class Signer:
 
     def confused(self, claims: Mapping[str, Any]) -> str:
         """Sign with the public key as the secret of HS256 (RFC 8725, 2.1)."""
-        signed = _signed({"alg": "HS256", "kid": "1"}, claims)
+        signed = _signed({"alg": "HS256", "kid": self.key_id}, claims)
         return f"{signed}.{encode(hmac.digest(json.dumps(self.jwks).encode(), signed.encode(), 'sha256'))}"
 
 

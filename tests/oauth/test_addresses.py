@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_functions.oauth.addresses import is_public, network_of
+from mcp_functions.oauth.addresses import is_public
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,3 @@ def test_is_public_accepts_a_public_address(address: str) -> None:
 )  # fmt: skip
 def test_is_public_refuses_a_private_address(address: str) -> None:
     assert not is_public(address)
-
-
-def test_the_addresses_of_one_ipv6_network_share_a_budget() -> None:
-    assert network_of("198.51.100.7") == "198.51.100.7"
-    assert network_of("2001:db8:1:2:3:4:5:6") == network_of("2001:db8:1:2::9") == "2001:db8:1:2::/64"
-    assert network_of("2001:db8:1:3::9") != network_of("2001:db8:1:2::9")
-    assert network_of("no:address") == "no:address"
-    assert network_of("") == ""

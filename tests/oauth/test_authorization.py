@@ -23,6 +23,7 @@ from tests.oauth.oauth_server import (
 )
 
 EVIL = "https://evil.example/callback"
+LONGEST_REDIRECT = "https://host.example/".ljust(512, "x")
 
 
 @pytest.mark.parametrize(
@@ -162,12 +163,14 @@ def test_a_repeated_parameter_is_refused(server: OAuthServer, client: str) -> No
 
 
 def test_a_state_that_is_too_long_for_a_url_is_refused(server: OAuthServer) -> None:
-    answer = server.authorize(server.new_client(), state="s" * 1537)
+    answer = server.authorize(server.new_client(), state="s" * 2049)
     assert answer.status == 400
     foreign = server.authorize(server.new_client(), state="\U0001f600")
     assert foreign.status == 400
-    longest = server.sign_in(server.new_client(), state="s" * 1536)
-    assert longest.parameters["state"] == "s" * 1536
+    for longest in ("s" * 2048, '"' * 2048):
+        client = server.new_client(LONGEST_REDIRECT)
+        answer = server.sign_in(client, state=longest, redirect_uri=LONGEST_REDIRECT)
+        assert answer.parameters["state"] == longest
 
 
 @pytest.mark.parametrize("query", ["a=%ff", "&".join(f"p{n}=1" for n in range(40)), "x=" + "y" * 40000])

@@ -172,8 +172,11 @@ def test_a_redirect_is_not_followed(server: OAuthServer, site: Site) -> None:
     assert len(site.connected) == 1
 
 
-def test_a_document_over_five_kilobytes_is_refused(server: OAuthServer, site: Site) -> None:
-    site.documents[PATH] = {**DOCUMENT, "more": "x" * 5200}
+def test_a_document_may_have_16_kilobytes(server: OAuthServer, site: Site) -> None:
+    size = len(json.dumps({**DOCUMENT, "more": ""}))
+    site.documents[PATH] = {**DOCUMENT, "more": "x" * (16 * 1024 - size)}
+    assert not refused(server)
+    site.documents[PATH] = {**DOCUMENT, "more": "x" * (16 * 1024 - size + 1)}
     assert refused(server)
 
 
@@ -281,7 +284,7 @@ def test_a_client_with_a_document_may_sign_with_the_keys_at_its_url(server: OAut
     assert server.redeem(CLIENT, code, **assertion(Signer("ES256"), server, CLIENT)).status == 401
     assert server.redeem(CLIENT, code, **assertion(signer, server, CLIENT)).status == 200
     site.addresses = [["10.0.0.1"]]
-    assert server.redeem(CLIENT, code, **assertion(signer, server, CLIENT)).status == 401
+    assert server.redeem(CLIENT, code, **assertion(signer, server, CLIENT)).status == 400
 
 
 def test_metadata_documents_can_be_switched_off(site: Site) -> None:

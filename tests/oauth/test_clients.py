@@ -92,6 +92,8 @@ def test_an_unsafe_redirect_uri_cannot_be_registered(server: OAuthServer, reason
         "http://localhost",
         "http://localhost?x=1",
         "vscode://vscode.mcp/cb",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "raycast://oauth?package_name=Extension",
         "com.example.app:/cb",
     ],
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,7 @@ from tests.oauth.oauth_server import (
     RESOURCE,
     URL,
     OAuthServer,
+    changed_settings,
     running_server,
 )
 
@@ -91,7 +93,7 @@ def test_the_content_security_policy_allows_the_style_of_the_page(page: Answer) 
 
 def test_the_cookie_is_http_only_and_bound_to_this_host(server: OAuthServer, client: str) -> None:
     (cookie,) = server.authorize(client).cookies
-    assert cookie.startswith(f"{COOKIE}=")
+    assert cookie.startswith(f"{COOKIE}-{server.clock():.0f}-")
     for attribute in ("Path=/", "Secure", "HttpOnly", "SameSite=Lax"):
         assert attribute in cookie
     assert "Domain" not in cookie
@@ -129,19 +131,25 @@ def test_a_browser_without_a_cookie_gives_no_consent(server: OAuthServer, page: 
     assert server.new_browser().allow(page).status == 403
 
 
-def test_a_user_who_cancels_is_sent_back_with_an_error(browser: Browser, page: Answer) -> None:
-    answer = browser.post("/authorize", {"request": page.consent_request, "decision": "deny"})
-    assert answer.status == 303  # no browser sends the form on to the host
-    assert answer.location.startswith(HOST_REDIRECT)
-    assert (answer.parameters["error"], answer.parameters["state"], answer.parameters["iss"]) == (
-        "access_denied",
-        "host-state",
-        URL,
-    )
+@pytest.mark.parametrize("form", [{"decision": "deny"}, {"decision": "Allow"}, {}])
+def test_a_user_who_cancels_stays_here_unless_the_client_is_trusted(
+    browser: Browser, client: str, form: dict[str, str]
+) -> None:
+    def cancel(client_id: str) -> Answer:
+        page = browser.authorize(client_id, prompt="consent")
+        return browser.post("/authorize", {"request": page.consent_request, **form})
 
-
-def test_a_form_without_a_decision_is_no_consent(browser: Browser, page: Answer) -> None:
-    assert browser.post("/authorize", {"request": page.consent_request}).parameters["error"] == "access_denied"
+    stranger = cancel(client)
+    assert (stranger.status, stranger.location) == (200, "")
+    assert "host.example" not in stranger.body
+    browser.allow(browser.authorize(client), remember="yes")
+    listed = json.dumps([{"client_id": "desk", "redirect_uris": [HOST_REDIRECT]}])
+    with changed_settings({"MCP_OAUTH_CLIENTS": listed}):
+        for answer in (cancel(client), cancel("desk")):
+            assert answer.status == 303  # no browser sends the form on to the host
+            assert answer.location.startswith(HOST_REDIRECT)
+            sent = answer.parameters
+            assert (sent["error"], sent["state"], sent["iss"]) == ("access_denied", "host-state", URL)
 
 
 def test_a_consent_page_expires_after_ten_minutes(server: OAuthServer, browser: Browser, page: Answer) -> None:
@@ -196,7 +204,8 @@ def test_a_client_may_request_the_consent_page_although_the_browser_remembers(cl
 
 
 def test_two_cookies_of_one_name_count_as_no_cookie(server: OAuthServer, browser: Browser, page: Answer) -> None:
-    event_cookies = {COOKIE: browser.cookies[COOKIE], f" {COOKIE}": "x" * 43}
+    ((name, value),) = browser.cookies.items()
+    event_cookies = {name: value, f" {name}": "x" * 43}
     form = {"request": page.consent_request, "decision": "allow"}
     assert server.send("POST", "/authorize", form=form, cookies=event_cookies, headers={"origin": URL}).status == 403
 
@@ -218,5 +227,5 @@ def test_a_cookie_name_with_a_leading_unicode_space_is_another_name(
 def test_a_server_on_localhost_sets_a_cookie_without_secure() -> None:
     with running_server({"MCP_OAUTH_URL": "http://localhost:8080"}) as server:
         (cookie,) = server.authorize(server.new_client()).cookies
-    assert cookie.startswith("mcp-browser=")
+    assert cookie.startswith("mcp-browser-")
     assert "Secure" not in cookie

@@ -35,16 +35,22 @@ def forge_value(server: OAuthServer) -> str:
     return "ks1." + base64.urlsafe_b64encode(header + os.urandom(184 + message_bytes)).rstrip(b"=").decode()
 
 
+def tagged(server: OAuthServer, attacker: Browser) -> str:
+    """Make a sealed value as `forge_value` does, with the tag of the attacker's browser."""
+    (name,) = (name for name in attacker.cookies if "mcp-browser" in name)
+    return f"{forge_value(server)}~{name[-8:]}"
+
+
 def send_client_id(server: OAuthServer, attacker: Browser, _client: str) -> int:
     return attacker.authorize(forge_value(server)).status
 
 
 def send_consent_request(server: OAuthServer, attacker: Browser, _client: str) -> int:
-    return attacker.post("/authorize", {"request": forge_value(server), "decision": "allow"}).status
+    return attacker.post("/authorize", {"request": tagged(server, attacker), "decision": "allow"}).status
 
 
 def send_provider_state(server: OAuthServer, attacker: Browser, _client: str) -> int:
-    return attacker.get(f"/callback?code=c&state={forge_value(server)}").status
+    return attacker.get(f"/callback?code=c&state={tagged(server, attacker)}").status
 
 
 def send_code(server: OAuthServer, _attacker: Browser, client: str) -> int:
@@ -68,7 +74,7 @@ def revoke_token(server: OAuthServer, _attacker: Browser, client: str) -> int:
 
 
 def send_consent_cookie(server: OAuthServer, attacker: Browser, client: str) -> int:
-    attacker.cookies["__Host-mcp-consents"] = forge_value(server)
+    attacker.cookies["__Host-mcp-consents"] = tagged(server, attacker)
     page = attacker.authorize(client)
     assert page.status != 200 or page.consent_request  # no consent was given, so the page asks
     return page.status

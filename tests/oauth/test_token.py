@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, quote_plus, urlencode
 
 import pytest
 
+from mcp_functions.oauth.sealed_values import CODE, Purpose, SealedValues
 from mcp_functions_harness.loopback import HttpRequest, json_response
 from tests.oauth.oauth_server import (
     LOOPBACK_REDIRECT,
@@ -43,7 +44,6 @@ def assert_error(answer: Answer, error: str, status: int = 400) -> None:
     ("changes", "error"),
     [
         pytest.param({"redirect_uri": "https://other.example/callback"}, "invalid_grant", id="another redirect"),
-        pytest.param({"redirect_uri": None}, "invalid_grant", id="no redirect"),
         pytest.param({"code_verifier": OTHER_VERIFIER}, "invalid_grant", id="another verifier"),
         pytest.param({"code_verifier": None}, "invalid_grant", id="no verifier"),
         pytest.param({"code_verifier": "é" * 43}, "invalid_grant", id="a verifier that is not ASCII"),
@@ -97,6 +97,25 @@ def test_a_code_must_be_redeemed_with_the_loopback_port_of_its_authorization(ser
     code = server.get_code(client, redirect_uri=other_port)
     assert_error(server.redeem(client, code, redirect_uri=LOOPBACK_REDIRECT), "invalid_grant")
     assert server.redeem(client, code, redirect_uri=other_port).status == 200
+
+
+def test_a_code_that_version_0_1_0_sealed_is_redeemed(
+    server: OAuthServer, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seal = SealedValues.seal
+
+    def seal_as_before(self: SealedValues, purpose: Purpose, claims: dict[str, str], *bound_to: str) -> str:
+        if purpose is CODE:
+            redirect = claims.pop("redirect")
+            bound_to = (bound_to[0], redirect, bound_to[2])
+        return seal(self, purpose, claims, *bound_to)
+
+    monkeypatch.setattr(SealedValues, "seal", seal_as_before)
+    code = server.get_code(client)
+    monkeypatch.undo()
+    assert_error(server.redeem(client, code, redirect_uri=None), "invalid_grant")
+    assert_error(server.redeem(client, code, redirect_uri="https://other.example/callback"), "invalid_grant")
+    assert server.redeem(client, code).status == 200
 
 
 # A refresh token

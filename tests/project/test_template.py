@@ -192,6 +192,11 @@ MISTAKES: list[tuple[str, object, str]] = [
     ("Mcp.Policies", [SEAL, KEEP], "Mcp must have this policy for Lambda, and no other"),
     ("Mcp.Policies", [MAY_INVOKE, *_own("lambda:InvokeFunction", "*")], "Mcp must have this policy for Lambda, and no"),
     ("Mcp.Policies", _own("kms:Decrypt", KEY), "Mcp may use kms on RequestStateKey, beyond its own name"),
+    (
+        "HttpApi.RouteSettings",
+        {"ANY /mcp/add": {}, "ANY /token": {}},
+        "RouteSettings of HttpApi names the route ANY /token, which no function has: remove it there",
+    ),
     ("Mcp.Events.Preflight", ABSENT, "Mcp has other open routes than iam needs: run mcp-functions auth iam"),
     ("Mcp.Events.Preflight.Properties.Auth", ABSENT, "Mcp has other open routes than iam needs"),
     ("Mcp.Events.Mcp.Properties.Auth", NO_AUTH, "the route ANY /mcp of Mcp must have no Auth of its own"),
@@ -214,6 +219,25 @@ def test_the_checks_report_a_mistake_in_the_template(
     slipped = replace(project, template=_with_mistake(project.template, where, instead))
     complaints = checks.complaints(slipped)
     assert any(complaint in line for line in complaints), complaints
+
+
+POOL = {"UserPoolId": {"Ref": "People"}}
+SERVER = {"Type": "AWS::Cognito::UserPoolResourceServer", "Properties": POOL}
+CLIENT = {"Type": "AWS::Cognito::UserPoolClient", "Properties": POOL}
+
+
+def test_the_checks_make_a_client_of_a_user_pool_wait_for_its_scopes(project: Project) -> None:
+    def complaints_about(client: dict[str, Any]) -> list[str]:
+        changed = deepcopy(project.template)
+        changed["Resources"] |= {"Scopes": SERVER, "Desk": client}
+        return checks.complaints(replace(project, template=changed))
+
+    assert complaints_about({**CLIENT, "DependsOn": "Scopes"}) == []
+    assert complaints_about({**CLIENT, "DependsOn": ["Table", "Scopes"]}) == []
+    assert complaints_about({**CLIENT, "Properties": {"UserPoolId": {"Ref": "Others"}}}) == []
+    for wrong in (CLIENT, {**CLIENT, "DependsOn": "Table"}):
+        expected = "Desk must have DependsOn: Scopes, because its scopes may be those of Scopes"
+        assert complaints_about(wrong) == [expected]
 
 
 OWN_PROPERTIES: list[tuple[str, object]] = [

@@ -139,7 +139,7 @@ def serving(version: Version, project: Path) -> Iterator[int]:
         yield int(port)
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def call_tool(port: int, name: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

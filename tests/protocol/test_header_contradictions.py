@@ -23,8 +23,7 @@ from tests.support.placements import PLACEMENTS, place
 HEADER_MISMATCH = -32020
 NO_META = "2026-07-28 without _meta"
 CURRENT_VERSIONS = [wire.VERSION, NO_META]
-BATCH_VERSIONS = [None, "2024-11-05", "2025-03-26"]  # None: the header is absent, as in clients of 2024
-EARLIER_VERSIONS = [*BATCH_VERSIONS, "2025-06-18", "2025-11-25"]
+EARLIER_VERSIONS = [None, "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]  # None: the header is absent
 REQUESTS: list[tuple[str, dict[str, Any], str | None]] = [  # method, params, the value of Mcp-Name
     ("tools/call", {"name": "move", "arguments": {"to": "a", "region": "us"}}, "move"),
     ("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}, "brief"),
@@ -54,7 +53,7 @@ def brief(topic: str) -> str:
 class Post:
     """A body, the headers that its version requires, and the headers that repeat parts of the body."""
 
-    body: Any
+    body: dict[str, Any]
     required: dict[str, str]
     repeated: dict[str, str]
 
@@ -63,7 +62,7 @@ class Post:
 def posts(draw: st.DrawFn, versions: Sequence[str | None]) -> Post:
     method, params, name = draw(st.sampled_from(REQUESTS))
     version = draw(st.sampled_from(versions))
-    kind = draw(st.sampled_from(["request", "notification", "batch"]))
+    kind = draw(st.sampled_from(["request", "notification"]))
 
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
     if version == wire.VERSION:
@@ -81,8 +80,6 @@ def posts(draw: st.DrawFn, versions: Sequence[str | None]) -> Post:
     if method == "tools/call" and kind != "notification" and version != NO_META:
         repeated["mcp-param-region"] = "us"
 
-    if kind == "batch" and version in BATCH_VERSIONS:
-        return Post([{**message, "id": 8}, message], required, repeated)
     return Post(message, required, repeated)
 
 
@@ -97,15 +94,14 @@ def function(request: pytest.FixtureRequest) -> LambdaFunction:
     return place(request.param, move, brief)
 
 
-def send(function: LambdaFunction, body: Any, headers: dict[str, str]) -> tuple[int, Any]:  # noqa: ANN401 - JSON
+def send(function: LambdaFunction, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
     """Return the HTTP status and the JSON-RPC response, {} if there is none."""
     response = function(wire.event(json.dumps(body), headers=headers), wire.Context("local_all"))
     return response["statusCode"], json.loads(response["body"] or "{}")
 
 
-def assert_no_header_mismatch(response: Any) -> None:  # noqa: ANN401 - JSON
-    for message in response if isinstance(response, list) else [response]:
-        assert message.get("error", {}).get("code") != HEADER_MISMATCH
+def assert_no_header_mismatch(response: dict[str, Any]) -> None:
+    assert response.get("error", {}).get("code") != HEADER_MISMATCH
 
 
 def is_same_text(one: str, other: str) -> bool:
@@ -124,7 +120,7 @@ def test_a_header_that_contradicts_the_body_is_refused_in_every_version(
     status, response = send(function, post.body, {**post.required, **data.draw(some(post.repeated)), header: value})
     assert status == 400
     assert response["error"]["code"] == HEADER_MISMATCH
-    assert response.get("id") == (post.body.get("id") if isinstance(post.body, dict) else None)
+    assert response.get("id") == post.body.get("id")
 
 
 @given(posts(CURRENT_VERSIONS))

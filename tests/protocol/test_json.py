@@ -71,8 +71,8 @@ def test_an_id_that_is_neither_a_string_nor_an_integer_is_refused(id_: str) -> N
     assert caught.value.id is None
 
 
-def test_a_batch_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="Batches"):
+def test_an_array_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match="not an array"):
         parse(json.dumps([REQUEST]))
 
 

@@ -160,7 +160,7 @@ def test_threads_that_ask_at_once_ask_in_one_round() -> None:
     def invite(*, elicit: Elicit) -> int:
         def ask(number: int) -> int:
             with contextlib.suppress(BrokenBarrierError):
-                all_began.wait(10)
+                all_began.wait(60)
             return len(elicit(f"guest-{number}", f"Guest {number}?", str))
 
         with ThreadPoolExecutor(8) as pool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     InContext = Callable[[Callable[[], Any]], Callable[[], Any]]
 
-TIMEOUT_SECONDS = 10  # no test waits that long, unless it fails
+TIMEOUT_SECONDS = 60  # no test waits that long, unless it fails
 
 SAME_KEY_ERROR = (
     "step 'reserve' is called again while its first call still runs, in another task or thread: "

@@ -44,18 +44,18 @@ class HeldCall:
         if self._only_first:
             self._kms.weather = lambda _operation: None
         self._has_begun.set()
-        assert self._may_end.wait(10)
+        assert self._may_end.wait(60)
         return self._error
 
     def wait(self) -> None:
         """Wait until a thread calls KMS."""
-        assert self._has_begun.wait(10)
+        assert self._has_begun.wait(60)
 
     def release(self, *threads: threading.Thread) -> None:
         """Let the calls end, and wait for the end of the threads."""
         self._may_end.set()
         for thread in threads:
-            thread.join(10)
+            thread.join(60)
 
 
 def start_threads(count: int, work: Callable[[], object]) -> list[threading.Thread]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import McpError, TemporarilyUnavailable
 from mcp_functions.seal import budgets, keyring
+from mcp_functions.seal.binding import caller_id
 from mcp_functions.seal.keyring import AUTHENTIC_UNWRAP_COST, FAILED_UNWRAP_COST, FULL_BUDGET, REFILL_PER_SECOND
 from tests.seal.refusals import replace_character
 from tests.support.strict_kms import BLOB_BYTES, START, Clock, StrictKms, make_envelope
@@ -214,3 +215,39 @@ def test_a_second_call_during_a_slow_one_does_not_refill_the_budget_twice(
     assert container.unseal(tokens[0], caller="alice")
     assert buckets.take("alice", 40 + 10 - 2, clock())
     assert not buckets.take("alice", 1, clock())
+
+
+# ---- Without a sign-in, a caller is the network of an address
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param("2001:db8:1:2::9", "2001:db8:1:2:ffff:ffff:ffff:ffff", id="64 bits of IPv6"),
+        pytest.param("2001:db8:1:2::9", "2001:0DB8:0001:0002:0:0:0:9", id="two spellings"),
+        pytest.param("fe80::1%eth0", "fe80::2%eth1", id="two network cards"),
+        pytest.param("198.51.100.7", "::ffff:198.51.100.7", id="IPv4 mapped to IPv6"),
+        pytest.param("198.51.100.7", "64:ff9b::c633:6407", id="IPv4 behind NAT64"),
+        pytest.param("2002:c633:6407:1::1", "2002:c633:6407:2::1", id="two networks of one 6to4 site"),
+        pytest.param("198.51.100.7", "2002:c633:6407::1", id="IPv4 and its 6to4 site"),
+        pytest.param("2001:0:4136:e378:8000:63bf:39cc:9bf8", "2001:0:1:2:0:0:39cc:9bf8", id="two relays of Teredo"),
+    ],
+)
+def test_the_addresses_of_one_network_are_one_caller(first: str, second: str) -> None:
+    assert caller_id(None, first) == caller_id(None, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param("198.51.100.7", "198.51.100.8", id="IPv4"),
+        pytest.param("2001:db8:1:2::9", "2001:db8:1:3::9", id="IPv6"),
+        pytest.param("::ffff:198.51.100.7", "::ffff:198.51.100.8", id="IPv4 mapped to IPv6"),
+        pytest.param("64:ff9b::c633:6407", "64:ff9b::c633:6408", id="IPv4 behind NAT64"),
+        pytest.param("2002:c633:6407::1", "2002:c633:6408::1", id="6to4"),
+        pytest.param("2001:0:1:2::39cc:9bf8", "2001:0:1:2::39cc:9bf9", id="Teredo"),
+        pytest.param("", "no:address", id="no addresses"),
+    ],
+)
+def test_the_addresses_of_two_networks_are_two_callers(first: str, second: str) -> None:
+    assert caller_id(None, first) != caller_id(None, second)

@@ -27,6 +27,7 @@ from mcp_functions_harness.doubles.kms import KmsApi
 from mcp_functions_harness.loopback import HttpResponse
 from tests.harness.conftest import write_functions
 from tests.support import wire
+from tests.support.strict_kms import START
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,21 +37,21 @@ if TYPE_CHECKING:
     from mcp_functions_harness.loopback import HttpRequest
 
 # environment variables of the functions below; the toolkit does not read them
-SECONDS_AHEAD_VARIABLE = "ATTACKER_SECONDS_AHEAD"  # by how many seconds the functions' clock is ahead
+CLOCK_VARIABLE = "ATTACKER_CLOCK"  # the time of the functions, in unix seconds; only `Site.later` advances it
 ACTS_FILE_VARIABLE = "ATTACKER_ACTS"  # the file into which the functions write what they did
 CLIENT = "client"  # the id of the OAuth client
 TOKEN_SECONDS = 10 * 366 * 86_400  # longer than any change of the clock in the tests
 VARYING_HEADERS = {"date", "apigw-requestid", "x-amzn-requestid"}  # they differ from response to response
 
 APP_IMPORTS = f"""
-import os, time
+import os
 from pathlib import Path
 from typing import Literal
 from pydantic import BaseModel
 from mcp_functions import Elicit, prompt, resource, serve, tool
 
 def now():
-    return time.time() + float(os.environ["{SECONDS_AHEAD_VARIABLE}"])
+    return float(os.environ["{CLOCK_VARIABLE}"])
 
 def act(what):
     with Path(os.environ["{ACTS_FILE_VARIABLE}"]).open("a") as acts:
@@ -244,7 +245,7 @@ class Site:
         message = wire.message(method, {**params, **more})
         headers = {**wire.headers(message), "authorization": f"Bearer {self.token(who, client)}"}
         address = urlsplit(self.url)
-        connection = HTTPConnection(address.netloc, timeout=30)
+        connection = HTTPConnection(address.netloc, timeout=60)
         connection.request("POST", f"{address.path}{route}", json.dumps(message), headers)
         response = connection.getresponse()
         response_headers = {name.lower(): value for name, value in response.getheaders()}
@@ -260,11 +261,11 @@ class Site:
 
     def now(self) -> float:
         """Return the time of the functions' clock, in unix seconds."""
-        return time.time() + float(os.environ[SECONDS_AHEAD_VARIABLE])
+        return float(os.environ[CLOCK_VARIABLE])
 
     def later(self, seconds: float) -> None:
         """Advance the functions' clock."""
-        os.environ[SECONDS_AHEAD_VARIABLE] = str(float(os.environ[SECONDS_AHEAD_VARIABLE]) + seconds)
+        os.environ[CLOCK_VARIABLE] = str(self.now() + seconds)
 
     def acted(self) -> list[str]:
         """Return what the functions did, one text for each action, as in "booked Lisbon"."""
@@ -275,7 +276,7 @@ class Site:
 def site(root: Path, auth: Literal["jwt", "none"] = "jwt") -> Iterator[Site]:
     """Run the site in a new directory. With `auth` "none", it has no issuer, and does not know its callers."""
     functions = write_functions(root / "functions", APPS)
-    own: dict[str, str | None] = {SECONDS_AHEAD_VARIABLE: "0", ACTS_FILE_VARIABLE: str(root / "acts")}
+    own: dict[str, str | None] = {CLOCK_VARIABLE: str(START), ACTS_FILE_VARIABLE: str(root / "acts")}
     with ExitStack() as stack:
         kms = stack.enter_context(observed_kms())
         stack.enter_context(environment.applied(own))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,6 +80,7 @@ class ScriptedServer:
         asked: path, headers and body of each request.
         connections: the address of each client's connection.
         may_answer: no response is sent while this event is clear.
+        closed: released for each connection that the server has closed.
     """
 
     def __init__(self) -> None:
@@ -88,6 +90,7 @@ class ScriptedServer:
         self.connections: set[Any] = set()
         self.may_answer = threading.Event()
         self.may_answer.set()
+        self.closed = threading.Semaphore(0)
 
     @contextmanager
     def listening(self, context: ssl.SSLContext | None = None) -> Iterator[ScriptedServer]:
@@ -128,6 +131,12 @@ class ScriptedServer:
                 self.close_connection = response.hang_up or bool(response.missing)
 
             do_GET = do_POST  # noqa: N815 - as http.server names it
+
+            def finish(self) -> None:
+                super().finish()
+                with suppress(OSError):  # the client was faster
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                scripted.closed.release()
 
             def log_message(self, *_args: object) -> None:
                 pass

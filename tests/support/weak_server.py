@@ -89,8 +89,8 @@ class WeakServer:
             self._check_http(method, headers, len(body), claimed_length)
             parsed = self._parse(body)
             if isinstance(parsed, list):
-                batch = [{"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"}}]
-                return 200, response_headers, json.dumps(batch).encode()
+                responses = [{"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"}}]
+                return 200, response_headers, json.dumps(responses).encode()
             message = parsed
             if "id" not in message:
                 if self.has("notification-answered"):

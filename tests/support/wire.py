@@ -33,6 +33,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 TASK_CAPABILITIES: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
 # method -> the parameter that the header Mcp-Name repeats
 TASK_METHODS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
+SKILL_METHODS = {"skills/list": "skills", "skills/get": "skill"}  # of SEP-2640: method -> the member of its result
 NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", **TASK_METHODS}
 
 ERRORS: dict[int, Any] = {
@@ -224,6 +225,9 @@ class PlainCodec:
 def _check_result(result: dict[str, Any], method: str) -> None:
     if method in TASK_METHODS or result.get("resultType") == "task":
         _check_task_result(result, method)
+        return
+    if method in SKILL_METHODS:
+        assert result.keys() == {SKILL_METHODS[method], "resultType", "ttlMs", "cacheScope", "_meta"}
         return
     known = _through_official_type(methods.SERVER_RESULTS[method, VERSION], result)
     present = dict(result)

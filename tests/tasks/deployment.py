@@ -82,7 +82,7 @@ class Deployment:
         limit = self.settings.max_open_tasks
         self.store = TaskStore(items, FUNCTION, self.invoke_worker, max_open_tasks=limit, now=self.clock)
         self.tasks = Tasks(handlers, self.settings, self.store, now=self.clock)
-        self.worker = Worker(self.tasks.tools, self.store, now=self.clock, audit=audit)
+        self.worker = Worker(self.tasks.tools, self.store, self.settings, now=self.clock, audit=audit)
 
         def states(lifetime: int) -> RequestStates:
             return RequestStates(CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime)
@@ -135,8 +135,13 @@ class Client:
         scope: the scopes of its access token, separated by spaces.
 
     Attributes:
+        oauth_client: the OAuth client that has the token.
+        address: the IP address of the client.
         response: the last HTTP response.
     """
+
+    oauth_client = "c"
+    address = "192.0.2.1"
 
     def __init__(
         self,
@@ -155,9 +160,10 @@ class Client:
     def send(self, method: str, params: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401 - see wire
         """Send one request, and return the JSON-RPC message of the response, checked against the official types."""
         sent = wire.message(method, params, capabilities=self.capabilities)
-        claims = {"iss": ISSUER, "sub": self.name, "client_id": "c", "aud": RESOURCE, "scope": self.scope}
-        claims["exp"] = str(int(self.deployment.clock()) + 60)
-        context = {"authorizer": {"jwt": {"claims": claims}}}
+        claims = {"iss": ISSUER, "sub": self.name, "aud": RESOURCE, "scope": self.scope}
+        claims |= {"client_id": self.oauth_client, "exp": str(int(self.deployment.clock()) + 60)}
+        http = {"method": "POST", "path": "/mcp", "sourceIp": self.address}
+        context = {"authorizer": {"jwt": {"claims": claims}}, "http": http}
         self.response = self.deployment.function(
             wire.event(sent, context=context, **options), wire.Context("local_work", 28_000)
         )

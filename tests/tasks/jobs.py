@@ -213,4 +213,33 @@ def saga(tag: str, *, step: Step, elicit: Elicit) -> str:
     return f"{tag}: {first} {left.name} {right.name}"
 
 
-JOBS = (publish, required, counted, both, named, scoped, broken, sampled, demanding, low, parallel, keyed, musing)
+@tool(task="allowed", scopes=["read"])
+def granted(*, caller: Caller, elicit: Elicit, step: Step) -> str:
+    """Return the scopes of each round: the one with the first two questions, the one with the third, and the last."""
+
+    def read_scopes() -> str:
+        return do(" ".join(sorted(caller.scopes)))
+
+    first = step("first", read_scopes)
+    elicit.together(Question("a", "A?", Yes), Question("b", "B?", Yes))
+    second = step("second", read_scopes)
+    elicit("c", "C?", Yes)
+    return f"{first} | {second} | {read_scopes()}".lower()
+
+
+JOBS = (
+    publish,
+    required,
+    counted,
+    both,
+    named,
+    scoped,
+    broken,
+    sampled,
+    demanding,
+    low,
+    parallel,
+    keyed,
+    musing,
+    granted,
+)

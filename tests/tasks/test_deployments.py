@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +19,7 @@ from mcp_functions.protocol.messages import ForwardedResponse, Request
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 from mcp_functions.store import LABEL
+from mcp_functions.store.sealed_table import MAX_CLIENT_BYTES
 from mcp_functions_harness.testing import WITH_TASKS, Conversation, deployed
 from tests.support import wire
 from tests.support.placements import Lambdas
@@ -27,6 +30,7 @@ from tests.tasks.jobs import JOBS, publish
 
 if TYPE_CHECKING:
     from mcp_functions.rounds.audit import AuditRecord
+    from mcp_functions_harness.testing.dynamodb import Fault
 
 DAY = 24 * 3600
 APPROVAL = {"yes": True}
@@ -81,6 +85,94 @@ def test_completed_tasks_are_not_counted(deployment_of_two_tasks: Deployment) ->
         deployment_of_two_tasks.run_workers()
 
 
+def test_a_person_with_two_oauth_clients_has_no_more_tasks_than_with_one(deployment_of_two_tasks: Deployment) -> None:
+    start_two_tasks(Client(deployment_of_two_tasks))
+    elsewhere = Client(deployment_of_two_tasks)
+    elsewhere.oauth_client = "another"
+    assert elsewhere.call("required")["isError"]
+
+
+def test_without_sign_in_the_tasks_of_one_address_leave_those_of_another() -> None:
+    deployment = Deployment(*JOBS, max_open_tasks=2, auth_mode="none")
+    stranger = Client(deployment)
+    stranger.address = "198.51.100.7"
+    start_two_tasks(stranger)
+    assert stranger.call("required")["isError"]
+    Client(deployment).start_task("required")
+    assert "198.51.100.7" not in " ".join(deployment.table.items)
+
+
+def fail_open_tasks(deployment: Deployment, operation: str) -> None:
+    """Let each later operation of this name fail, except the first, which is one of the task itself."""
+    seen = count()
+    deployment.before_table_operation(lambda name: "denied" if name == operation and next(seen) else None)
+
+
+def test_a_task_that_is_counted_after_its_end_is_not_counted_after_the_next_poll(
+    deployment_of_two_tasks: Deployment,
+) -> None:
+    alice = Client(deployment_of_two_tasks)
+    task = start_two_tasks(alice)
+    fail_open_tasks(deployment_of_two_tasks, "PutItem")
+    alice.cancel(task)
+    deployment_of_two_tasks.repair_table()
+    assert alice.call("required")["isError"]
+    assert alice.get(task)["status"] == "cancelled"
+    alice.start_task("required")
+
+
+def test_a_task_that_could_not_be_stored_is_not_counted(deployment_of_two_tasks: Deployment) -> None:
+    alice = Client(deployment_of_two_tasks)
+    alice.start_task("required")
+    seen = count()
+    deployment_of_two_tasks.before_table_operation(
+        lambda name: "denied" if name == "PutItem" and next(seen) == 1 else None
+    )
+    assert alice.error("tools/call", {"name": "required", "arguments": {}})["code"] == -32603
+    deployment_of_two_tasks.repair_table()
+    alice.start_task("required")
+    assert alice.call("required")["isError"]
+
+
+def test_open_tasks_that_nobody_can_read_limit_nobody(deployment_of_two_tasks: Deployment) -> None:
+    alice = Client(deployment_of_two_tasks)
+    start_two_tasks(alice)
+    (key,) = (key for key in deployment_of_two_tasks.table.items if "/open-tasks/" in key)
+    deployment_of_two_tasks.table.items[key]["sealed"]["S"] = "sealed under another MCP_GENERATION"
+    alice.start_task("required")
+
+
+def test_tasks_that_begin_and_end_at_the_same_time_are_all_counted(deployment_of_two_tasks: Deployment) -> None:
+    alice = Client(deployment_of_two_tasks)
+    first = alice.start_task("required")
+
+    def cancel_before_the_write(operation: str) -> Fault:
+        if operation == "PutItem":
+            deployment_of_two_tasks.repair_table()
+            alice.cancel(first)
+        return None
+
+    deployment_of_two_tasks.before_table_operation(cancel_before_the_write)
+    Client(deployment_of_two_tasks).start_task("required")
+    alice.start_task("required")
+    assert alice.call("required")["isError"]
+
+
+def test_a_task_of_a_release_that_counted_otherwise_is_continued_and_not_counted(
+    deployment_of_two_tasks: Deployment,
+) -> None:
+    alice = Client(deployment_of_two_tasks)
+    task = alice.start_task("required")
+    ((_task, owner),) = deployment_of_two_tasks.invocations
+    deployment_of_two_tasks.store.change(task, owner, lambda state: replace(state, caller=None))
+    deployment_of_two_tasks.table.items = {
+        key: item for key, item in deployment_of_two_tasks.table.items.items() if "/open-tasks/" not in key
+    }
+    deployment_of_two_tasks.run_workers()
+    assert alice.get(task)["status"] == "completed"
+    start_two_tasks(alice)
+
+
 def test_expired_tasks_are_not_counted(deployment_of_two_tasks: Deployment) -> None:
     alice = Client(deployment_of_two_tasks)
     start_two_tasks(alice)
@@ -107,15 +199,22 @@ def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_pe
     kms.calls.clear()
     for _ in range(3):
         messages = [alice.send("tasks/get", {"taskId": task}) for task in tasks]
-        # 41 keys are within a person's budget of calls to KMS; a task under another key is not read
-        assert ["result" in message for message in messages] == [True] * 41 + [False] * 29
+        # 41 keys are within a person's budget of calls to KMS: those of 40 tasks, and that of the item of open tasks,
+        # which the last task shares. A task under another key is not read.
+        assert ["result" in message for message in messages] == [True] * 40 + [False] * 29 + [True]
+        alice.send("tasks/get", {"taskId": tasks[-2]})
         assert alice.response["statusCode"] == 503
     assert kms.count("Decrypt") == 41
 
 
-def test_a_call_too_large_for_an_item_gets_an_error_result(deployment: Deployment, alice: Client) -> None:
-    result = alice.call("publish", title="x" * 500_000)
+@pytest.mark.parametrize("characters", [MAX_CLIENT_BYTES, 500_000, 3_500_000])
+def test_a_call_too_large_to_be_kept_gets_an_error_result_and_is_not_counted(
+    deployment: Deployment, alice: Client, characters: int
+) -> None:
+    result = alice.call("publish", title="x" * characters)
     assert result["isError"]
+    assert "Call with less" in result_text(result)
+    assert deployment.table.items == {}
     assert not deployment.invocations
 
 

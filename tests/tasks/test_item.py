@@ -56,6 +56,11 @@ def test_the_member_until_is_the_end_of_a_lease_or_the_time_of_a_retry() -> None
     assert (invoked.lease_until, invoked.retry_at, invoked.invocations) == (0, 31_000, 1)
 
 
+def test_a_task_keeps_the_digest_of_the_caller_whose_open_tasks_count_it() -> None:
+    counted = ITEM | {"caller": "a digest"}
+    assert to_json(from_json(counted))["caller"] == "a digest"
+
+
 def test_members_that_a_later_release_wrote_are_ignored() -> None:
     task: Task = from_json(ITEM | {"priority": 1})
     assert task == from_json(ITEM)

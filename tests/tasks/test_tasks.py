@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import wire
 from tests.tasks.deployment import Client, Deployment, result_text
-from tests.tasks.jobs import JOBS, STARTED_STEPS, STEP_HOOKS
+from tests.tasks.jobs import JOBS, STARTED_STEPS, STEP_HOOKS, Killed, kill_process
 
 APPROVAL, REJECTION = {"yes": True}, {"yes": False}
 SECRET = "secret of the author"  # noqa: S105 - what must stay in the function
@@ -308,6 +308,83 @@ def test_an_answer_too_large_for_the_item_is_refused(deployment: Deployment, ali
     assert list(alice.get(task)["inputRequests"]) == ["a", "b"]
 
 
+# ---- The scopes of an answer
+
+
+YES = {"yes": True}
+
+
+def work_on_granted(deployment: Deployment, *, first: str) -> str:
+    """Begin the task `granted` with a token of these scopes, and let it come to its first two questions."""
+    task = Client(deployment, scope=first).start_task("granted")
+    deployment.run_workers()
+    return task
+
+
+@pytest.mark.parametrize("answered", ["read", "admin read write"], ids=["fewer", "more"])
+def test_after_an_answer_a_task_has_the_scopes_of_the_token_that_answered(
+    deployment: Deployment, answered: str
+) -> None:
+    task = work_on_granted(deployment, first="read write")
+    client = Client(deployment, scope=answered)
+    client.accept(task, a=YES, b=YES)
+    deployment.run_workers()
+    client.accept(task, c=YES)
+    deployment.run_workers()
+    assert result_text(client.get(task)["result"]) == f"read write | {answered} | {answered}"
+
+
+def test_of_several_answers_the_scopes_of_the_last_one_count(deployment: Deployment) -> None:
+    task = work_on_granted(deployment, first="read x")
+    Client(deployment, scope="read write").accept(task, b=YES)
+    last = Client(deployment, scope="read")
+    last.accept(task, a=YES)
+    deployment.run_workers()
+    last.accept(task, c=YES)
+    deployment.run_workers()
+    assert result_text(last.get(task)["result"]) == "read x | read | read"
+
+
+def test_a_request_that_answers_nothing_leaves_the_scopes_of_a_task(deployment: Deployment) -> None:
+    task = work_on_granted(deployment, first="read")
+    admin = Client(deployment, scope="admin read")
+    items = dict(deployment.table.items)
+    admin.get(task)
+    admin.update(task)
+    admin.accept(task, unknown=YES)
+    assert deployment.table.items == items
+
+
+def test_a_worker_after_a_dead_one_has_the_scopes_of_the_answer_and_not_of_the_poll(deployment: Deployment) -> None:
+    task = work_on_granted(deployment, first="read write")
+    Client(deployment, scope="read").accept(task, a=YES, b=YES)
+    STEP_HOOKS.append(kill_process)
+    with pytest.raises(Killed):
+        deployment.run_workers()
+    STEP_HOOKS.clear()
+    deployment.clock.advance(60)
+    wide = Client(deployment, scope="read write")
+    wide.get(task)  # invokes another worker
+    deployment.run_workers()
+    wide.accept(task, c=YES)
+    deployment.run_workers()
+    assert result_text(wide.get(task)["result"]) == "read write | read | read write"
+
+
+def test_an_answer_without_the_scope_of_the_tool_is_refused_and_loses_nothing(deployment: Deployment) -> None:
+    task = work_on_granted(deployment, first="read write")
+    items = dict(deployment.table.items)
+    poor = Client(deployment, scope="write")
+    responses = {"a": {"action": "accept", "content": YES}}
+    error = poor.error("tasks/update", {"taskId": task, "inputResponses": responses})
+    assert (poor.response["statusCode"], error["data"]["scope"]) == (403, "read")
+    assert deployment.table.items == items
+    client = Client(deployment, scope="read")
+    client.accept(task, a=YES, b=YES)
+    deployment.run_workers()
+    assert list(client.get(task)["inputRequests"]) == ["c"]
+
+
 # ---- Ending
 
 
@@ -373,7 +450,8 @@ def test_the_arguments_of_a_task_are_deleted_when_it_ends(deployment: Deployment
     deployment.run_workers()
     alice.update(task, approve={"action": "accept", "content": REJECTION})
     deployment.run_workers()
-    kept = deployment.store.get(task, next(iter(deployment.table.items)).split("/")[3])
+    (owner,) = (key.split("/")[3] for key in deployment.table.items if "/task/" in key)
+    kept = deployment.store.get(task, owner)
     assert (kept.arguments, kept.record, kept.given, kept.asked) == ({}, {}, {}, {})
 
 
@@ -388,7 +466,8 @@ def test_a_finished_task_never_changes(deployment: Deployment, alice: Client, en
     items = dict(deployment.table.items)
     alice.cancel(task)
     alice.accept(task, approve=APPROVAL)
-    deployment.run_worker((task, next(iter(items)).split("/")[3]))
+    (owner,) = (key.split("/")[3] for key in items if "/task/" in key)
+    deployment.run_worker((task, owner))
     deployment.clock.advance(3600)
     assert alice.get(task) == {**polled, "pollIntervalMs": 30_000}
     assert deployment.table.items == items

@@ -9,7 +9,8 @@ A Lambda does not wait for a user. So a tool that asks ends, and runs again from
 next request of the client). A call before the last question runs once for each round. An author avoids that with a
 step: code whose result the toolkit records.
 
-The check reads one file and runs nothing. A call that it does not know is a finding too.
+The check reads one file and runs nothing. A call that it does not know is a finding too. So is an option of an HTTP
+application that says who may call, because the function of the adopted server has no such application.
 """
 
 import ast
@@ -24,6 +25,7 @@ from mcp_functions_harness.problems import first_line, stop
 # How servers written with mcp or fastmcp register their handlers:
 DECORATORS = frozenset({"tool", "prompt", "resource"})  # @server.tool
 METHODS = frozenset({"add_tool", "add_prompt", "from_function"})  # server.add_tool(book)
+RETURNED_QUESTION = "InputRequiredResult"
 KEYWORDS = frozenset({"on_call_tool", "on_get_prompt", "on_read_resource"})  # Server("name", on_call_tool=call)
 
 
@@ -43,7 +45,8 @@ class Finding(NamedTuple):
 class Report(NamedTuple):
     """What the check found in one file."""
 
-    asking: tuple[str, ...]  # the names of the handlers that ask their user
+    asking: tuple[str, ...]  # the names of the handlers that ask their user in the middle of their work
+    asking_in_two_ways: tuple[str, ...]  # of those that also return their questions, as servers do since 2026-07-28
     findings: tuple[Finding, ...]
 
 
@@ -59,18 +62,20 @@ def check_source(path: Path) -> Report:
         stop(f"{path} cannot be read as Python: {first_line(error)}", after=error)
     source = Source.read(tree)
     asking: list[str] = []
-    findings = set(_find_routes(tree))  # a set, because an event of a loop is read twice
+    asking_in_two_ways: list[str] = []
+    findings = set(_find_http_options(tree))  # a set, because an event of a loop is read twice
     for function in _handlers(tree, source):
         events = Reader(source).read(function)
         questions = [index for index, event in enumerate(events) if event.asks]
         last_question = questions[-1] if questions else 0
         if questions:
-            asking.append(function.name)
+            returns_questions = any(event.name.rpartition(".")[2] == RETURNED_QUESTION for event in events)
+            (asking_in_two_ways if returns_questions else asking).append(function.name)
         for index, event in enumerate(events):
             reason = _reason(event, source, runs_again=index < last_question)
             if reason:
                 findings.add(Finding(event.line, function.name, event.name, reason))
-    return Report(tuple(asking), tuple(sorted(findings)))
+    return Report(tuple(asking), tuple(asking_in_two_ways), tuple(sorted(findings)))
 
 
 def _handlers(tree: ast.Module, source: Source) -> Iterator[Function]:
@@ -95,11 +100,18 @@ def _registers(decorator: ast.expr) -> bool:
     return isinstance(name, ast.Attribute) and name.attr in DECORATORS
 
 
-def _find_routes(tree: ast.Module) -> Iterator[Finding]:
-    """Find HTTP routes, which the function of the adopted server will not have."""
+def _find_http_options(tree: ast.Module) -> Iterator[Finding]:
+    """Find options of an HTTP application that say who may call: the server itself does not keep them."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and dotted(node.func).endswith(".custom_route"):
-            yield Finding(node.lineno, "the server", dotted(node.func), known_calls.ROUTE)
+        if not isinstance(node, ast.Call):
+            continue
+        called = dotted(node.func)
+        last = called.rpartition(".")[2]
+        for keyword in node.keywords:
+            is_of_app = last in known_calls.HTTP_APPS and keyword.arg not in known_calls.NOT_RESTRICTING
+            if is_of_app or (last in known_calls.HTTP_RUNS and keyword.arg in known_calls.RESTRICTING):
+                name = f"{called}({keyword.arg or '**'}=…)"
+                yield Finding(node.lineno, "the server", name, known_calls.HTTP_OPTION)
 
 
 def _reason(event: Event, source: Source, *, runs_again: bool) -> str:

@@ -20,7 +20,8 @@ NOT_DELIVERED = "a Lambda cannot send this notification: no stream is open when 
 BACKGROUND = "a task that its call does not await is cancelled when the call ends"
 CONCURRENT = "questions inside it would end the call, because their order is not certain"
 STREAM = "a Lambda holds no stream open"
-ROUTE = "only MCP is served: this route of HTTP is not carried over"
+HTTP_OPTION = "only MCP is served: this option of HTTP does not restrict who may call the function; AuthMode does"
+NO_HTTP_REQUEST = "a Lambda passes no HTTP request to the server: it has no headers, and no client address"
 
 # Calls that are findings wherever a handler makes them: the last part of the dotted name -> the reason.
 ANYWHERE = {
@@ -33,8 +34,20 @@ ANYWHERE = {
         NOT_DELIVERED,
     ),
     **dict.fromkeys(("create_task", "ensure_future", "start_soon", "run_in_executor", "Thread", "Timer"), BACKGROUND),
+    **dict.fromkeys(("get_http_request", "get_http_headers", "CurrentRequest", "CurrentHeaders"), NO_HTTP_REQUEST),
     **dict.fromkeys(("close_sse_stream", "close_standalone_sse_stream"), STREAM),
 }
+# Calls that make an HTTP application of a server, or run one, and their options that say who may call.
+HTTP_APPS = frozenset({"http_app", "streamable_http_app", "sse_app"})
+HTTP_RUNS = frozenset({"run", "run_async", "run_http_async", "run_streamable_http_async", "run_sse_async"})
+RESTRICTING = frozenset({
+    "middleware", "auth", "token_verifier", "auth_server_provider", "transport_security", "host_origin_protection",
+    "allowed_hosts", "allowed_origins", "custom_starlette_routes",
+})  # fmt: skip
+NOT_RESTRICTING = frozenset({  # the other options of an application; one that a later release adds is a finding
+    "path", "transport", "json_response", "stateless_http", "retry_interval", "session_idle_timeout", "max_sessions",
+    "max_request_body_size", "host", "debug", "streamable_http_path", "sse_path", "message_path", "event_store",
+})  # fmt: skip
 # Calls before a question whose results differ from round to round: by the first part of the dotted name, or the last.
 CHANGING = frozenset({"random", "secrets", "uuid", "time"})
 CHANGING_NAMES = frozenset({"now", "utcnow", "today"})

@@ -5,10 +5,11 @@
     ANY /mcp/<name>           functions/<name>     yes                       always; never for functions/oauth
     OPTIONS /mcp              functions/mcp        no, see below             always
     METADATA_PATHS            functions/mcp        no                        if the API has an authorizer
+    METADATA_OF_FUNCTION      functions/mcp        no                        with AuthMode oauth
     SIGN_IN_PATHS             functions/oauth      no                        with AuthMode oauth
 
-Every other request gets 404. A browser sends OPTIONS without a token, to ask which requests a web page may send (CORS
-preflight).
+Every other request gets 404. Without functions/mcp, the harness's own endpoint takes its place. A browser sends OPTIONS
+without a token, to ask which requests a web page may send (CORS preflight).
 """
 
 import json
@@ -31,6 +32,7 @@ ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")  # /mcp, or /mcp/ and the name of a 
 # These paths need no authorization, because clients have no token yet when they ask.
 METADATA = "/.well-known/oauth-protected-resource"  # RFC 9728; clients try it with the endpoint's path, and without
 METADATA_PATHS = frozenset({METADATA, f"{METADATA}/mcp"})
+METADATA_OF_FUNCTION = f"{METADATA}/mcp/{{folder}}"  # "{folder}" is one segment of a path
 SIGN_IN_PATHS = frozenset({
     "/authorize", "/callback", "/token", "/register", "/revoke",
     "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/.well-known/jwks.json",
@@ -91,6 +93,8 @@ class Api:
     def _find_route(self, method: str, path: str) -> Route | None:
         if self.authorizer and path in METADATA_PATHS:
             return Route("ANY", path, FRONT_DOOR, has_authorizer=False)
+        if self.has_sign_in and re.fullmatch(f"{METADATA}/mcp/[^/]+", path):
+            return Route("ANY", METADATA_OF_FUNCTION, FRONT_DOOR, has_authorizer=False)
         if self.has_sign_in and path in SIGN_IN_PATHS:
             return Route("ANY", path, SIGN_IN, has_authorizer=False)
         if method == "OPTIONS" and path == f"/{FRONT_DOOR}":

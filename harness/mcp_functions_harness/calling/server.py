@@ -25,6 +25,7 @@ from mcp_functions_harness.client.tasks import ENDED
 from mcp_functions_harness.harness import Harness
 from mcp_functions_harness.problems import stop
 from mcp_functions_harness.terminal.log_lines import shown_text
+from mcp_functions_harness.terminal.safe_text import safe_line
 from mcp_functions_harness.verification import lists
 from mcp_functions_harness.verification.options import Access
 from mcp_functions_harness.verification.server import Server, make_session
@@ -61,7 +62,7 @@ class CalledServer(Server):
         if task.get("statusMessage"):
             line += f"  {task['statusMessage']}"
         if line != self._last_line:
-            self.terminal.write(line, dim=True)
+            self.terminal.write(safe_line(line), dim=True)
             self._last_line = line
 
     def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
@@ -73,7 +74,7 @@ class CalledServer(Server):
         for notification in response.messages:
             line = notification_text(notification)
             if line:
-                self.terminal.write(line, dim=True)
+                self.terminal.write(safe_line(line), dim=True)
         return response
 
     def _folder(self, method: str, params: Mapping[str, Any]) -> str:

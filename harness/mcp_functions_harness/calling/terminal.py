@@ -13,6 +13,7 @@ import click
 
 from mcp_functions.protocol.wire_types import JSONValue
 from mcp_functions_harness.calling import values
+from mcp_functions_harness.terminal.safe_text import safe_line, write_styled
 
 # the actions with which MCP lets a user refuse a question
 DECLINE = "decline"
@@ -41,9 +42,8 @@ class Terminal:
         self._out = out
 
     def write(self, text: str, *, bold: bool = False, dim: bool = False) -> None:
-        """Write a line. Control characters are replaced, because the text may come from a server."""
-        # click writes a terminal code for False ("not bold") too; it writes nothing for None.
-        click.secho(_printable(text), file=self._out, bold=bold or None, dim=dim or None)
+        """Write a line, or several."""
+        write_styled(text, self._out, bold=bold, dim=dim)
 
     def ask_line(self, prompt: str) -> str:
         """Ask for a line.
@@ -52,7 +52,7 @@ class Terminal:
             QuestionRefused: the user types /decline, /cancel or Ctrl-D, which cancels.
             InputEnded: stdin is no terminal, and has no more lines.
         """
-        click.echo(_printable(prompt), nl=False, file=self._out)
+        click.echo(safe_line(prompt), nl=False, file=self._out)
         line = sys.stdin.readline()  # "" at the end of the input
         if not sys.stdin.isatty():
             self.write("")  # ends the line of the prompt, as the Enter key does at a terminal
@@ -105,11 +105,6 @@ def _prompt_hint(schema: Mapping[str, Any], *, required: bool) -> str:
     elif not required:
         hints.append("Enter: none")
     return f" ({'; '.join(hints)})" if hints else ""
-
-
-def _printable(text: str) -> str:
-    """Replace characters that would move the cursor or change colours."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
 
 
 def result_text(result: Mapping[str, Any]) -> str:

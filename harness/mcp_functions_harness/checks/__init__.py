@@ -22,6 +22,8 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     routes.every_function_has_its_route_behind_the_authorizer,
     routes.the_api_enforces_what_functions_believe,
     routes.the_sign_in_front_grants_the_scopes_that_handlers_need,
+    routes.settings_of_routes_name_routes_that_exist,
+    routes.clients_of_a_user_pool_wait_for_its_scopes,
     permissions.a_function_has_the_policies_that_its_handlers_need,
     permissions.a_function_is_tagged_with_its_own_name,
     permissions.the_two_policies_open_what_is_under_a_functions_own_name,

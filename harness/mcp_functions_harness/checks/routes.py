@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_functions_harness import template
-from mcp_functions_harness.api_gateway.api import METADATA_PATHS, SIGN_IN_PATHS
+from mcp_functions_harness.api_gateway.api import METADATA_OF_FUNCTION, METADATA_PATHS, SIGN_IN_PATHS
+from mcp_functions_harness.checks import iam
 from mcp_functions_harness.checks.project import Block, Project, pascal
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN
 
@@ -17,13 +18,14 @@ ROUTE = "HttpApi"  # the type of an event that is a route (AWS SAM, "EventSource
 NO_AUTHORIZER = {"Authorizer": "NONE"}
 PREFLIGHT = {"OPTIONS /mcp"}
 DOCUMENTS = {f"ANY {path}" for path in METADATA_PATHS}
+DOCUMENT_OF_FUNCTION = {f"ANY {METADATA_OF_FUNCTION}"}
 SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
 # the routes that a function must have; every other function has one route
 NEEDED = {FRONT_DOOR: {"ANY /mcp"}, SIGN_IN: SIGN_IN_ROUTES}
 # the routes that may be without authorization, because their answers are public, by the function's folder
-MAY_BE_OPEN = {FRONT_DOOR: PREFLIGHT | DOCUMENTS, SIGN_IN: SIGN_IN_ROUTES}
+MAY_BE_OPEN = {FRONT_DOOR: PREFLIGHT | DOCUMENTS | DOCUMENT_OF_FUNCTION, SIGN_IN: SIGN_IN_ROUTES}
 # MCP_AUTH_MODE -> those that the front door must have; with "none", every route is open
-OPEN = {"iam": PREFLIGHT, "jwt": PREFLIGHT | DOCUMENTS, "oauth": PREFLIGHT | DOCUMENTS}
+OPEN = {"iam": PREFLIGHT, "jwt": PREFLIGHT | DOCUMENTS, "oauth": PREFLIGHT | DOCUMENTS | DOCUMENT_OF_FUNCTION}
 
 
 def every_folder_is_deployed(project: Project) -> Iterator[str]:
@@ -107,6 +109,25 @@ def the_sign_in_front_grants_the_scopes_that_handlers_need(project: Project) -> 
     missing = sorted(needed - set(granted.replace(",", " ").split()))
     if missing:
         yield f"the sign-in front grants no scope {', '.join(missing)}: add it to MCP_SCOPES_SUPPORTED in Globals"
+
+
+def settings_of_routes_name_routes_that_exist(project: Project) -> Iterator[str]:
+    """Check RouteSettings of the API: without its route, CloudFormation refuses a deployment (SAM, issue 1939)."""
+    keys = {key for block in project.blocks for key in _routes(block)}
+    for logical_id, api in project.of_type("AWS::Serverless::HttpApi").items():
+        for key in sorted(set(api.get("RouteSettings") or {}) - keys):
+            yield f"RouteSettings of {logical_id} names the route {key}, which no function has: remove it there"
+
+
+def clients_of_a_user_pool_wait_for_its_scopes(project: Project) -> Iterator[str]:
+    """Check that Cognito knows the scopes of a resource server before a client names them."""
+    servers = project.of_type("AWS::Cognito::UserPoolResourceServer")
+    for logical_id, client in project.of_type("AWS::Cognito::UserPoolClient").items():
+        awaited = iam.as_list(project.template["Resources"][logical_id].get("DependsOn", []))
+        for server, properties in servers.items():
+            is_of_pool = properties.get("UserPoolId") == client.get("UserPoolId")
+            if is_of_pool and server not in awaited:
+                yield f"{logical_id} must have DependsOn: {server}, because its scopes may be those of {server}"
 
 
 def _enforced_mode(auth: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from mcp_functions_harness import banner, catalog
 from mcp_functions_harness.harness import Harness
 from mcp_functions_harness.lambdas.service import Invocation
 from mcp_functions_harness.problems import DemoError, Problem, first_line
+from mcp_functions_harness.terminal.safe_text import write_styled
 
 # Sends the next round of the call in a file, with answers by the key of their question; returns the result.
 Send = Callable[[Path, dict[str, Any]], dict[str, Any]]
@@ -74,7 +75,7 @@ class Transcript:
 
     def heading(self, text: str) -> None:
         """Start a block."""
-        click.secho(text, file=self._out, bold=True)
+        write_styled(text, self._out, bold=True)
 
     def line(self, label: str, text: str) -> None:
         """Write a line with a label."""

@@ -19,6 +19,7 @@ from threading import Lock
 from typing import TextIO
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress, TaskID
 from rich.text import Text
 
@@ -29,6 +30,7 @@ from mcp_functions_harness.problems import not_installed
 from mcp_functions_harness.terminal.function_output import FAILED, handling_records, redirected_to
 from mcp_functions_harness.terminal.log_lines import shown_text
 from mcp_functions_harness.terminal.round_lines import RoundLines
+from mcp_functions_harness.terminal.safe_text import raw_stream, safe_line, safe_text
 
 FOLDER = "cyan"  # a style of `rich`
 MAX_REQUESTS = 200  # how many requests `TextOutput` remembers
@@ -43,7 +45,9 @@ class TextOutput:
     def __init__(self, out: TextIO, *, show_answers: bool = False) -> None:
         """Write to `out`; `show_answers` also writes what users answered."""
         self._out = out
-        self._console = Console(file=out, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        # The styles are written past the stream that escapes all text, so this class escapes the text itself.
+        raw = raw_stream(out)
+        self._console = Console(file=raw, highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._progress = Progress(console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False)
         self._bars: dict[str, TaskID] = {}  # the progress bars by function
         self._lock = Lock()  # guards _bars; functions report from several threads
@@ -51,14 +55,19 @@ class TextOutput:
         self._requests_with_line: deque[str] = deque(maxlen=MAX_REQUESTS)  # API Gateway's ids of the last requests
 
     def write(self, text: str, style: str = "") -> None:
-        """Write a line of the harness."""
-        self._print(Text(text, style))
+        """Write a line of the harness, or several."""
+        self._print(Text(safe_text(text), style))
 
     def write_log(self, folder: str, line: str, style: str = "") -> None:
-        """Write a log line of a function, after the function's name; `shown_text` may skip the line."""
+        """Write a log line of a function, after the function's name; `shown_text` may skip the line.
+
+        A line break in it begins no line of the harness: the function's name precedes each line.
+        """
         text = shown_text(line)
         if text is not None:
-            self._print(Text.assemble((f"  {folder}", FOLDER), "  ", (text, style)))
+            name = f"  {safe_line(folder)}"
+            lines = [Text.assemble((name, FOLDER), "  ", (part, style)) for part in safe_text(text).split("\n")]
+            self._print(Text("\n").join(lines))
 
     def write_call(self, folder: str, event: bytes, outcome: Outcome) -> None:
         """Write the line of a call that has ended. A request that functions/mcp passed on has one line."""
@@ -78,7 +87,7 @@ class TextOutput:
         with self._lock:
             if folder not in self._bars:
                 self._progress.start()
-                self._bars[folder] = self._progress.add_task(folder)
+                self._bars[folder] = self._progress.add_task(escape(safe_line(folder)))
             self._progress.update(self._bars[folder], completed=done, total=total)
 
     def capture(self) -> AbstractContextManager[None]:

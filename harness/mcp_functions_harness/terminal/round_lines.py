@@ -24,6 +24,7 @@ from mcp_functions_harness.api_gateway.events import body_text, message_in
 from mcp_functions_harness.inspection.key_source import local_scope, unlimited_envelope
 from mcp_functions_harness.lambdas.service import Outcome
 from mcp_functions_harness.loopback import json_object
+from mcp_functions_harness.terminal.safe_text import safe_line
 
 INTERNAL_ERROR = -32603  # JSON-RPC's code
 SERVER_ERROR = 500  # the first HTTP status that means an error of the server
@@ -80,7 +81,7 @@ class RoundLines:
         verbs = {"decline": "declined", "cancel": "cancelled"}
         for key, response in _object(_object(request.get("params")).get("inputResponses")).items():
             verb = verbs.get(str(_object(response).get("action")), "answered")
-            answer = f" {without_controls(json.dumps(response, ensure_ascii=False))}" if self._show_answers else ""
+            answer = f" {safe_line(json.dumps(response, ensure_ascii=False))}" if self._show_answers else ""
             yield f"{printable(key)} {verb}{answer}"
 
 
@@ -151,14 +152,9 @@ def _measurements(response: dict[str, Any], outcome: Outcome) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """Return a client's text, shortened, and without control characters, which a terminal would obey."""
-    clean = without_controls(text)
-    return clean if len(clean) <= MAX_TEXT else f"{clean[:MAX_TEXT]}…"
-
-
-def without_controls(text: str) -> str:
-    """Return a text with question marks for control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    """Return a client's text in one line, shortened."""
+    line = safe_line(text)
+    return line if len(line) <= MAX_TEXT else f"{line[:MAX_TEXT]}…"
 
 
 def _message(event_or_result: dict[str, Any]) -> dict[str, Any]:

@@ -193,8 +193,12 @@ class Conversation(Transcript):
         """Send the next round with a changed state; by default, with one more character."""
         return self._send(inputResponses={}, requestState=change(self.state))
 
-    def as_(self, principal: Principal | str) -> Self:
+    def as_(self, principal: Principal | str, *, scopes: Sequence[str] | None = None) -> Self:
         """Return a copy of the conversation, with its state, for another caller: `talk.as_("mallory").accept(…)`.
+
+        Args:
+            principal: the caller of the next rounds.
+            scopes: the scopes of the caller's access token; those of the earlier one, if left out.
 
         Raises:
             ValueError: the conversation has no principal, and so no caller that another one could differ from.
@@ -204,7 +208,9 @@ class Conversation(Transcript):
             raise ValueError(message)
         other = copy.copy(self)
         other.rounds = list(self.rounds)
-        other._caller = self._caller._replace(principal=as_principal(principal))  # noqa: SLF001 - it is of this class
+        kept = self._caller.scopes if scopes is None else tuple(scopes)
+        caller = self._caller._replace(principal=as_principal(principal), scopes=kept)
+        other._caller = caller  # noqa: SLF001 - it is of this class
         return other
 
     def later(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Self:

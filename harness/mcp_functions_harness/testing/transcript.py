@@ -15,7 +15,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from mcp_functions.apps.asking import META_FORM
+from mcp_functions.protocol.constants import META_FORM
 from mcp_functions_harness.api_gateway.events import body_text, message_in
 from mcp_functions_harness.testing.failures import Failures
 

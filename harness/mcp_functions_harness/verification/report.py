@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, ParamSpec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions_harness.problems import Problem, first_line
+from mcp_functions_harness.terminal.safe_text import safe_line
 
 MAX_NAMES = 5  # of names that a line shows
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
@@ -28,9 +29,8 @@ class Line(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        """Write the line. The text may quote the server, so characters that a terminal would obey become spaces."""
-        text = "".join(letter if letter.isprintable() else " " for letter in self.text)
-        return f"{self.outcome:<9}{self.check}: {text}"
+        """Write the line. The text may quote the server, which could forge another line."""
+        return f"{self.outcome:<9}{self.check}: {safe_line(self.text)}"
 
 
 def run(name: str, check: Callable[P, str], *args: P.args, **kwargs: P.kwargs) -> Line:

@@ -6,7 +6,7 @@
 A client knows only the URL of the front door, which does one of two things with a request:
 
     server/discover, lists        it answers them from catalog.json, which describes all handlers
-    calls, completions, tasks     it forwards the event, unchanged, to the function that has the handler
+    calls, completions, tasks     it forwards the event, without credentials, to the function that has the handler
 
 The function checks a forwarded request again, as if it came from the client.
 
@@ -131,6 +131,9 @@ class FrontDoor:
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self.forward(lookup.task_function(self._catalog, method, params), request)
+        methods: Mapping[str, str] = self._catalog.get("methods", {})  # of the extensions of adopted servers
+        if method in methods:
+            return self.forward(methods[method], request)
         return self._lists.answer(method, params)  # refuses a method that no function has
 
     def answer_legacy(self, http: HttpRequest) -> Response | None:
@@ -164,7 +167,7 @@ class FrontDoor:
         return self.forward(target.folder, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
-        """Forward a request, unchanged unless `legacy` translated it, to the function with this folder.
+        """Forward the event of a request, which `legacy` may translate, to the function with this folder.
 
         Raises:
             FunctionStopped: the operator stopped the function (MCP_STOPPED_FUNCTIONS).

@@ -241,5 +241,5 @@ class ServeOptions(NamedTuple):
         table = seals.table(settings.max_task_ttl)
         store = TaskStore(table, folder, invoker, max_open_tasks=settings.max_open_tasks, now=now)
         tasks = Tasks(self.handlers, settings, store, now=now)
-        worker = Worker(tasks.tools, store, now=now, lease_seconds=settings.task_lease, audit=self.audit)
+        worker = Worker(tasks.tools, store, settings, now=now, audit=self.audit)
         return tasks, worker

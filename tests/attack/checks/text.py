@@ -87,8 +87,9 @@ def _accepted(scan: Scan, make_bodies: Callable[[str], Bodies]) -> Iterator[Proo
     """Prove that one of these bodies is answered with a result."""
     for description, exchange in _sent(scan, make_bodies):
         response = exchange.response
-        is_batch = response.body.startswith(b"[") and b'"result"' in response.body
-        if is_batch or response.result is not None:
+        # An array holds a response to each of several requests.
+        has_results = response.body.startswith(b"[") and b'"result"' in response.body
+        if has_results or response.result is not None:
             yield Proof(exchange, f"{description}: {response}")
 
 
@@ -116,8 +117,8 @@ def _bad_ids(correct: str) -> Bodies:
 
 
 def _not_one_request(correct: str) -> Bodies:
-    yield "a batch", f"[{correct}, {correct}]".encode()
-    yield "a batch of one", f"[{correct}]".encode()
+    yield "an array of two requests", f"[{correct}, {correct}]".encode()
+    yield "an array of one request", f"[{correct}]".encode()
     yield "another version of JSON-RPC", correct.replace('"2.0"', '"1.0"').encode()
 
 

@@ -22,7 +22,7 @@ from mcp_functions_harness import Harness, catalog
 from tests.clients.people import Person, accept, text
 from tests.support import wire
 
-from .conftest import Answer, wait_until
+from .conftest import Answer, process_exists, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,11 +83,11 @@ class ProcessKiller(Person):
         self._harness = harness
 
     async def answer(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        for invocation in self._harness.invocations:
-            if invocation.pid:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(invocation.pid, signal.SIGKILL)
-        await anyio.sleep(0.5)  # a request that meets a process in its last moment is answered with an honest error
+        for pid in {invocation.pid for invocation in self._harness.invocations if invocation.pid}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            # a request that meets a process in its last moment gets an honest error
+            await anyio.to_thread.run_sync(wait_until, lambda pid=pid: not process_exists(pid))
         return await super().answer(context, params)
 
 

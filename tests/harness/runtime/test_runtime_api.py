@@ -30,7 +30,7 @@ def api() -> Iterator[RuntimeApi]:
 
 def ask(api: RuntimeApi, method: str, path: str, *headers: Header, body: bytes = b"") -> tuple[int, bytes]:
     """Send one request; Host is the address of the API if no header says otherwise."""
-    with closing(HTTPConnection(api.address, timeout=10)) as connection:
+    with closing(HTTPConnection(api.address, timeout=60)) as connection:
         connection.putrequest(method, path, skip_host=any(name == "host" for name, _value in headers))
         for header in (*headers, ("content-length", str(len(body)))):
             connection.putheader(*header)

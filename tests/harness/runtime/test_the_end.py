@@ -99,7 +99,7 @@ def test_no_process_remains_when_serve_is_stopped_or_killed(tmp_path: Path, how:
         asked = RequestRecord(serving.stdout.readline().split()[-1], tmp_path, stay=stay)
         children = _children(serving.pid)
         serving.send_signal(how)
-        _, said = serving.communicate(timeout=30)
+        _, said = serving.communicate(timeout=60)
     asked.is_over()
     assert_processes_ended(children)
     assert asked.pids[0] in children

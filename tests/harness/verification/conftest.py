@@ -146,7 +146,7 @@ def gate() -> Iterator[Callable[..., str]]:
 
 def forward(url: str, request: HttpRequest) -> HttpResponse:
     kept = {name: value for name, value in request.headers if name.lower() not in {"host", "connection"}}
-    connection = HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     try:
         connection.request(request.method, request.target, request.body, kept)
         response = connection.getresponse()

@@ -261,4 +261,4 @@ def test_verify_prints_text_of_a_server_as_one_printable_line(harness: Harness, 
 
     verified = verify(gate(harness.url, decide))
     assert verified.lines["stack"] == AWS_ONLY
-    assert "error -32603:  [2J ok       stack" in verified.failed()["lists"]
+    assert r"error -32603: \u001b[2J\nok       stack" in verified.failed()["lists"]

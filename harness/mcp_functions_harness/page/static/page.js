@@ -49,8 +49,6 @@ function showAccess() {
 }
 
 function reasonOf({ code: number, message }) {
-  if (number === 404)
-    return "This project has no functions/mcp, so nothing answers at /mcp. Add it: mcp-functions init writes one.";
   if (number === 401)
     return "The server refused the access token of the local issuer. Restart serve, and load the page again.";
   return `Error ${number}: ${message}`;

@@ -9,6 +9,8 @@ The server's own code lists, validates and answers. This package gives it a clie
 of a call: a question of a tool in `replay` ends the round, and the next round runs the tool again from its first line.
 
     adoption       `adopt` reads the server's lists, and makes a handler of each entry
+    options        the table of a server's options: what adoption carries, names and refuses
+    scopes         the scopes that FastMCP requires for single tools, prompts and resources
     handlers       the handlers; each passes its requests to the server
     server         gives one request to the server's own code
     back_channel   what the server sends to its client meanwhile: questions, progress and log messages

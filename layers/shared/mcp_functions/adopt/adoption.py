@@ -9,10 +9,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.adopt import options
 from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool
+from mcp_functions.adopt.scopes import scopes_of_all
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers.base import to_seconds
-from mcp_functions.protocol.constants import LIST_METHODS
+from mcp_functions.observability.lines import log
+from mcp_functions.protocol.constants import EXTENSION_TASKS, LIST_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,22 +52,31 @@ def adopt(
 
     Raises:
         TypeError: `server` is none of the three kinds, or `replay` is not a list of names.
-        ValueError: `replay` names nothing that the server lists, or the pages of a list never end.
+        ValueError: `replay` names nothing that the server lists, the pages of a list never end, or an option of the
+            server cannot be carried over (`options`). The log names the options that only change.
     """
     if isinstance(replay, str):
         message = f"replay is a list of names: replay=[{replay!r}]"
         raise TypeError(message)
     adopted = AdoptedServer(server)
+    for notice in options.examine(adopted.original, adopted.low_level_of_author):
+        if notice.fate == "refused":
+            raise ValueError(notice.text)
+        log.warning("%s", notice.text)
+    bound = options.answer_bound(adopted.low_level_of_author)
+    seconds = to_seconds(answer_within)
     lists = _read_lists(adopted)
+    scopes = Scopes(adopted)
     about = _describe(adopted, lists)
     handlers: list[AdoptedHandler] = []
     unknown = set(replay)
     for list_name, entries in lists.items():
         for entry in [*entries, UNLISTED_ENTRY]:
             handler = KINDS[list_name](adopted, entry)
-            handler.answer_within = to_seconds(answer_within)
+            handler.answer_within = min(seconds, bound) if bound else seconds
             handler.max_sheds = max_sheds
             handler.server_description = about
+            scopes.restrict(handler, list_name)
             handlers.append(handler)
             if entry:
                 names = {handler.name, handler.key}
@@ -73,7 +85,28 @@ def adopt(
     if unknown:
         message = f"replay names {', '.join(map(repr, sorted(unknown)))}, which the server does not list"
         raise ValueError(message)
+    if handlers:
+        handlers[0].extension_methods = options.extension_methods(adopted.low_level)
     return tuple(handlers)
+
+
+class Scopes:
+    """The scopes that an adopted server requires: of all its callers, and for single tools, prompts and resources."""
+
+    def __init__(self, adopted: AdoptedServer) -> None:
+        """Read the options and the components of a server."""
+        self._restriction = options.restriction(adopted.original)
+        self._of_server = options.required_scopes(adopted.original)
+        self._of_all = scopes_of_all(adopted.original)
+        self._of_entries = adopted.component_scopes()
+
+    def restrict(self, handler: AdoptedHandler, list_name: str) -> None:
+        """Give a handler the scopes that the server requires for it."""
+        own = sorted(self._of_entries.get((list_name, handler.key), self._of_all))
+        handler.scopes = tuple(dict.fromkeys([*self._of_server, *own]))
+        handler.restricted_by = self._restriction
+        if own and not self._restriction:
+            handler.restricted_by = f"auth=require_scopes({', '.join(map(repr, own))}) of {handler.name_in_errors}"
 
 
 def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
@@ -121,10 +154,12 @@ def _describe(adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]])
         key_field = KINDS[list_name].key_field
         order[list_name] = [str(entry[key_field]) for entry in entries]
     server = adopted.low_level
+    extensions = adopted.capabilities.extensions
     about: dict[str, Any] = {
         "serverInfo": server.server_info_stamp,
         "instructions": server.instructions,
-        "extensions": adopted.capabilities.extensions,
+        # The tasks of the server's library are not served.
+        "extensions": {name: own for name, own in (extensions or {}).items() if name != EXTENSION_TASKS},
         "order": order,
     }
     return {name: value for name, value in about.items() if value}

@@ -16,6 +16,7 @@ other words than the round before, the answers no longer fit, and the call ends.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
@@ -53,10 +54,19 @@ OTHER_TASK_MESSAGE = (
 SAME_QUESTION_MESSAGE = (
     "{name} asks the same question twice in one call, so one answer could count for both. Give each its own words."
 )
+OWN_KEY_MESSAGE = (
+    "{name} returns a question with the key {key!r}, and this toolkit gives such keys to the questions of ctx.elicit. "
+    "Give it another key, or leave the handler out of replay."
+)
 DIVERGED_MESSAGE = (
     "{name} did not ask question {number} as in the round before, so the answers no longer belong to its questions. "
     "Its questions may depend only on its arguments, on answers and on steps."
 )
+
+
+def is_of_channel(key: str) -> bool:
+    """Whether a question has the key of a channel, and not one of a handler that returns its questions."""
+    return re.fullmatch(r"question-\d+", key) is not None
 
 
 class SilentChannel:
@@ -150,7 +160,7 @@ class RoundChannel(SilentChannel):
         asked_before = self._next_asked_before()
         self._asked.add(asked_now)
         if asked_before not in (None, asked_now):
-            self._end(DIVERGED_MESSAGE)
+            self._end(DIVERGED_MESSAGE, number=len(self._asked))
         answers: list[JSONObject] = self._round.ask(WireQuestion(f"question-{len(self._asked)}", request, read=dict))
         return answers[0]
 
@@ -161,7 +171,24 @@ class RoundChannel(SilentChannel):
     def check_complete(self) -> None:
         """End the call if it returned before it asked all that an earlier round had asked."""
         if self._is_repeating():
-            self._end(DIVERGED_MESSAGE, len(self._asked) + 1)
+            self._end(DIVERGED_MESSAGE, number=len(self._asked) + 1)
+
+    def end_with_returned_questions(self, result: Mapping[str, Any]) -> NoReturn:
+        """End the round with the questions and the state that the handler returned, as servers do since 2026-07-28.
+
+        The record is what the next round knows of this one. It drops the answers to returned questions: the handler
+        keeps them in its own state if it needs them, and reads only the answers to its last questions.
+        """
+        requests: Mapping[str, JSONObject] = result.get("inputRequests") or {}
+        for key in list(self._round.record.answers):
+            if not (self._replays and is_of_channel(key)):
+                del self._round.record.answers[key]
+        for key, request in requests.items():
+            if self._replays and is_of_channel(key):
+                self._end(OWN_KEY_MESSAGE, key=key)
+            self._round.questions.open_low_level(key, request)
+        self._round.record.state = result.get("requestState")
+        self._round.interrupt()
 
     def _is_repeating(self) -> bool:
         """Tell whether the handler repeats what an earlier round has done: that round asked more questions by now."""
@@ -169,18 +196,20 @@ class RoundChannel(SilentChannel):
 
     def _next_asked_before(self) -> str | None:
         """Return the fingerprint that the next question had in an earlier round; None if none asked so many."""
+        if not self._replays:
+            return None
         key = f"question-{len(self._asked) + 1}"
         answered: Mapping[str, Any] | None = self._round.record.answers.get(key)
         if answered:
             return next(iter(answered))  # its only member: the fingerprint of the question -> the answer
         return self._round.questions.asked_before.get(key)
 
-    def _end(self, rule: str, number: int | None = None) -> NoReturn:
+    def _end(self, rule: str, **values: object) -> NoReturn:
         """End the call with an error that names the rule, for its caller and in the log.
 
         The round ends, so that the tool cannot catch the error and go on.
         """
-        text = rule.format(name=self._name, number=number or len(self._asked))
+        text = rule.format(name=self._name, **values)
         log.warning("%s", text)
         self._round.error = ToolError(text)
         self._round.interrupt()

@@ -6,6 +6,7 @@ has no entry, and the name `UNLISTED_KEY`. It serves the names that the lists le
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions import observability
@@ -16,12 +17,29 @@ from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mcp_functions.adopt.server import AdoptedServer
+    from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
 
 UNLISTED_NAME = "what is not listed"  # the name of a handler without an entry, in errors and in the log
+
+
+@contextmanager
+def _hidden_exceptions() -> Iterator[None]:
+    """Hide the text of an exception that a server raises, as its own library would. The log gets the place in the code.
+
+    Raises:
+        McpError: the server answered with an error.
+    """
+    try:
+        yield
+    except McpError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
+        observability.current().add_crash(error)
+        raise AdoptedError(InternalError.code, "Internal server error") from None
 
 
 class AdoptedHandler(Handler[..., Any]):
@@ -29,8 +47,8 @@ class AdoptedHandler(Handler[..., Any]):
 
     method: ClassVar[str]  # the method of the requests that call the handler
     key_field: ClassVar[str] = "name"  # the member of the entry by which requests name the handler
-    ref: ClassVar[str] = ""  # how `completion/complete` refers to this kind; "" for tools, which have no completions
     needs_state = True
+    passes_on = True
 
     replays = False  # whether it may ask in the middle of its work, and then runs again from its first line
 
@@ -65,24 +83,17 @@ class AdoptedHandler(Handler[..., Any]):
         if round_ is None:  # dispatch makes a round for each handler that `needs_round`
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
-        try:
-            result = self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
-        except McpError:  # the server answered with an error
-            raise
-        except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
-            observability.current().add_crash(error)  # the log gets the place in the code
-            # The client does not get the text of the exception: the server's own library would hide it, too.
-            raise AdoptedError(InternalError.code, "Internal server error") from None
-        if result.get("resultType") == "input_required":
-            _end_with_questions(result, round_)
-        return result
+        with _hidden_exceptions():
+            return self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
 
-    def find_completions(self, argument: str, value: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
-        """Complete one argument, as the server does."""
-        named_by = "name" if self.ref == "ref/prompt" else "uri"
-        ref = {"type": self.ref, named_by: self.key}
-        params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(filled_in)}}
-        return self._server.complete(params)
+    def pass_on(self, request: Request) -> dict[str, Any]:
+        """Answer a completion, or a request of an extension of the server.
+
+        Raises:
+            AdoptedError: the server answered with a JSON-RPC error.
+        """
+        with _hidden_exceptions():
+            return self._server.answer(request.method, request.params, request)
 
 
 class AdoptedTool(AdoptedHandler):
@@ -97,7 +108,6 @@ class AdoptedPrompt(AdoptedHandler):
 
     kind = "prompt"
     method = "prompts/get"
-    ref = "ref/prompt"
 
 
 class AdoptedResource(AdoptedHandler):
@@ -106,7 +116,6 @@ class AdoptedResource(AdoptedHandler):
     kind = "resource"
     method = "resources/read"
     key_field = "uri"
-    ref = "ref/resource"
 
 
 class AdoptedTemplate(AdoptedResource):
@@ -114,16 +123,3 @@ class AdoptedTemplate(AdoptedResource):
 
     kind = "resource_template"
     key_field = "uriTemplate"
-
-
-def _end_with_questions(result: Mapping[str, Any], round_: Round) -> None:
-    """End the round with the questions and the state that the server returned.
-
-    The record is what the next round knows of this one. It drops all answers: the server keeps them in its own state if
-    it needs them, and reads only the answers to its last questions.
-    """
-    round_.record.answers.clear()
-    for key, request in (result.get("inputRequests") or {}).items():
-        round_.questions.open_low_level(key, request)
-    round_.record.state = result.get("requestState")
-    round_.interrupt()

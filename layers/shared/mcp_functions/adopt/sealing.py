@@ -27,8 +27,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
 
 from mcp_functions.adopt.library import find_low_level
+from mcp_functions.adopt.options import answer_bound
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import InvalidRequestState, McpError
+from mcp_functions.seal.binding import caller_id
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope
@@ -70,7 +72,7 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
             request without one can neither get nor use a state.
         anonymous: whether anyone who holds a state may use it.
         service: the servers that open each other's states; default: the server's name.
-        lifetime: seconds for one answer.
+        lifetime: seconds for one answer; fewer, if the server's own policy allows fewer.
 
     Raises:
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
@@ -79,6 +81,7 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
     if bool(anonymous) == (principal is not None):  # exactly one of the two must be given
         raise TypeError(NOT_CHOSEN_MESSAGE)
     low_level = find_low_level(server)
+    lifetime = min(lifetime, answer_bound(low_level) or lifetime)
     name = service or low_level.name
     wrappings = [_ForeignPurpose(KmsKey(key) if isinstance(key, str) else key) for key in keys]
     keyring = Keyring(wrappings, Scope(service=name, stage="", generation=""))
@@ -110,7 +113,7 @@ class _Boundary(RequestStateBoundary):
     def __init__(self, keyring: Keyring, principal: Principal | None, *, audience: str, lifetime: int) -> None:
         self._keyring = keyring
         self._envelope = Envelope(keyring, label=LABEL, max_age=lifetime)
-        self._principal = principal
+        self.principal = principal
         bind_principal = _require_caller(principal) if principal else None
         codec = _Codec(self._envelope)
         security = RequestStateSecurity(codec=codec, ttl=lifetime, bind_principal=bind_principal, audience=audience)
@@ -133,9 +136,9 @@ class _Boundary(RequestStateBoundary):
 
     def _caller(self, ctx: ServerRequestContext[Any, Any]) -> str:
         """Return whose failures count together: a forger uses up no other caller's attempts."""
-        caller = self._principal(ctx) if self._principal else None
+        caller = self.principal(ctx) if self.principal else None
         client = getattr(ctx.request, "client", None)
-        return caller or str(getattr(client, "host", ""))
+        return caller or caller_id(None, str(getattr(client, "host", "")))
 
 
 async def _run_in_thread(call_kms: Callable[[], object]) -> None:

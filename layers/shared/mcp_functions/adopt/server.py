@@ -20,8 +20,10 @@ from mcp.server.runner import modern_error_data, serve_one
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from mcp_functions.adopt.back_channel import KIND, RoundChannel, SilentChannel
-from mcp_functions.adopt.library import as_caller, find_low_level, over_transport
+from mcp_functions.adopt.back_channel import KIND, RoundChannel, SilentChannel, is_of_channel
+from mcp_functions.adopt.library import as_caller, asking_at_2026, find_low_level, find_outermost, over_transport
+from mcp_functions.adopt.options import kind_of
+from mcp_functions.adopt.scopes import read_scopes
 from mcp_functions.adopt.steps import current_round
 from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.lazy_values import lazy_value
@@ -34,10 +36,9 @@ if TYPE_CHECKING:
 
     from mcp_types import ServerCapabilities
 
+    from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
 
-# The last revision in which a server may send questions to its client. In later ones, it returns them as a result.
-REVISION_WITH_QUESTIONS = "2025-11-25"
 # The `_meta` of a request that this toolkit itself makes.
 OWN_META: dict[str, Any] = {constants.META_PROTOCOL_VERSION: PROTOCOL_VERSION, constants.META_CLIENT_CAPABILITIES: {}}
 
@@ -55,7 +56,10 @@ class AdoptedServer:
     """An adopted server, by its low-level `Server`.
 
     Attributes:
-        low_level: has the handlers, the middleware and the lifespan, a context manager that is open while it runs.
+        original: the server, as its author made it.
+        low_level_of_author: the low-level server inside it.
+        low_level: a copy of that, which answers requests. It has the handlers, the middleware and the lifespan, a
+            context manager that is open while the server runs.
         enter_lifespan: enters the lifespan, if no earlier call did.
     """
 
@@ -68,11 +72,11 @@ class AdoptedServer:
         Raises:
             TypeError: `server` is none of the three kinds.
         """
+        self.low_level_of_author = find_low_level(server)
         # FastMCP's low-level server has only a weak reference to its FastMCP. This attribute keeps the FastMCP alive.
-        self.original = server
-        low_level = copy(find_low_level(server))
-        low_level.middleware = [each for each in low_level.middleware if not isinstance(each, RequestStateBoundary)]
-        self.low_level = low_level
+        self.original = find_outermost(server)
+        self.low_level = copy(self.low_level_of_author)
+        self._take_middleware()
         self.enter_lifespan = lazy_value(self._enter_lifespan)
         self._lifespan_state: object = {}  # what the lifespan yielded; {} before it is entered
 
@@ -80,6 +84,11 @@ class AdoptedServer:
     def capabilities(self) -> ServerCapabilities:
         """The capabilities that the server declares. A lifespan may add some, so they are read after the lists."""
         return self.low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
+
+    def _take_middleware(self) -> None:
+        """Take the middleware that the server has now: its author may add some later. What seals states stays out."""
+        own = [each for each in self.low_level_of_author.middleware if not isinstance(each, RequestStateBoundary)]
+        self.low_level.middleware = own
 
     def _enter_lifespan(self) -> None:
         self._lifespan_state = event_loop.enter(self.low_level.lifespan(self.low_level))
@@ -89,10 +98,22 @@ class AdoptedServer:
         with over_transport("stdio"):  # over others, FastMCP leaves out the entries that the caller may not use
             return self._answer_silently(method, params)
 
-    def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Complete an argument."""
+    def component_scopes(self) -> dict[tuple[str, str], set[str]]:
+        """Return the scopes that a FastMCP server requires for each entry, by the entry's list and key."""
+        if kind_of(self.original) != "FastMCP":
+            return {}
+        with over_transport("stdio"):  # as in `read_page`
+            return event_loop.run(read_scopes(self.original))
+
+    def answer(self, method: str, params: Mapping[str, Any], caller: Request) -> dict[str, Any]:
+        """Answer a request that calls no tool, prompt or resource, as its caller: a completion, or an extension's own.
+
+        Raises:
+            AdoptedError: the server answered with a JSON-RPC error.
+        """
         self.enter_lifespan()
-        return self._answer_silently("completion/complete", params)
+        with over_transport(KIND), as_caller(caller):
+            return self._answer_silently(method, params)
 
     def call(
         self, method: str, params: Mapping[str, Any], round_: Round, name: str, *, replays: bool
@@ -118,40 +139,37 @@ class AdoptedServer:
         self, method: str, params: Mapping[str, Any], round_: Round, name: str, *, replays: bool
     ) -> dict[str, Any]:
         sent = {key: value for key, value in params.items() if key not in ("requestState", "inputResponses")}
-        if replays:
-            version = REVISION_WITH_QUESTIONS
-            current_round.set(round_)
-        else:
-            version = PROTOCOL_VERSION
-            current_round.set(None)
-            sent |= _answers_and_state(round_)
+        sent |= _answers_and_state(round_, replays=replays)
+        current_round.set(round_ if replays else None)
         channel = RoundChannel(round_, name, replays=replays)
-        with over_transport(KIND), as_caller(round_.request):
-            result = await self._answer(method, sent, channel, version)
-        # At PROTOCOL_VERSION, FastMCP itself refuses `ctx.elicit`, and the channel gets no question.
+        with over_transport(KIND), as_caller(round_.request), asking_at_2026(allowed=replays):
+            result = await self._answer(method, sent, channel)
+        # FastMCP itself refuses `ctx.elicit` if it is not allowed to ask, and the channel gets no question.
         refusal = "elicitation via server-initiated requests is unavailable"
         if result.get("isError") and refusal in str(result["content"]):
             channel.refuse()
+        round_.check_not_ended()  # the handler may have caught what ended the round, and returned questions
         channel.check_complete()
+        if result.get("resultType") == "input_required":
+            channel.end_with_returned_questions(result)
         return result
 
     def _answer_silently(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Run a request during which the server can send nothing to the client."""
-        sent = {**params, "_meta": OWN_META}
-        return event_loop.run(self._answer(method, sent, SilentChannel(), PROTOCOL_VERSION))
+        sent = {"_meta": OWN_META, **params}
+        return event_loop.run(self._answer(method, sent, SilentChannel()))
 
-    async def _answer(
-        self, method: str, params: Mapping[str, Any], channel: SilentChannel, version: str
-    ) -> dict[str, Any]:
-        """Run one request with the library. The version of MCP decides what the server may send to the channel.
+    async def _answer(self, method: str, params: Mapping[str, Any], channel: SilentChannel) -> dict[str, Any]:
+        """Run one request with the library. It is one of 2026-07-28, where a server may have its own way to ask.
 
         Raises:
             AdoptedError: the server answered with a JSON-RPC error.
         """
+        self._take_middleware()
         meta = params["_meta"]
         client_info = meta.get(constants.META_CLIENT_INFO)
         capabilities = meta.get(constants.META_CLIENT_CAPABILITIES)
-        connection = Connection.from_envelope(version, client_info, capabilities, outbound=channel)
+        connection = Connection.from_envelope(PROTOCOL_VERSION, client_info, capabilities, outbound=channel)
         try:
             state = self._lifespan_state
             return await serve_one(self.low_level, channel, method, params, connection=connection, lifespan_state=state)
@@ -160,13 +178,17 @@ class AdoptedServer:
             raise AdoptedError(written.code, written.message, written.data) from None
 
 
-def _answers_and_state(round_: Round) -> dict[str, Any]:
+def _answers_and_state(round_: Round, *, replays: bool) -> dict[str, Any]:
     """Return the params for a handler that returns its questions: the user's answers, and the server's own state.
 
-    The record of the round holds the server's state. Only answers to questions that were asked are passed on.
+    The record of the round holds both. An answer is there only if its question was asked. The channel itself gives a
+    handler that replays the answers to the channel's questions.
     """
-    asked_before = round_.questions.asked_before
-    responses = {key: response for key, response in round_.request.responses.items() if key in asked_before}
+    responses = {
+        key: next(iter(answers.values()))
+        for key, answers in round_.record.answers.items()
+        if not (replays and is_of_channel(key))
+    }
     params: dict[str, Any] = {}
     if responses:
         params["inputResponses"] = responses

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import unfinished
 from mcp_functions.apps.answer_tools import FORM, MODEL
+from mcp_functions.protocol.constants import META_FORM
 from mcp_functions.protocol.errors import ToolError
 from mcp_functions.protocol.messages import shows_apps, shows_forms, value_at
 from mcp_functions.rounds.input_requests import missing_capabilities
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import JSONObject
 
-META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
 # Parts of the texts for the model.
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
 FORM_REPORTS = (
@@ -117,7 +117,10 @@ def _result_for_form(
         asks = " / ".join(map(unfinished.describe_request, questions.values()))
         text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
     else:
-        text = f"{STILL_AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
+        text = (
+            f"{STILL_AT_WORK} The form beside this result continues it by itself, and reports the outcome here with the"
+            " next message. If it reports none, ask the user, who sees it."
+        )
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 

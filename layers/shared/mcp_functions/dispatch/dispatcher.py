@@ -3,6 +3,7 @@
     tools/call, prompts/get, resources/read    the handler of that name
     completion/complete                        the handler whose argument the user types
     tasks/…                                    `tasks`, if a tool of this function may become a task
+    a method of an extension                   the adopted server that has the extension
     every other method                         `Lists`: discovery and lists
 
 A handler that never asks its user runs here. The call of any other handler may take several requests: it is a
@@ -76,6 +77,8 @@ class Dispatcher:
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self._make_result(self._tasks.answer(request))
+        if method in self.catalog.get("methods", ()):
+            return self._make_result(self._pass_on(request))
         return self._lists().answer(method, request.params)  # refuses a method that this function does not have
 
     def _call(self, request: Request) -> Result:
@@ -112,12 +115,22 @@ class Dispatcher:
             InsufficientScope: the caller's access token lacks a scope of the handler.
         """
         handler = self._handlers[target.list_name, target.key]
+        self._check_scopes(request, handler)
+        return handler
+
+    def _check_scopes(self, request: Request, handler: Handler[..., Any]) -> None:
+        """Check that the caller may use a handler. The log names the handler in any case."""
         observability.current().handler = handler.name
-        if handler.scopes:
+        if handler.scopes or handler.restricted_by:
             from mcp_functions.http import access_tokens  # noqa: PLC0415 - most handlers need no scope
 
-            access_tokens.require_scopes(handler.name, handler.scopes, request, self._settings)
-        return handler
+            access_tokens.require_scopes(handler, request, self._settings)
+
+    def _pass_on(self, request: Request) -> dict[str, Any]:
+        """Answer a request of an extension, with the adopted server that has the extension."""
+        handler = next(each for each in self._handlers.values() if request.method in each.extension_methods)
+        self._check_scopes(request, handler)
+        return handler.pass_on(request)
 
     def _complete_argument(self, request: Request) -> dict[str, Any]:
         """Suggest values for an argument that a user types, perhaps from the values of other arguments.
@@ -134,6 +147,8 @@ class Dispatcher:
         arguments: Any = context.get("arguments", {}) if isinstance(context, dict) else None
         if not is_dict_of(str, arguments):
             raise InvalidParams(message="params.context.arguments must be an object of strings")
+        if handler.passes_on:
+            return handler.pass_on(request)
         return cast("CompletableHandler[..., Any]", handler).find_completions(name, value, arguments)
 
     def _make_result(self, result: Mapping[str, Any], notifications: tuple[Mapping[str, Any], ...] = ()) -> Result:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from mcp_functions.handlers.hooks import Hook
+    from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
 
 # What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
@@ -36,11 +37,16 @@ class Handler(Generic[P, R]):
     name: str  # its name for clients
     key: str  # what a request names it by: its name, its URI or its URI template
     scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all of them
+    # The option of an adopted server that lets in only callers with an access token. AuthMode none asks for no
+    # token, so it then refuses each call.
+    restricted_by = ""
     camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
     server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
     around: Hook | None = None  # the hook that runs around its function
+    passes_on = False  # whether an adopted server answers its completions and the methods below (`pass_on`)
+    extension_methods: Sequence[str] = ()  # the methods of the extensions of an adopted server, as "skills/list"
 
     # About calls of several rounds:
     needs_state = False  # whether a call may take more than one round
@@ -97,6 +103,14 @@ class Handler(Generic[P, R]):
         Raises:
             InputRequired: the round ends with a question. `dispatch` catches it, and writes the question as the result.
             McpError: the request has no result: an argument does not fit, or the function broke a rule.
+        """
+        raise NotImplementedError
+
+    def pass_on(self, request: Request) -> dict[str, Any]:
+        """Return the result of another request than a call, if the handler `passes_on` these to its server.
+
+        Raises:
+            McpError: the request has no result.
         """
         raise NotImplementedError
 

@@ -15,6 +15,7 @@ the catalog of its own handlers: its tools, prompts and resources. The members o
     completions, logging    whether any handler completes arguments, or sends log messages
     servers                 the `instructions` and `serverInfo` of authors. A server of another library (`adopt`) also
                             has `extensions`, and `order`: for each list, its names or URIs in the order of that server
+    methods                 the methods of extensions of adopted servers ("skills/list"), with the folder of each
     scopes                  the OAuth scopes that handlers require
     tasks                   the functions whose calls may become tasks
     asks                    the tools that may ask their user
@@ -72,6 +73,9 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> dict[
     catalog["logging"] = any(handler.logs for handler in handlers)
     if servers:
         catalog["servers"] = servers
+    methods = _extension_methods(served)
+    if methods:
+        catalog["methods"] = methods
     catalog.update(_properties(served))
     _check_answer_tools(catalog)
     return catalog
@@ -111,6 +115,15 @@ def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: str) ->
             message = f"two {list_name} named {key!r}{place}: names are unique"
             raise ValueError(message)
     return {key: folders[key][0] for key in sorted(folders)}
+
+
+def _extension_methods(served: Iterable[tuple[str, Handler[..., Any]]]) -> dict[str, str]:
+    """Return the folder that serves each method of an extension. None serves a method that two servers have."""
+    folders: dict[str, list[str]] = {}
+    for folder, handler in served:
+        for method in handler.extension_methods:
+            folders.setdefault(method, []).append(folder)
+    return {method: first for method, (first, *others) in sorted(folders.items()) if not others}
 
 
 def _properties(served: Iterable[tuple[str, Handler[..., Any]]]) -> dict[str, list[str]]:

@@ -60,6 +60,7 @@ def run_round(
             # The round ended before the function did. What the function returned or raised afterwards does not count.
             result, error = None, round_.error
     if error is None:
+        results.drop_own_meta(result)
         return result
     return _result_of_error(handler, error)
 

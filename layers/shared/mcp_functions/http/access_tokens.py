@@ -13,7 +13,7 @@ OpenID Connect provider, and hands the provider's access tokens to MCP apps.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol import scopes
@@ -36,6 +36,7 @@ CLIENT_CLAIMS = (
 # Values of the claims `token_use` (Cognito) and `typ` (Keycloak).
 ACCESS_TOKENS = {"access", "bearer", "at+jwt"}
 OTHER_TOKENS = {"id", "refresh", "offline"}  # ID tokens and two kinds of refresh tokens
+NOT_ASKED = "{0} lets in only callers with an access token, but AuthMode none asks for none: {1} is refused"
 # Claims that only ID tokens have (OpenID Connect Core, sections 2 and 3.3.2.11; FAPI 1.0).
 ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")
 
@@ -90,23 +91,37 @@ def _problem(token: AccessToken, settings: Settings, now: float) -> str | None:
     return None if token.subject else "token_without_subject"
 
 
-def require_scopes(handler: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
+class Restricted(Protocol):
+    """What a handler says about its callers (`handlers.base`)."""
+
+    name: str
+    scopes: Sequence[str]
+    restricted_by: str
+
+
+def require_scopes(handler: Restricted, request: Request, settings: Settings) -> None:
     """Check that the caller's token grants all scopes that a handler needs.
 
     Args:
-        handler: the name of the handler.
-        needed: the scopes that its author declared.
+        handler: the handler, with the scopes that its author declared.
         request: the request to the handler.
         settings: the settings of the deployment.
 
     Raises:
         InsufficientScope: the token lacks a scope.
-        Misconfigured: callers sign with IAM here, so they have no token.
+        Misconfigured: callers have no token in this AuthMode, and the handler, or the server of another library that
+            it belongs to, asks for one.
     """
-    if not needed or settings.auth_mode == "none":
+    needed = handler.scopes
+    if settings.auth_mode == "none":
+        if handler.restricted_by:
+            raise Misconfigured(NOT_ASKED.format(handler.restricted_by, handler.name))
+        return
+    if not needed:
         return
     if settings.auth_mode == "iam":
-        message = f"{handler} needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
+        name = handler.restricted_by or handler.name
+        message = f"{name} needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
         raise Misconfigured(message)
     granted = scopes.expand(request.scopes, settings.scope_hierarchy)
     if not granted.issuperset(needed):

@@ -1,6 +1,6 @@
 """Pseudonyms of callers: an operator sees in the log that one caller comes again, and can stop that caller.
 
-    caller id    an issuer and a subject, or an IP address: never logged
+    caller id    an issuer and a subject, or the network of an IP address: never logged
     pseudonym    2026-11.fbIZn1rBHzMDjVTr
                  |       └ HMAC of the caller id, under the key of this month
                  └ month, in UTC

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 WORKER_ORDER = "mcpTask"  # the member of a worker's event that holds the order
 GATEWAY_SECONDS = 30.0  # API Gateway's limit for an HTTP API
+# What a caller proves itself with. API Gateway's authorizer has checked it, and wrote the caller into `requestContext`.
+CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-amz-security-token", "x-api-key"})
+# A query may hold a token or a signature, and MCP has no query. The names with "multiValue" are of other formats.
+CREDENTIAL_MEMBERS = frozenset({
+    "cookies", "multiValueHeaders", "multiValueQueryStringParameters", "queryStringParameters", "rawQueryString",
+})  # fmt: skip
 
 Response: TypeAlias = dict[str, Any]  # statusCode, headers, body and isBase64Encoded, as API Gateway expects them
 
@@ -46,13 +52,13 @@ class LambdaContext(Protocol):
 class HttpRequest(NamedTuple):
     """An HTTP request, as API Gateway passed it on."""
 
-    event: Mapping[str, Any]  # the event that held it; the front door forwards this
+    event: Mapping[str, Any]  # the event that held it; the front door forwards this, `without_credentials`
     method: str  # the method in capitals
     path: str  # the path without the query
     headers: Mapping[str, str]  # the headers, with names in lower case
     body: str  # the body as text, or as base64 if `is_base64`
     is_base64: bool  # True if the gateway encoded the body
-    address: str  # the client's IP address, as the gateway saw it; "" if unknown
+    address: str  # the client's IP address, as the gateway saw it; "" if unknown; `binding.caller_id` counts by it
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
     lambda_deadline: float  # when Lambda ends this invocation, in unix seconds
 
@@ -97,6 +103,22 @@ def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRe
         gateway_deadline=min(until, _received(request_context.get("timeEpoch"), now) + GATEWAY_SECONDS),
         lambda_deadline=until,
     )
+
+
+def without_credentials(http: HttpRequest) -> HttpRequest:
+    """Return a request without the caller's token, cookies and query, in its headers and in its event.
+
+    "MCP servers MUST NOT pass through the token they received" (basic/authorization). So no handler, no log line and no
+    function behind the front door gets it.
+    """
+    event = {name: value for name, value in http.event.items() if name not in CREDENTIAL_MEMBERS}
+    event["headers"] = _without_credentials(http.event.get("headers") or {})
+    event["rawQueryString"] = ""  # AWS always writes it
+    return http._replace(event=event, headers=_without_credentials(http.headers))
+
+
+def _without_credentials(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in CREDENTIAL_HEADERS}
 
 
 def read_body(http: HttpRequest, limit: int) -> str | bytes:

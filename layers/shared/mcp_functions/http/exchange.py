@@ -131,10 +131,11 @@ class HttpExchange:
             return responses.empty(404)
         if cors.is_preflight(self._http):
             return self._preflight("GET")
-        if self._http.method != "GET":
-            return self._method_not_allowed("GET")
+        if self._http.method not in {"GET", "HEAD"}:
+            return self._method_not_allowed("GET, HEAD")
         self._notes.method = "metadata"
-        return responses.json(200, document)
+        response = responses.json(200, document)
+        return {**response, "body": ""} if self._http.method == "HEAD" else response
 
     def _preflight(self, methods: str) -> Response:
         """Tell a browser which requests its page may send."""

@@ -5,7 +5,8 @@
 
     event  ->  HttpRequest (`events`)  ->  steps (`exchange`)  ->  Endpoint.answer  ->  response
 
-The first event makes the endpoint. Whatever happens to a request, it gets a response and a line in the log.
+Nothing after `events` has the caller's token, because API Gateway has checked it. The first event makes the endpoint.
+Whatever happens to a request, it gets a response and a line in the log.
 
 A worker is a second Lambda function with the same entry point. Its event is an order to continue a task, which is a
 call that goes on after its response.
@@ -82,11 +83,12 @@ class LambdaFunction:
             ValueError: the event is neither.
             WorkFailed: the task could not be continued.
         """
-        if events.WORKER_ORDER in event:
-            self._continue_task(event[events.WORKER_ORDER], context)
-            return {}
+        match event:
+            case {events.WORKER_ORDER: order}:
+                self._continue_task(order, context)
+                return {}
         now = self.now()
-        http = events.read(event, context, now)
+        http = events.without_credentials(events.read(event, context, now))
         with self._log.taking_notes(context, http) as notes:
             try:
                 endpoint = self._get_endpoint(context)

@@ -49,15 +49,27 @@ def admit(http: HttpRequest, settings: Settings, now: float) -> Identity:
         TemporarilyUnavailable, Misconfigured: KMS gives no key, so nobody knows whether this caller is stopped.
     """
     caller = identify(http, settings, now)
+    refuse_stopped_caller(caller.principal, http.address, settings, now)
+    return caller
+
+
+def refuse_stopped_caller(principal: Principal | None, address: str, settings: Settings, now: float) -> None:
+    """Refuse a caller whom the operator stopped, and name the caller in the log line; errors as `admit`.
+
+    Args:
+        principal: the caller; None with AuthMode none.
+        address: the caller's IP address, which names a caller without a principal.
+        settings: the settings of the deployment.
+        now: the current time in unix seconds.
+    """
     if settings.caller_key_arn:  # without this key, callers have no pseudonyms: none can be logged or stopped
         from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments have this key
         from mcp_functions.seal.binding import caller_id  # noqa: PLC0415
 
         callers = pseudonyms(settings.caller_key_arn)
-        id_ = caller_id(caller.principal, http.address)
+        id_ = caller_id(principal, address)
         callers.log_caller(id_, now)  # first, so that the log line of a refused caller has the pseudonym, too
         callers.refuse_stopped_caller(id_, settings.stopped_callers, now)
-    return caller
 
 
 def identify(http: HttpRequest, settings: Settings, now: float) -> Identity:

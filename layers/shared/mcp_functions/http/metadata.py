@@ -13,6 +13,7 @@ come from the Host header, because a client can send any Host.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.constants import ENDPOINT_FOLDER
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"  # the path of the document; the path of the MCP server may follow
+FOLDER = r"[a-z0-9_-]{1,64}"  # of a function, whose own endpoint is below that of the server
 DEFAULT_PATH = f"/{ENDPOINT_FOLDER}"  # the path of the MCP server, if the settings name no URL
 
 
@@ -40,8 +42,13 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> di
     """
     resource = resource_url(settings, http.request_context)
     _origin, server_path = _split(resource)
-    if not settings.takes_tokens or http.path not in (WELL_KNOWN, WELL_KNOWN + server_path):
+    place = http.path.removeprefix(WELL_KNOWN + server_path)  # "", or "/add" for the function at "/mcp/add"
+    # Only the front gives a token for the server to a client that asks for one of its functions.
+    is_function = settings.auth_mode == "oauth" and re.fullmatch(f"/{FOLDER}", place) is not None
+    if not settings.takes_tokens or not (http.path == WELL_KNOWN or place == "" or is_function):
         return None
+    if is_function:  # RFC 9728, 3.3: the resource "MUST be identical" to the URL from which the client made the path
+        resource += place
     issuer = front_url(settings, http.request_context) if settings.auth_mode == "oauth" else settings.jwt_issuer
     members: dict[str, Any] = {
         "resource": resource,

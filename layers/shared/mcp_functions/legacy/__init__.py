@@ -3,7 +3,7 @@
 A legacy request (of 2025-03-26, 2025-06-18 or 2025-11-25) becomes a modern one (of 2026-07-28), and its result is
 translated back. A session id holds the session itself, sealed: the client can neither read nor change it.
 
-    server.py           an HTTP request comes in, an HTTP response goes out; batches.py has the batches of 2025-03-26
+    server.py           an HTTP request comes in, an HTTP response goes out
     request.py          one HTTP request, with its caller and the parts of the deployment
     sessions.py         what a client sent in `initialize`; sealed_ids.py has the seal of sessions and other ids
     replies.py          the reply to one JSON-RPC request

@@ -93,6 +93,14 @@ class CallStore:
         except (Conflict, UnreadableItem):
             raise TemporarilyUnavailable(reason="mailbox_contended") from None
 
+    def check_size(self, call: Call, answers: Mapping[str, Any]) -> None:
+        """Check the size of what a client lets this server keep: its call, and its answers to questions of a round.
+
+        Raises:
+            ItemTooLarge: it is more than the deployment keeps for one request.
+        """
+        self._table.check_client_size([call, answers])
+
     def find(self, stream: CallStream) -> StoredRecord | None:
         """Return the record of a stream; None if it is gone or belongs to another call with the same id."""
         try:

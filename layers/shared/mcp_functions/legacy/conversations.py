@@ -28,7 +28,7 @@ from mcp_functions.apps.unfinished import describe_request
 from mcp_functions.legacy import explanations, responses, translation
 from mcp_functions.legacy.call_ids import PendingQuestion
 from mcp_functions.legacy.call_store import CallRecord, Phase
-from mcp_functions.legacy.errors import OutcomeLost, ResultLost, UnknownQuestion
+from mcp_functions.legacy.errors import AccessDenied, OutcomeLost, ResultLost, UnknownQuestion
 from mcp_functions.legacy.explanations import Obstacle
 from mcp_functions.legacy.runner import run_rounds
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
@@ -51,6 +51,7 @@ def receive_answer(request: LegacyRequest, message: Mapping[str, Any]) -> None:
     Raises:
         UnknownQuestion: this server did not ask this client.
         InvalidRequest: the response has a result and an error.
+        AccessDenied: the access token does not suffice for the next round; the question is still open.
         TemporarilyUnavailable, Misconfigured: the answer cannot be stored, and the call did not continue.
     """
     store = request.deployment.call_store
@@ -136,12 +137,18 @@ class WaitingCall(NamedTuple):
         Raises:
             Conflict: another request runs the round.
             McpError: the record could not become RUNNING, so the round did not run.
+            AccessDenied: the access token of the request does not suffice, so the round did not run.
         """
         request = self.request
         running = self.store.claim(stored, request.http.lambda_deadline)
         capabilities = request.session.capabilities if request.session else {}
         unsent = tuple(stored.record.messages) if stored.record.phase == Phase.OUT_OF_TIME else ()
         outcome = run_rounds(request, self.call, capabilities, answers, unsent)
+        if outcome.refusal is not None:
+            # The call waits again as before. If that cannot be stored, it ends: a later poll gets OutcomeUnknown.
+            with suppress(McpError, Conflict):
+                self.store.retry(lambda: self.store.replace(running, stored.record), request.http.lambda_deadline)
+            raise AccessDenied(outcome.refusal)
         try:
             # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
             return self.store.retry(lambda: self._store_outcome(running, outcome), request.http.lambda_deadline)
@@ -174,6 +181,12 @@ class WaitingCall(NamedTuple):
         """Return the record of a round's outcome."""
         call = self.call._replace(state=outcome.state)
         if outcome.needs_time:
+            try:
+                self.store.check_size(call, {})
+            except ItemTooLarge as error:
+                observability.current().reason = error.reason
+                last = explanations.cannot_continue(call, outcome, Obstacle.TOO_LARGE)
+                return self.end_record(last, outcome.notifications)
             return CallRecord(self.stream.nonce, self.step, Phase.OUT_OF_TIME, outcome.notifications, call)
         if outcome.questions:
             return self._replace(call=call).question_record(outcome.questions, {}, outcome.notifications)
@@ -201,6 +214,7 @@ class WaitingCall(NamedTuple):
                 translation.legacy_question(each, self.request.revision, f"{stream.nonce}-{step}")
                 for each in questions.values()
             ]
+            self.store.check_size(self.call, answers)
             id_ = self.store.ids.write_question(pending)
         except translation.NotInRevision:
             obstacle = Obstacle.NOT_IN_REVISION

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from mcp_functions.protocol.errors import InternalError, InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RESOURCE_NOT_FOUND = -32002  # 2025-11-25, server/resources, "Error Handling": "Resource not found: -32002"
 URL_ELICITATION_REQUIRED = -32042  # 2025-11-25, client/elicitation, "URL Elicitation Required Error"
@@ -41,3 +46,12 @@ class ResultLost(InternalError):
     """The function finished the call, and the table cannot keep its result."""
 
     default_message = "The call was done, but its result is too large to be kept for this client"
+
+
+class AccessDenied(Exception):
+    """The access token of a request does not suffice for the next round of its call, which waits for another token."""
+
+    def __init__(self, response: Mapping[str, Any]) -> None:
+        """Keep the HTTP response 401 or 403, which tells the client what its token lacks."""
+        super().__init__()
+        self.response = response

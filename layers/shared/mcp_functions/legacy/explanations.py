@@ -105,7 +105,7 @@ def obstacle_to_asking(request: LegacyRequest) -> Obstacle | None:
         return Obstacle.REVISION_TOO_EARLY
     if session.client[0].startswith(NON_RESUMING_CLIENTS):
         return Obstacle.NEVER_RESUMES
-    if request.in_batch or not events.accepts_event_stream(request.http):
+    if not events.accepts_event_stream(request.http):
         return Obstacle.NO_EVENT_STREAM
     if request.deployment.call_store is None:
         return Obstacle.NO_TABLE

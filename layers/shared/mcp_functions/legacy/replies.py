@@ -16,13 +16,14 @@ from mcp_functions import observability
 from mcp_functions.legacy import explanations, revisions, runner, sessions, streams, translation
 from mcp_functions.legacy.call_ids import Call
 from mcp_functions.legacy.explanations import Obstacle, obstacle_to_asking
-from mcp_functions.legacy.responses import Reply, error_message, result_message
+from mcp_functions.legacy.responses import error_message, message_response, result_message
 from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.protocol.wire_types import RequestId
@@ -33,27 +34,27 @@ DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
 CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")
 
 
-def reply_to(request: LegacyRequest, message: Mapping[str, Any]) -> Reply:
-    """Return the reply to a request; an error becomes a JSON-RPC error."""
+def reply_to(request: LegacyRequest, message: Mapping[str, Any]) -> Response:
+    """Reply to a request; an error becomes a JSON-RPC error."""
     params = message.get("params") or {}
     kept = {name: value for name, value in params.items() if name not in DROPPED_PARAMS}
     meta = params.get("_meta")
     kept["_meta"] = dict(meta) if isinstance(meta, dict) else {}
     call = Call(message["id"], message["method"], kept)
     try:
-        return _result_reply(request, call)
+        return _reply_by_method(request, call)
     except McpError as error:
-        return error_reply(call.id, error)
+        return error_reply(request.http, call.id, error)
 
 
-def error_reply(id_: RequestId, error: McpError) -> Reply:
-    """Note an error in the log, and return it as a JSON-RPC error."""
+def error_reply(http: HttpRequest, id_: RequestId, error: McpError) -> Response:
+    """Note an error in the log, and reply with it as a JSON-RPC error."""
     observability.current().add_error(error)
-    return Reply(error_message(id_, error.to_json()))
+    return message_response(http, error_message(id_, error.to_json()))
 
 
-def _result_reply(request: LegacyRequest, call: Call) -> Reply:
-    """Return the reply to a request by its method; MethodNotFound if this server has no such method."""
+def _reply_by_method(request: LegacyRequest, call: Call) -> Response:
+    """Reply to a request by its method; MethodNotFound if this server has no such method."""
     method = call.method
     if method in CALL_METHODS or method in LIST_METHODS or method == "completion/complete":
         return _relay(request, call)
@@ -62,33 +63,35 @@ def _result_reply(request: LegacyRequest, call: Call) -> Reply:
     if method == "logging/setLevel":
         return _set_level(request, call)
     if method == "ping":
-        return _empty_reply(call)
+        return _empty_reply(request, call)
     raise MethodNotFound
 
 
-def _relay(request: LegacyRequest, call: Call) -> Reply:
+def _relay(request: LegacyRequest, call: Call) -> Response:
     """Let the modern server answer a call or a list."""
     obstacle = obstacle_to_asking(request)
     outcome = runner.run_rounds(request, call, _usable_capabilities(request, obstacle))
+    if outcome.refusal is not None:
+        return dict(outcome.refusal)
+    store = request.deployment.call_store
     if outcome.is_final:
         last = translation.legacy_response(request, call, outcome)
-        return Reply(last, outcome.notifications, refusal=outcome.refusal)
-    store = request.deployment.call_store
-    if obstacle or store is None:
+    elif obstacle or store is None:
         last = explanations.cannot_continue(call, outcome, obstacle or Obstacle.NO_TABLE)
-        return Reply(last, outcome.notifications)
-    return streams.begin(request, store, call, outcome)
+    else:
+        return streams.begin(request, store, call, outcome)
+    return message_response(request.http, last, outcome.notifications)
 
 
 def _usable_capabilities(request: LegacyRequest, obstacle: Obstacle | None) -> dict[str, Any]:
     """Return those capabilities of the client that a handler may use in this request."""
     session = request.session
-    if session is None or request.in_batch:
+    if session is None:
         return {}
     return session.capabilities_without_answer if obstacle else session.capabilities
 
 
-def _initialize(request: LegacyRequest, call: Call) -> Reply:
+def _initialize(request: LegacyRequest, call: Call) -> Response:
     """Reply with the negotiated revision, and with what modern clients learn from `server/discover`."""
     revision = revisions.negotiate(call.params.get("protocolVersion"))
     observability.current().revision = revision
@@ -98,7 +101,7 @@ def _initialize(request: LegacyRequest, call: Call) -> Reply:
     discover = Call(call.id, "server/discover", {"_meta": {}})
     outcome = runner.run_request(request, discover, session.capabilities)
     if outcome.error:
-        return Reply(error_message(call.id, outcome.error))
+        return message_response(request.http, error_message(call.id, outcome.error))
     discovered = outcome.result
     capabilities = discovered["capabilities"]
     result: dict[str, Any] = {
@@ -108,10 +111,11 @@ def _initialize(request: LegacyRequest, call: Call) -> Reply:
     }
     if "instructions" in discovered:
         result["instructions"] = discovered["instructions"]
-    return Reply(result_message(call.id, result), headers=_session_header(request, session))
+    headers = _session_header(request, session)
+    return message_response(request.http, result_message(call.id, result), headers=headers)
 
 
-def _set_level(request: LegacyRequest, call: Call) -> Reply:
+def _set_level(request: LegacyRequest, call: Call) -> Response:
     """Reply with a new session token, which holds the level. A client that ignores it keeps its old level."""
     # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
     # capability".
@@ -122,12 +126,12 @@ def _set_level(request: LegacyRequest, call: Call) -> Reply:
         raise InvalidParams(message=f"params.level must be one of {', '.join(LOG_LEVELS)}")
     session = request.session
     headers = _session_header(request, session._replace(level=level)) if session else {}
-    return _empty_reply(call, headers)
+    return _empty_reply(request, call, headers)
 
 
-def _empty_reply(call: Call, headers: Mapping[str, str] = {}) -> Reply:
+def _empty_reply(request: LegacyRequest, call: Call, headers: Mapping[str, str] = {}) -> Response:
     observability.current().conclude("complete")
-    return Reply(result_message(call.id, {}), headers=headers)
+    return message_response(request.http, result_message(call.id, {}), headers=headers)
 
 
 def _session_header(request: LegacyRequest, session: Session) -> dict[str, str]:

@@ -44,8 +44,7 @@ class LegacyRequest(NamedTuple):
     caller: Identity  # the caller, whom the gateway's authorizer has checked
     owner: Owner  # the session and the caller, to which ids belong
     session: Session | None  # None if the client sent no session
-    revision: str  # the revision that the client uses
-    in_batch: bool = False  # True for each message of a batch: the client is asked nothing
+    revision: str  # of the session; without one, of the header MCP-Protocol-Version
 
     @property
     def seconds_left(self) -> float:
@@ -79,6 +78,9 @@ def read_request(deployment: Deployment, http: HttpRequest, session_token: str |
         if deployment.session_tokens is None:
             raise SessionNotFound(reason="session_without_keys")
         session = deployment.session_tokens.read(session_token, principal, caller_id=counted_as, now=now)
+    # 2025-11-25, basic/transports, "Protocol Version Header": the server may identify the version "by relying on the
+    # protocol version negotiated during initialization". A header that names another served revision is no error: it
+    # "SHOULD be the one negotiated", and the servers of the official SDKs accept it too.
     header = http.headers.get(revisions.VERSION_HEADER)
     return LegacyRequest(
         deployment=deployment,
@@ -86,5 +88,5 @@ def read_request(deployment: Deployment, http: HttpRequest, session_token: str |
         caller=caller,
         owner=Owner(session.id if session else None, principal, counted_as),
         session=session,
-        revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
+        revision=session.revision if session else revisions.REVISION_OF_HEADER[header],
     )

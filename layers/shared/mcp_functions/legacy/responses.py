@@ -1,4 +1,4 @@
-"""The HTTP responses for clients of 2025: one JSON object, an array, or a complete event stream.
+"""The HTTP responses for clients of 2025: one JSON object, or a complete event stream.
 
 A response is a stream if it has notifications, or if the client must return for the rest of the call. In the second
 case the events have ids. A JSON-RPC error has HTTP status 200, because these clients treat another status as a broken
@@ -38,16 +38,6 @@ class StreamEvent(NamedTuple):
         return f"{id_}{retry}event: message\ndata: {data}\n\n"
 
 
-class Reply(NamedTuple):
-    """The reply to one request: it has a `response` or `events`."""
-
-    response: Mapping[str, Any] | None = None  # a JSON-RPC response
-    notifications: Sequence[Mapping[str, Any]] = ()  # sent before the response
-    events: tuple[StreamEvent, ...] = ()  # for a client that must return for the rest of the call
-    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403, which a batch cannot have
-    headers: Mapping[str, str] = {}  # further headers of the HTTP response
-
-
 def result_message(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON-RPC response with a result."""
     return {"jsonrpc": "2.0", "id": id_, "result": dict(result)}
@@ -58,24 +48,31 @@ def error_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id_, "error": dict(error)}
 
 
-def reply_response(http: HttpRequest, reply: Reply) -> Response:
-    """Return the HTTP response to one request."""
-    if reply.refusal is not None:
-        return dict(reply.refusal)
-    if reply.response is None:
-        return stream_response(reply.events, reply.headers)
-    if reply.notifications and events.accepts_event_stream(http):
-        messages = (*reply.notifications, reply.response)
-        response = stream_response([StreamEvent(message) for message in messages], reply.headers)
+def message_response(
+    http: HttpRequest,
+    message: Mapping[str, Any],
+    notifications: Sequence[Mapping[str, Any]] = (),
+    headers: Mapping[str, str] = {},
+) -> Response:
+    """Return the HTTP response to a request that has ended.
+
+    Args:
+        http: the request.
+        message: the JSON-RPC response.
+        notifications: the client gets these before the response, if it accepts a stream.
+        headers: further headers of the HTTP response.
+    """
+    if notifications and events.accepts_event_stream(http):
+        response = stream_response([StreamEvent(each) for each in (*notifications, message)], headers)
     else:
-        response = responses.json(200, reply.response, reply.headers)
+        response = responses.json(200, message, headers)
     try:
         return check_size(response)
     except McpError as error:
         # The response is too large or not Unicode. As a JSON-RPC error it tells the client which request caused that.
-        return responses.json(200, error_message(reply.response["id"], error.to_json()), reply.headers)
+        return responses.json(200, error_message(message["id"], error.to_json()), headers)
 
 
-def stream_response(stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:
+def stream_response(stream: Sequence[StreamEvent], headers: Mapping[str, str] = {}) -> Response:
     """Return an event stream."""
     return responses.response(200, {**STREAM_HEADERS, **headers}, "".join(event.text() for event in stream))

@@ -41,14 +41,12 @@ INTRODUCED = {
     "sampling.context": LATEST,
     "sampling.blocks": LATEST,  # a message with several blocks of content
 }
-WITH_BATCHES = OLDEST  # 2025-06-18, changelog: "Remove support for JSON-RPC batching"
 
-MessageKind: TypeAlias = Literal["request", "notification", "answer", "batch"]  # an answer is a JSON-RPC response
+MessageKind: TypeAlias = Literal["request", "notification", "answer"]  # an answer is a JSON-RPC response
 
 # Only clients of 2026-07-28 send these methods. If such a request lacks its header and its `_meta`, the code for
 # 2026-07-28 must answer it, because it explains what is missing.
 MODERN_METHODS = ("server/discover", "subscriptions/listen", "tasks/update")
-MAX_BATCH = 50  # messages
 
 
 def supports(revision: str, feature: str) -> bool:
@@ -72,24 +70,14 @@ def message_kind(body: object, header: str | None) -> MessageKind | None:
         body: the JSON value of the request's body.
         header: the header MCP-Protocol-Version, a key of `REVISION_OF_HEADER`.
     """
-    if isinstance(body, dict):
-        return _single_kind(body, header)
-    if not isinstance(body, list) or not 0 < len(body) <= MAX_BATCH:
+    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or _is_modern(body, header):
         return None
-    are_legacy = all(isinstance(each, dict) and _single_kind(each, header) for each in body)
-    return "batch" if are_legacy else None
-
-
-def _single_kind(message: Mapping[str, object], header: str | None) -> MessageKind | None:
-    """Return the kind of one message; None if it is not of 2025."""
-    if message.get("jsonrpc") != "2.0" or _is_modern(message, header):
-        return None
-    id_ = message.get("id")
-    if isinstance(message.get("method"), str) and isinstance(message.get("params"), dict | None):
-        if "id" not in message:
+    id_ = body.get("id")
+    if isinstance(body.get("method"), str) and isinstance(body.get("params"), dict | None):
+        if "id" not in body:
             return "notification"
         return "request" if type(id_) in (str, int) else None  # `isinstance` would accept true and false
-    is_response = "result" in message or "error" in message
+    is_response = "result" in body or "error" in body
     return "answer" if is_response and isinstance(id_, str | int) else None
 
 

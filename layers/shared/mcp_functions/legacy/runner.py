@@ -70,7 +70,7 @@ SPARE_SECONDS = 1.5  # the part of the gateway's time that a request must leave,
 MIN_ROUND_SECONDS = 15.0  # `run_rounds` begins another round only if the gateway still waits for this time
 # These headers have another meaning in 2026-07-28, or none.
 DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
-# The JSON-RPC error for a problem with the access token. Batches and event streams show it instead of the HTTP status.
+# The JSON-RPC error for a problem with the access token: an event of a later stream cannot have an HTTP status.
 ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
 
@@ -93,8 +93,13 @@ def run_rounds(
     Returns:
         The outcome of the last round, with the notifications of all rounds.
     """
+    earlier: Outcome | None = None
     while True:
         outcome = run_request(request, call, capabilities, answers)
+        if earlier and outcome.refusal is not None:
+            # The token has expired since the earlier round. The client's next token continues after that round.
+            return earlier._replace(notifications=notifications)
+        earlier = outcome
         notifications += outcome.notifications
         if not outcome.needs_time or request.seconds_left < MIN_ROUND_SECONDS:
             return outcome._replace(notifications=notifications)

@@ -5,11 +5,10 @@ answer or refuse. It checks a request in this order:
 
     1. the header MCP-Protocol-Version    None if it names a revision that is not of 2025
     2. GET                                the rest of an event stream (`Last-Event-ID`); None if there is none
-    3. the body of a POST                 None if it holds no message of 2025 (`revisions.message_kind`)
+    3. the body of a POST                 None if it is no message of 2025 (`revisions.message_kind`)
     4. the caller and the session         an error if one of them is invalid
-    5. a batch                            None if the session's revision has no batches
-    6. the other headers                  an error if they contradict the body
-    7. the kind of the message            a request, a notification, an answer to a question, or a batch of these
+    5. the other headers                  an error if they contradict the body
+    6. the kind of the message            a request, a notification, or an answer to a question
 """
 
 from __future__ import annotations
@@ -23,14 +22,15 @@ from mcp_functions.handlers import lookup
 from mcp_functions.http import events
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import empty
-from mcp_functions.legacy import batches, conversations, replies, responses, revisions, sessions, streams
+from mcp_functions.legacy import conversations, replies, responses, revisions, sessions, streams
 from mcp_functions.legacy.call_store import CallStore
+from mcp_functions.legacy.errors import AccessDenied
 from mcp_functions.legacy.request import Deployment, read_request
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, Response
@@ -74,6 +74,12 @@ class LegacyServer:
         Raises:
             McpError: the HTTP status must show the problem: the access token, the session or a header is invalid.
         """
+        try:
+            return self._respond(http)
+        except AccessDenied as denied:
+            return dict(denied.response)
+
+    def _respond(self, http: HttpRequest) -> Response | None:
         version = http.headers.get(revisions.VERSION_HEADER)
         if version not in revisions.REVISION_OF_HEADER:
             return None
@@ -86,8 +92,8 @@ class LegacyServer:
         if kind is None:
             return None
         notes = observability.current()
-        if kind in ("answer", "batch"):
-            notes.method = kind  # these have no method, so the log line names their kind
+        if kind == "answer":
+            notes.method = kind  # an answer has no method, so the log line names its kind
         else:
             note_method(notes, body["method"])
         try:
@@ -97,7 +103,7 @@ class LegacyServer:
                 raise
             if isinstance(error, TemporarilyUnavailable | Misconfigured):
                 # These clients read the error of a request only with status 200.
-                return responses.reply_response(http, replies.error_reply(body["id"], error))
+                return replies.error_reply(http, body["id"], error)
             error.id = body["id"]  # an error response must have the id of its request
             raise
 
@@ -121,7 +127,7 @@ class LegacyServer:
             notes.add_error(error)
             # After a pause, the client returns with the same event id.
             stream = (responses.StreamEvent(None, event_id, streams.LONGEST_PAUSE),)
-        return None if stream is None else responses.stream_response(stream, {})
+        return None if stream is None else responses.stream_response(stream)
 
     def _read_body(self, http: HttpRequest) -> JSONValue:
         """Return the JSON value of a body; None if the body is too large or not JSON."""
@@ -130,21 +136,17 @@ class LegacyServer:
         except McpError:
             return None
 
-    def _answer(self, http: HttpRequest, kind: MessageKind, body: JSONValue) -> Response | None:
+    def _answer(self, http: HttpRequest, kind: MessageKind, body: JSONValue) -> Response:
         """Check the caller, the session and the headers, and answer a message by its kind."""
         events.check_media_type(http)
         session_token = http.headers.get(sessions.HEADER)
         if kind == "request" and body["method"] == "initialize":
             session_token = None  # it starts another session
         request = read_request(self._deployment, http, session_token)
-        if kind == "batch" and request.revision != revisions.WITH_BATCHES:
-            return None  # the code for 2026-07-28 refuses an array, unless it is a message of a dialect
-        _check_headers(request, body if kind == "batch" else [body])
+        _check_headers(request, body)
         observability.current().revision = request.revision
-        if kind == "batch":
-            return batches.respond(request, body)
         if kind == "request":
-            return responses.reply_response(http, replies.reply_to(request, body))
+            return replies.reply_to(request, body)
         if kind == "answer":
             conversations.receive_answer(request, body)
         else:
@@ -152,13 +154,12 @@ class LegacyServer:
         return empty(202)
 
 
-def _check_headers(request: LegacyRequest, messages: Sequence[Mapping[str, Any]]) -> None:
+def _check_headers(request: LegacyRequest, message: Mapping[str, Any]) -> None:
     """Refuse headers that contradict a message: these clients need not send them, but a router may read them."""
     received = request.http.headers
-    for message in messages:
-        headers.check_no_contradiction(message, received)
-        params = message.get("params")
-        if message.get("method") == "tools/call" and isinstance(params, dict):  # an answer may have any params
-            declared = lookup.header_arguments(request.deployment.catalog, params.get("name"))
-            received_arguments = {name: parameter for name, parameter in declared.items() if name in received}
-            lookup.check_headers(received_arguments, params, received)
+    headers.check_no_contradiction(message, received)
+    params = message.get("params")
+    if message.get("method") == "tools/call" and isinstance(params, dict):  # an answer may have any params
+        declared = lookup.header_arguments(request.deployment.catalog, params.get("name"))
+        received_arguments = {name: parameter for name, parameter in declared.items() if name in received}
+        lookup.check_headers(received_arguments, params, received)

@@ -23,7 +23,7 @@ from mcp_functions.legacy.call_store import Phase
 from mcp_functions.legacy.conversations import WaitingCall
 from mcp_functions.legacy.errors import QuestionExpired
 from mcp_functions.legacy.explanations import Obstacle
-from mcp_functions.legacy.responses import Reply, StreamEvent
+from mcp_functions.legacy.responses import StreamEvent
 from mcp_functions.protocol.errors import (
     McpError,
     Misconfigured,
@@ -35,6 +35,7 @@ from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
+    from mcp_functions.http.events import Response
     from mcp_functions.legacy.call_ids import Call
     from mcp_functions.legacy.call_store import CallRecord, CallStore, StoredRecord
     from mcp_functions.legacy.request import LegacyRequest
@@ -49,7 +50,7 @@ LONGEST_PAUSE = POLL_PAUSES[-1]
 NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
 
 
-def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome) -> Reply:
+def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome) -> Response:
     """Ask the questions of a call's first round, or let the client return for its next round.
 
     The question is stored before the client sees it. If that fails, the call ends with an explanation, so that no user
@@ -66,7 +67,7 @@ def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome
         record = WaitingCall(request, store, stream, call).outcome_record(outcome)
         if record.phase == Phase.OVER:
             *notifications, last = record.messages
-            return Reply(last, notifications)
+            return responses.message_response(request.http, last, notifications)
         events = _events_after(store, StreamPosition(stream, step=0), record)
         store.create(stream, record)
     except McpError as error:
@@ -77,8 +78,9 @@ def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome
         else:
             obstacle = Obstacle.TABLE_UNAVAILABLE
             notes.misconfigured = isinstance(error, Misconfigured)
-        return Reply(explanations.cannot_continue(call, outcome, obstacle), outcome.notifications)
-    return Reply(events=events)
+        last = explanations.cannot_continue(call, outcome, obstacle)
+        return responses.message_response(request.http, last, outcome.notifications)
+    return responses.stream_response(events)
 
 
 def resume(request: LegacyRequest, store: CallStore, last_event_id: str) -> Events | None:
@@ -87,6 +89,7 @@ def resume(request: LegacyRequest, store: CallStore, last_event_id: str) -> Even
     Raises:
         SessionNotFound: this client did not receive the event.
         TemporarilyUnavailable, Misconfigured: no key is available for the event id.
+        AccessDenied: the access token does not suffice for the next round of the call.
     """
     position = store.ids.read_event(last_event_id, request.owner)
     if position.last:
@@ -133,7 +136,7 @@ def _events_after(store: CallStore, position: StreamPosition, record: CallRecord
     reached = StreamPosition(position.stream, record.step, last=record.phase == Phase.OVER)
     events = (first, *map(StreamEvent, before), StreamEvent(last, store.ids.write_event(reached)))
     try:
-        check_size(responses.stream_response(events, {}))
+        check_size(responses.stream_response(events))
     except McpError as error:
         return _error(position, error)
     return events

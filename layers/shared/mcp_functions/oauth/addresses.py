@@ -9,7 +9,8 @@ from __future__ import annotations
 import ipaddress
 from ipaddress import IPv4Address, IPv6Address
 
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last four bytes are an IPv4 address
+from mcp_functions.seal.networks import NAT64
+
 # Networks that are not public, though `is_global` is True for them in some versions of Python.
 _NOT_PUBLIC = (
     ipaddress.IPv4Network("192.0.0.0/24"),  # RFC 6890: assignments for protocols
@@ -32,22 +33,10 @@ def is_public(text: str) -> bool:
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:  # "fe80::1%eth0": of one network card
             return False
-        if address in _NAT64:
+        if address in NAT64:
             address = IPv4Address(address.packed[-4:])
         elif address.ipv4_mapped:  # "::ffff:10.0.0.1"
             address = address.ipv4_mapped
     if any(address in network for network in _NOT_PUBLIC):  # False for a network of the other version of IP
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved
-
-
-def network_of(text: str) -> str:
-    """Return the network of one customer: an IPv4 address alone, or the /64 of an IPv6 address.
-
-    The limits of a caller count by network, because a customer can use every address in it.
-    """
-    without_scope = text.partition("%")[0]
-    try:
-        return str(ipaddress.IPv6Network((without_scope, 64), strict=False))
-    except ValueError:  # an IPv4 address
-        return text

@@ -6,9 +6,10 @@
     GET  /callback    finish   takes the provider's code, and redirects to the client with a code of this server
 
 This server keeps no session. A checked request, a `SignIn`, travels in the form of the page, and then in the `state`
-for the provider. Both times it is sealed: encrypted, authenticated and bound to this browser. The code for the client
-is the provider's code, sealed for the client, its redirect URI and the resource. Only `/token` redeems the provider's
-code, which is valid once. So the code for the client is valid once, too.
+for the provider. Both times it is sealed: encrypted, authenticated and bound to this browser. Each step checks again
+that the operator has not blocked the client meanwhile. The code for the client is the provider's code, sealed for the
+client and the resource. Only `/token` redeems the provider's code, which is valid once. So the code for the client is
+valid once, too.
 
 The user consents before the browser goes to the provider. Many providers sign a user in without a question. A click on
 a link would then be enough to give a stranger's client a token ("confused deputy", MCP security best practices).
@@ -18,26 +19,34 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.oauth import pages, responses
-from mcp_functions.oauth.browsers import new_browser
+from mcp_functions.oauth.client_metadata import digest_id
 from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.provider_api import PERSON_ERRORS
 from mcp_functions.oauth.sealed_values import CODE, CONSENT, REQUEST
-from mcp_functions.oauth.sign_in import SignIn, name_consent, read_scope, read_sign_in, response_url
+from mcp_functions.oauth.sign_in import SignIn, consent_of_request, read_sign_in, response_url
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import Response
     from mcp_functions.oauth.browsers import Browser
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.request import OAuthRequest
+    from mcp_functions.oauth.sealed_values import Purpose
     from mcp_functions.oauth.services import Services
 
-STATE = r"[ -~]{0,1536}"  # printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
+STATE = r"[ -~]{0,2048}"  # printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
 # A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash. Our code holds it as JSON, so the
 # escapes of these two characters could make it too long.
 PROVIDER_CODE = r"[!#-\[\]-~]{1,4096}"
-FORWARDED_ERRORS = {"access_denied", "temporarily_unavailable"}  # a client gets any other error as "server_error"
+FORWARDED_ERRORS = {  # the provider's error -> the client's; a client gets any other error as "server_error"
+    **dict.fromkeys(PERSON_ERRORS, "access_denied"),
+    "temporarily_unavailable": "temporarily_unavailable",
+}
+
+LATE_FORM = "the page was not shown to this browser, or was shown too long ago"
+LATE_CALLBACK = "this browser did not start the sign-in, or started it too long ago"
 
 
 def begin(request: OAuthRequest, services: Services) -> Response:
@@ -50,14 +59,15 @@ def begin(request: OAuthRequest, services: Services) -> Response:
     try:
         sign_in = read_sign_in(client, request.parameters, services.settings)
     except OAuthError as error:
-        if not _may_get_error(client, request, services):
+        consent = consent_of_request(client, request.parameters, services.settings)
+        if not _may_get_errors(client.id_digest, consent, request, services):
             raise
         return _redirect_error(request.parameters["redirect_uri"], request.parameters.get("state", ""), error, services)
-    browser = services.browsers.recognise(request)
+    browsers = services.browsers.recognise(request)
     must_ask = "consent" in sign_in.prompt.split()
-    if browser and not must_ask and services.browsers.has_consented(request, browser, sign_in.consent):
-        return _redirect_to_provider(sign_in, browser, services, cookies=[])
-    return _show_consent_page(client, sign_in, browser, services)
+    if not must_ask and services.browsers.has_consented(request, sign_in.consent):
+        return _redirect_to_provider(sign_in, browsers[0], services, cookies=[])
+    return _show_consent_page(client, sign_in, browsers[0] if browsers else services.browsers.new(), request, services)
 
 
 def _find_client(request: OAuthRequest, services: Services) -> Client:
@@ -70,35 +80,43 @@ def _find_client(request: OAuthRequest, services: Services) -> Client:
     return client
 
 
-def _may_get_error(client: Client, request: OAuthRequest, services: Services) -> bool:
-    """Check whether the browser may be sent to a client with an error, before the user has done anything.
+def _may_get_errors(client_digest: str, consent: str, request: OAuthRequest, services: Services) -> bool:
+    """Check whether the browser may be sent to a client with an error, before the user has allowed anything.
 
     Anybody may register a client. If every client got its errors, a link to this server could lead a user to any site
-    (RFC 9700, 4.11.2). So a client gets them only if the operator listed it, or if this browser has consented to it.
+    or application (RFC 9700, 4.11.2). So a client gets them only if the operator listed it, or if this browser has
+    consented to it.
     """
-    if client.id in services.settings.clients:
-        return True
-    browser = services.browsers.recognise(request)
-    if browser is None:
-        return False
-    try:
-        scope = read_scope(request.parameters, services.settings)
-    except OAuthError:
-        return False
-    consent = name_consent(client, request.parameters["redirect_uri"], scope)
-    return services.browsers.has_consented(request, browser, consent)
+    is_listed = client_digest in map(digest_id, services.settings.clients)
+    return is_listed or services.browsers.has_consented(request, consent)
 
 
-def _show_consent_page(client: Client, sign_in: SignIn, browser: Browser | None, services: Services) -> Response:
-    """Ask the user. Only this browser can send the form of the page, so a browser without a cookie gets one."""
-    cookies = []
-    if browser is None:
-        browser = new_browser()
-        cookies.append(services.browsers.cookie(browser))
-    sealed_sign_in = services.values.seal(CONSENT, sign_in._asdict(), browser.digest)
+def _show_consent_page(
+    client: Client, sign_in: SignIn, browser: Browser, request: OAuthRequest, services: Services
+) -> Response:
+    """Ask the user. Only this browser can send the form of the page."""
+    sealed_sign_in = services.browsers.seal(CONSENT, sign_in._asdict(), browser)
     page = pages.consent_page(client, sign_in, sealed_sign_in, services.settings)
+    cookies = services.browsers.cookies(request, browser)
     # With no-referrer, a browser would send `Origin: null` with the form of the page.
     return responses.make_page(200, page, referrer_policy="same-origin", cookies=cookies)
+
+
+def _open_sign_in(
+    purpose: Purpose, value: str, refusal: str, request: OAuthRequest, services: Services
+) -> tuple[Browser, SignIn, dict[str, Any]]:
+    """Return the browser of a sealed sign-in, the sign-in, and all claims of the value.
+
+    Raises:
+        OAuthError: the value was not sealed for this browser, as `refusal` says; or the client is blocked by now.
+    """
+    opened = services.browsers.open(purpose, value, request)
+    if opened is None:
+        raise OAuthError(code="invalid_request", description=refusal)
+    browser, claims = opened
+    sign_in = SignIn.from_claims(claims)
+    services.clients.check_not_blocked(sign_in.client, sign_in.site, sign_in.redirect)
+    return browser, sign_in, claims
 
 
 def decide(request: OAuthRequest, services: Services) -> Response:
@@ -112,16 +130,13 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
         raise OAuthError(code="invalid_request", description="the form comes from another site", status=403)
     form = request.parameters
-    browser = services.browsers.require(request)
-    claims = services.values.open(CONSENT, form.get("request", ""), request.caller_id, browser.digest)
-    if claims is None:
-        raise OAuthError(
-            code="invalid_request", description="the page was not shown to this browser, or was shown too long ago"
-        )
-    sign_in = SignIn.from_claims(claims)
+    browser, sign_in, _claims = _open_sign_in(CONSENT, form.get("request", ""), LATE_FORM, request, services)
     if form.get("decision") != "allow":
         denied = OAuthError(code="access_denied", description="the user did not consent")
-        return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
+        if _may_get_errors(sign_in.client, sign_in.consent, request, services):
+            return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
+        denied.note()
+        return responses.make_page(200, pages.last_page("cancelled.html"), referrer_policy="no-referrer")
     cookies = []
     if sign_in.consent and form.get("remember") == "yes":
         cookies.append(services.browsers.remember(request, browser, sign_in.consent))
@@ -131,7 +146,7 @@ def decide(request: OAuthRequest, services: Services) -> Response:
 def _redirect_to_provider(sign_in: SignIn, browser: Browser, services: Services, cookies: list[str]) -> Response:
     """Send the browser to the provider. Our PKCE verifier and nonce for the provider derive from a new seed."""
     seed = secrets.token_urlsafe(32)
-    state = services.values.seal(REQUEST, {**sign_in._asdict(), "seed": seed}, browser.digest)
+    state = services.browsers.seal(REQUEST, {**sign_in._asdict(), "seed": seed}, browser)
     url = services.provider.authorization_url(state, seed, sign_in.scope, sign_in.prompt)
     return responses.make_redirect(303, url, cookies)
 
@@ -150,24 +165,16 @@ def finish(request: OAuthRequest, services: Services) -> Response:
         OAuthError: this browser did not start the sign-in, or another provider answered.
     """
     parameters = request.parameters
-    browser = services.browsers.require(request)
-    claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, browser.digest)
-    if claims is None:
-        raise OAuthError(
-            code="invalid_request", description="this browser did not start the sign-in, or started it too long ago"
-        )
+    _browser, sign_in, claims = _open_sign_in(REQUEST, parameters.get("state", ""), LATE_CALLBACK, request, services)
     services.provider.check_issuer(parameters.get("iss"))
-    sign_in = SignIn.from_claims(claims)
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(PROVIDER_CODE, code):
-        error_code = parameters.get("error", "")
-        if error_code not in FORWARDED_ERRORS:
-            error_code = "server_error"
-        error = OAuthError(error_code, "the provider did not sign the user in")
+        error_code = FORWARDED_ERRORS.get(parameters.get("error", ""), "server_error")
+        error = OAuthError(code=error_code, description="the provider did not sign the user in")
         error.note()
         response = error.parameters()
     else:
-        code_claims = {"code": code, "seed": claims["seed"], "challenge": sign_in.challenge, "scope": sign_in.scope}
-        bound_to = (sign_in.client, sign_in.redirect, services.settings.resource)
+        code_claims = {"code": code, **{name: claims[name] for name in ("seed", "challenge", "scope", "redirect")}}
+        bound_to = (sign_in.client, "", services.settings.resource)
         response = {"code": services.values.seal(CODE, code_claims, *bound_to)}
     return responses.make_redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from mcp_functions.oauth import json_web_tokens
-from mcp_functions.oauth.client_metadata import SECRET_METHODS
+from mcp_functions.oauth.client_metadata import SECRET_METHODS, digest_id
 from mcp_functions.oauth.clients import hash_secret
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.oauth.json_web_tokens import BadToken
+from mcp_functions.oauth.json_web_tokens import BadToken, UnknownKey
+from mcp_functions.oauth.sealed_values import REFRESH
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ def authenticate(request: OAuthRequest, endpoint: str, services: Services) -> Cl
         McpError: KMS does not answer, or the caller's budget is empty.
     """
     credentials = _read_credentials(request)
-    client = services.clients.find(credentials.client_id, request.caller_id)
+    client = services.clients.find(
+        credentials.client_id, request.caller_id, lambda: _has_refresh_token(request, credentials.client_id, services)
+    )
     # Otherwise a thief of the id could choose "none" for a client that registered a key or a secret.
     if credentials.method != client.method:
         raise OAuthError(
@@ -61,10 +64,19 @@ def authenticate(request: OAuthRequest, endpoint: str, services: Services) -> Cl
         if not hmac.compare_digest(digest, client.secret_digest):
             raise OAuthError(code="invalid_client", description="the client's secret is wrong")
     if client.method == "private_key_jwt":
-        keys = services.clients.keys(client, request.caller_id)
+        claims = _verify_assertion(credentials.proof, client, request, services)
         audiences = {services.settings.url, f"{services.settings.url}{endpoint}"}
-        _check_assertion(credentials.proof, client.id, keys, audiences, services.now())
+        problem = _problem(claims, client.id, audiences, services.now())
+        if problem:
+            raise OAuthError(code="invalid_client", description=problem)
     return client
+
+
+def _has_refresh_token(request: OAuthRequest, client_id: str, services: Services) -> bool:
+    """Check whether a request brings a refresh token of a client, which was in use not long ago if it has one."""
+    token = request.parameters.get("refresh_token") or request.parameters.get("token", "")
+    bound_to = (digest_id(client_id), services.settings.resource)
+    return services.values.open(REFRESH, token, request.caller_id, *bound_to) is not None
 
 
 def _read_credentials(request: OAuthRequest) -> Credentials:
@@ -79,6 +91,8 @@ def _read_credentials(request: OAuthRequest) -> Credentials:
         client_id, secret = _read_basic(header)
         if form.get("client_id", client_id) != client_id:
             raise OAuthError(code="invalid_request", description="the request names two clients")
+        if not secret:  # some public clients send a header all the same
+            return Credentials("none", client_id)
         return Credentials("client_secret_basic", client_id, secret)
     client_id = form.get("client_id", "")
     if "client_assertion" in form:
@@ -113,22 +127,31 @@ def _subject(assertion: str) -> str:
     return str(claims.get("sub", ""))
 
 
-def _check_assertion(assertion: str, client_id: str, keys: Mapping[str, Any], audiences: set[str], now: float) -> None:
-    """Check the JWT with which a client proves that it has a private key (RFC 7523, section 3)."""
+def _verify_assertion(assertion: str, client: Client, request: OAuthRequest, services: Services) -> dict[str, Any]:
+    """Return the claims of the JWT with which a client proves that it has a private key."""
+    keys = services.clients.keys(client, request.caller_id)
     try:
-        claims = json_web_tokens.verify(assertion, keys)
+        try:
+            return json_web_tokens.verify(assertion, keys)
+        except UnknownKey:
+            keys = services.clients.keys(client, request.caller_id, again=True)
+            return json_web_tokens.verify(assertion, keys)
     except BadToken:
         raise OAuthError(
             code="invalid_client", description="the client assertion is not signed by a key of the client"
         ) from None
+
+
+def _problem(claims: Mapping[str, Any], client_id: str, audiences: set[str], now: float) -> str | None:
+    """Return what is wrong with the claims of an assertion (RFC 7523, section 3); None if nothing is."""
     if claims.get("iss") != client_id or claims.get("sub") != client_id:
-        raise OAuthError(code="invalid_client", description="the client assertion is about another client")
+        return "the client assertion is about another client"
     if audiences.isdisjoint(json_web_tokens.audiences(claims)):
-        raise OAuthError(code="invalid_client", description="the client assertion is for another server")
+        return "the client assertion is for another server"
     expires = claims.get("exp")  # unix seconds
     if not isinstance(expires, int):
-        raise OAuthError(code="invalid_client", description="the client assertion has no expiry")
+        return "the client assertion has no expiry"
     if expires <= now - SKEW_SECONDS:
-        raise OAuthError(code="invalid_client", description="the client assertion has expired")
-    if expires > now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
-        raise OAuthError(code="invalid_client", description="the client assertion is valid for too long")
+        return "the client assertion has expired"
+    is_too_long = expires > now + MAX_ASSERTION_SECONDS + SKEW_SECONDS
+    return "the client assertion is valid for too long" if is_too_long else None

@@ -27,7 +27,7 @@ MAX_NAME_CHARS = 80
 # variants (Unicode's Default_Ignorable_Code_Point), and the blank pattern of Braille.
 INVISIBLE = r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 # The metadata of a registered client travels in its client id, so it must stay small.
-MAX_REDIRECTS = 10  # the redirect URIs of one client
+MAX_REDIRECTS = 10  # the redirect URIs of one client that registers
 MAX_REDIRECT_CHARS = 1200  # the characters of all its redirect URIs together
 MAX_JWKS_CHARS = 1200  # the characters of a key set that is part of the metadata
 
@@ -47,12 +47,17 @@ class Client(NamedTuple):
     @property
     def id_digest(self) -> str:
         """The digest of the id, to which codes and refresh tokens are bound."""
-        return base64url(hashlib.sha256(self.id.encode()).digest())
+        return digest_id(self.id)
 
     def may_receive_at(self, uri: str) -> bool:
         """Return whether the client may receive codes and errors at a URI."""
         # A client id is valid for months, so it may have been registered under looser rules than today's.
         return redirects.matches(uri, self.redirect_uris) and redirects.may_be_registered(uri)
+
+
+def digest_id(client_id: str) -> str:
+    """Return the digest of a client's id."""
+    return base64url(hashlib.sha256(client_id.encode()).digest())
 
 
 def read(metadata: object, client_id: str = "", *, secret_digest: str = "", site: str = "") -> Client:
@@ -69,6 +74,8 @@ def read(metadata: object, client_id: str = "", *, secret_digest: str = "", site
     """
     if not isinstance(metadata, dict):
         raise OAuthError(code="invalid_client_metadata", description="the metadata is not a JSON object")
+    # RFC 7592, 2.2: "null or JSON null … treated as being omitted"; some hosts write so into a registration, too.
+    metadata = {name: value for name, value in metadata.items() if value is not None}
     method = metadata.get("token_endpoint_auth_method", "none")
     if method not in METHODS:
         raise OAuthError(code="invalid_client_metadata", description="token_endpoint_auth_method is not supported")
@@ -77,7 +84,7 @@ def read(metadata: object, client_id: str = "", *, secret_digest: str = "", site
     return Client(
         id=client_id,
         name=_read_name(metadata.get("client_name")),
-        redirect_uris=_read_redirect_uris(metadata.get("redirect_uris")),
+        redirect_uris=_read_redirect_uris(metadata.get("redirect_uris"), site),
         method=method,
         secret_digest=secret_digest,
         keys=keys,
@@ -108,16 +115,21 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
             )
 
 
-def _read_redirect_uris(uris: object) -> tuple[str, ...]:
+def _read_redirect_uris(uris: object, site: str) -> tuple[str, ...]:
+    """Return the redirect URIs. A document has those for other servers, too, so the ones that are refused do not count.
+
+    Others travel in a client id, so they must be few and short.
+    """
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
         raise OAuthError(code="invalid_redirect_uri", description="redirect_uris must be a list of URIs")
     characters = sum(len(uri) for uri in uris)
-    if len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS:
+    if not site and (len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS):
         raise OAuthError(code="invalid_redirect_uri", description="redirect_uris are too many or too long")
-    if not all(redirects.may_be_registered(uri) for uri in uris):
-        description = "a redirect URI must be https, http on loopback, or an application's own scheme, without fragment"
+    usable = tuple(uri for uri in uris if redirects.may_be_registered(uri))
+    if not usable or (len(usable) < len(uris) and not site):
+        description = "a redirect URI must be https, http on loopback, or the callback of an application's scheme"
         raise OAuthError(code="invalid_redirect_uri", description=description)
-    return tuple(uris)
+    return usable
 
 
 def _read_keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:

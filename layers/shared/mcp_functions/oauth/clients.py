@@ -21,7 +21,7 @@ from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
 from mcp_functions.observability import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.oauth.documents import Documents
     from mcp_functions.oauth.settings import OAuthSettings
@@ -38,12 +38,13 @@ class Clients:
         self._values = values
         self._documents = documents
 
-    def find(self, client_id: str, caller_id: str) -> Client:
+    def find(self, client_id: str, caller_id: str, is_in_use: Callable[[], bool] = lambda: False) -> Client:
         """Return the client with an id, and note the id for the log line of the request.
 
         Args:
             client_id: the id from the client; any text.
             caller_id: the caller whose limits count the fetch of a document, or a forged id.
+            is_in_use: whether a registration that has expired is still in use, and so counts.
 
         Raises:
             OAuthError: there is no such client, or it is blocked.
@@ -51,27 +52,36 @@ class Clients:
         """
         # The log line shows a digest of it as `flow`. An operator blocks a client by the digest, the id or the host.
         observability.current().flow = client_id
-        names = {lines.digest(client_id), client_id, _site(client_id)}
-        if not names.isdisjoint(self._settings.blocked_clients):
-            raise OAuthError(code="invalid_client", description="the client is blocked")
-        client = self._look_up(client_id, caller_id)
+        self.check_not_blocked(client_metadata.digest_id(client_id), _site(client_id))
+        client = self._look_up(client_id, caller_id, is_in_use)
         # `create` has checked this already, but the operator may have blocked the host after it.
         if self._leads_to_blocked_host(client):
             raise OAuthError(code="invalid_client", description="the host of a redirect URI is blocked")
         return client
 
-    def keys(self, client: Client, caller_id: str) -> Mapping[str, Any]:
-        """Return the JWK set of a client.
+    def check_not_blocked(self, id_digest: str, site: str, redirect: str = "") -> None:
+        """Check that the operator has blocked neither a client, by its digest or its site, nor where an answer goes.
 
         Raises:
-            OAuthError: the keys cannot be fetched.
+            OAuthError: the operator has.
+        """
+        names = self._settings.blocked_clients
+        logged = id_digest[: lines.DIGEST_CHARS]  # the log has the digest of an id, cut off
+        if site in names or logged in names or logged in map(lines.digest, names):
+            raise OAuthError(code="invalid_client", description="the client is blocked")
+        if redirect and redirects.destination(redirect) in self._settings.blocked_hosts:
+            raise OAuthError(code="invalid_client", description="the host of a redirect URI is blocked")
+
+    def keys(self, client: Client, caller_id: str, *, again: bool = False) -> Mapping[str, Any]:
+        """Return the JWK set of a client; with `again`, not the one in memory.
+
+        Raises:
+            OAuthError: the client has no keys any more.
+            McpError: the keys cannot be fetched now.
         """
         if client.keys is not None:
             return client.keys
-        keys = self._documents.get(client.keys_url, caller_id)
-        if keys is None:
-            raise OAuthError(code="invalid_client", description="the keys of the client cannot be fetched")
-        return keys
+        return self._documents.get(client.keys_url, caller_id, again=again)
 
     def create(self, metadata: object) -> tuple[Client, str]:
         """Return a new client, and its secret ("" if it has none). Nothing is stored: the id holds the metadata.
@@ -93,20 +103,22 @@ class Clients:
         hosts = {redirects.destination(uri) for uri in client.redirect_uris}
         return not hosts.isdisjoint(self._settings.blocked_hosts)
 
-    def _look_up(self, client_id: str, caller_id: str) -> Client:
+    def _look_up(self, client_id: str, caller_id: str, is_in_use: Callable[[], bool]) -> Client:
         metadata = self._settings.clients.get(client_id)
         if metadata is not None:
             secret_digest = str(metadata.get("client_secret_sha256", ""))
             return client_metadata.read(metadata, client_id, secret_digest=secret_digest)
         if client_id.startswith(PREFIX):
-            return self._registered(client_id, caller_id)
+            return self._registered(client_id, caller_id, is_in_use)
         if client_id.startswith("https://") and self._settings.documents:
             return self._published(client_id, caller_id)
         raise OAuthError(code="invalid_client", description=UNKNOWN)
 
-    def _registered(self, client_id: str, caller_id: str) -> Client:
+    def _registered(self, client_id: str, caller_id: str, is_in_use: Callable[[], bool]) -> Client:
         """Read the client that is sealed in an id."""
         claims = self._values.open(CLIENT, client_id, caller_id)
+        if claims is None and is_in_use():
+            claims = self._values.open(CLIENT, client_id, caller_id, also_expired=True)
         # The id is forged, its registration has expired, or the operator has ended all registrations.
         if claims is None or claims["generation"] != self._settings.client_generation:
             raise OAuthError(code="invalid_client", description=UNKNOWN)
@@ -137,8 +149,6 @@ class Clients:
     def _published(self, url: str, caller_id: str) -> Client:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
         document = self._documents.get(url, caller_id)
-        if document is None:
-            raise OAuthError(code="invalid_client", description="the client's metadata document cannot be fetched")
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
             raise OAuthError(code="invalid_client", description="the client's metadata document has another client_id")

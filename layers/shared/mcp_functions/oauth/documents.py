@@ -9,7 +9,8 @@ Anybody can be a client, so a URL may be an attacker's. Each step of a fetch has
     4. response     a small JSON object; a redirect is an error            `https.exchange`
 
 Without these rules an attacker could make this server call private networks (server-side request forgery). A fetch is
-charged to the caller that causes it, so nobody can make this server fetch without end.
+charged by its seconds, to the caller that causes it and to this container. So neither one caller nor many of them can
+keep a container waiting for silent sites.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from mcp_functions.aws.connection import Connection, Deadline, encrypt, tls_context
 from mcp_functions.oauth import addresses, https
-from mcp_functions.oauth.https import NoAnswer
+from mcp_functions.oauth.caller_budgets import FetchBudgets
+from mcp_functions.oauth.copies import Copies
+from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.https import NoAnswer, WrongAnswer
+from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from ssl import SSLContext
-
-    from mcp_functions.oauth.caller_budgets import CallerBudgets
 
 PORT = 443
 MAX_URL_CHARS = 512
@@ -43,10 +45,9 @@ URL = rf"""(?x)
     (?P<target> / [A-Za-z0-9._~:/?@!$&'()*+,;=%-]* )        # RFC 3986, without a fragment ("#")
 """
 FETCH_SECONDS = 3.0  # the time limit for name, connection, handshake and response together
-MAX_BYTES = 5 * 1024  # the largest document
-FRESH_SECONDS = 300  # how long a document stays in memory
-FAILED_SECONDS = 60  # how long a failure stays in memory
-MAX_ENTRIES = 256  # documents and failures in memory
+MAX_BYTES = 16 * 1024  # the largest document
+FRESH_SECONDS = 300  # how long a document is used without another fetch
+UNREADABLE = "the client's URL leads to no public site, or to no small JSON object"
 
 
 def _resolve_host(host: str) -> list[str]:
@@ -67,48 +68,38 @@ class Network(NamedTuple):
     tls: Callable[[], SSLContext] = tls_context  # the trusted certificates
 
 
-class Entry(NamedTuple):
-    """The outcome of the last fetch of a URL."""
-
-    document: dict[str, Any] | None  # None if the fetch has failed
-    fresh_until: float  # when the URL has to be fetched again, in unix seconds
+class Gone(Exception):
+    """The site says that the URL has no document: 404 or 410."""
 
 
 class Documents:
-    """Fetches documents from URLs that strangers chose, and keeps them in memory."""
+    """Fetches documents from URLs that strangers chose, and keeps copies."""
 
-    def __init__(self, now: Callable[[], float], budgets: CallerBudgets, network: Network | None = None) -> None:
-        """Start empty. The budgets limit how many fetches each caller causes; tests replace the network."""
-        self._now = now
-        self._budgets = budgets
+    def __init__(self, now: Callable[[], float], network: Network | None = None) -> None:
+        """Start without copies; tests replace the network."""
+        self._budgets = FetchBudgets(now, FETCH_SECONDS)
         self._network = network or Network()
-        self._entries: dict[str, Entry] = {}  # by URL, the oldest first
-        self._lock = Lock()  # held while the entries change: the local server answers requests in several threads
+        self._copies = Copies(now, FRESH_SECONDS)
 
-    def get(self, url: str, caller_id: str) -> dict[str, Any] | None:
-        """Return the JSON object at a URL; None if the URL may not be fetched, or has no usable document.
+    def get(self, url: str, caller_id: str, *, again: bool = False) -> Mapping[str, Any]:
+        """Return the JSON object at a URL; for `again`, see `Copies.get`.
 
         Raises:
-            Busy: the object has to be fetched, and the caller's budget is empty.
+            OAuthError: the site says that there is none (`invalid_client`), or it is not usable.
+            TemporarilyUnavailable: the site does not answer, or (`Busy`) too much time went into fetches.
         """
-        entry = self._entries.get(url)
-        if entry is None or self._now() >= entry.fresh_until:
-            self._budgets.charge(caller_id)
-            try:
-                entry = Entry(fetch(url, self._network), self._now() + FRESH_SECONDS)
-            except NoAnswer:
-                entry = Entry(None, self._now() + FAILED_SECONDS)
-            self._add(url, entry)
-        return entry.document
+        return self._copies.get(url, lambda: self._fetch(url, caller_id), again=again)
 
-    def _add(self, url: str, entry: Entry) -> None:
-        """Keep a document or a failure; the oldest entry makes room."""
-        with self._lock:
-            self._entries.pop(url, None)  # so that this entry becomes the newest
-            self._entries[url] = entry
-            if len(self._entries) > MAX_ENTRIES:
-                oldest = next(iter(self._entries))
-                del self._entries[oldest]
+    def _fetch(self, url: str, caller_id: str) -> dict[str, Any]:
+        try:
+            with self._budgets.charged(caller_id):
+                return fetch(url, self._network)
+        except Gone:
+            raise OAuthError(code="invalid_client", description="the document of the client is gone") from None
+        except WrongAnswer:
+            raise OAuthError(code="invalid_client_metadata", description=UNREADABLE) from None
+        except NoAnswer:
+            raise TemporarilyUnavailable(reason="client_document:unavailable") from None
 
 
 def may_be_fetched(url: str) -> bool:
@@ -120,17 +111,23 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     """Fetch a JSON object.
 
     Raises:
-        NoAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
+        Gone: the site has no document at this URL.
+        NoAnswer: the site does not answer now.
+        WrongAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
     """
     allowed = _match_url(url)
     if allowed is None:
-        raise NoAnswer
+        raise WrongAnswer
     deadline = Deadline(FETCH_SECONDS)
     public = _public_addresses(allowed["host"], network, deadline)
     connection = _connect(allowed["host"], public, network, deadline)
     response = https.exchange(connection, allowed["target"], MAX_BYTES)
-    if response.status != HTTPStatus.OK:  # a redirect is refused too, because nothing has checked where it leads
+    if response.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
+        raise Gone
+    if https.may_succeed_later(response.status):
         raise NoAnswer
+    if response.status != HTTPStatus.OK:  # a redirect is refused too, because nothing has checked where it leads
+        raise WrongAnswer
     return https.read_json(response)
 
 
@@ -158,7 +155,7 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> Sequen
     finally:
         resolver.shutdown(wait=False)
     if not resolved or not all(addresses.is_public(address) for address in resolved):
-        raise NoAnswer
+        raise WrongAnswer
     return resolved
 
 
@@ -168,6 +165,8 @@ def _connect(host: str, public: Sequence[str], network: Network, deadline: Deadl
         try:
             connected = network.connect(address, deadline.remaining())
             encrypted = encrypt(connected, host, network.tls(), deadline)
+        except ValueError:  # an SSLCertVerificationError is one: the certificate is not that of the host
+            raise WrongAnswer from None
         except OSError:
             continue  # the next address may accept
         return Connection(encrypted, "https", host, PORT, deadline)

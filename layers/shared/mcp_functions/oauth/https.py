@@ -5,6 +5,7 @@ Each request has one deadline and one limit of bytes. It follows no redirect, an
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 
 class NoAnswer(Exception):
-    """No usable response arrived. It has no text, because a text could quote the response."""
+    """No usable response arrived, so a later request may succeed. It has no text, which could quote the response."""
+
+
+class WrongAnswer(NoAnswer):
+    """A response arrived, and it is not what was asked for: another media type, too large, or no JSON object."""
 
 
 def exchange(
@@ -35,7 +40,8 @@ def exchange(
         body: the body of a POST; None sends a GET.
 
     Raises:
-        NoAnswer: the response did not arrive in time, or is over the limit.
+        NoAnswer: the response did not arrive in time.
+        WrongAnswer: the response is over the limit.
     """
     method = "GET" if body is None else "POST"
     sent = {"accept": "application/json", "user-agent": "mcp-functions", "connection": "close", **(headers or {})}
@@ -47,7 +53,7 @@ def exchange(
     finally:
         connection.close()
     if len(response.body) > limit:
-        raise NoAnswer
+        raise WrongAnswer
     return response
 
 
@@ -55,16 +61,26 @@ def read_json(response: Response) -> dict[str, Any]:
     """Return the JSON object in a response.
 
     Raises:
-        NoAnswer: the media type or the body is another one.
+        WrongAnswer: the media type or the body is another one.
     """
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     has_json_suffix = media_type.startswith("application/") and media_type.endswith("+json")
     if media_type != "application/json" and not has_json_suffix:
-        raise NoAnswer
+        raise WrongAnswer
     try:
         value = json_reader.loads(response.body)
     except ParseError:
-        raise NoAnswer from None
+        raise WrongAnswer from None
     if not isinstance(value, dict):
-        raise NoAnswer
+        raise WrongAnswer
     return value
+
+
+def may_succeed_later(status: int) -> bool:
+    """Check whether an HTTP status means that the server is in trouble or too busy, and not that the request is wrong.
+
+    408, 425 and 429 ask for the same request again, later (RFC 9110, 15.5.9; RFC 8470, 5.2; RFC 6585, 4).
+    """
+    return status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in {
+        HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS,
+    }  # fmt: skip

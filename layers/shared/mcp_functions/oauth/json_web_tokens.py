@@ -50,6 +50,10 @@ UNSUPPORTED = "the algorithm of the token is not supported"
 UNSIGNED = "no key has signed the token"
 
 
+class UnknownKey(BadToken):
+    """No key of the set has the token's id: the owner of the keys may have changed them since they were read."""
+
+
 def unverified_claims(token: object) -> dict[str, Any]:
     """Return the claims of a token whose signature is not checked.
 
@@ -63,17 +67,21 @@ def verify(token: object, key_set: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims of a token that a key of a key set has signed; the claims are not checked.
 
     Raises:
+        UnknownKey: the set may be too old.
         BadToken: no key of the set has signed it.
     """
     parsed = _parse(token)
     # RFC 7515, 4.1.11: a token with an extension in `crit` that is not understood is invalid. None is understood here.
     if parsed.header.get("alg") not in ALGORITHMS or "crit" in parsed.header:
         raise BadToken(UNSUPPORTED)
-    keys = key_set.get("keys")
-    for key in keys if isinstance(keys, list) else []:
-        if isinstance(key, dict) and _may_have_signed(key, parsed.header) and _has_signed(key, parsed):
+    listed = key_set.get("keys")
+    keys = [key for key in listed if isinstance(key, dict)] if isinstance(listed, list) else []
+    for key in keys:
+        if _may_have_signed(key, parsed.header) and _has_signed(key, parsed):
             return parsed.claims
-    raise BadToken(UNSIGNED)
+    # A token without an id may be of any key, so of a new one, too.
+    has_known_id = "kid" in parsed.header and any(key.get("kid") == parsed.header["kid"] for key in keys)
+    raise BadToken(UNSIGNED) if has_known_id else UnknownKey(UNSIGNED)
 
 
 def audiences(claims: Mapping[str, Any]) -> list[str]:

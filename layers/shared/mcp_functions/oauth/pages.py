@@ -1,4 +1,6 @@
-"""The pages that a browser shows: `consent.html`, or `stopped.html` after an error. They run nothing and load nothing.
+"""The pages that a browser shows: `consent.html`; `cancelled.html` after Cancel; `stopped.html` after an error.
+
+They run nothing and load nothing.
 
 The consent page says which application asks, where the answer goes, and what it allows:
 
@@ -55,9 +57,9 @@ def consent_page(client: Client, sign_in: SignIn, sealed_sign_in: str, settings:
     return Template(_read_file("consent.html")).substitute(parts, style=_read_file("style.css"))
 
 
-def stopped_page() -> str:
-    """Return the page of a sign-in that cannot go on. It quotes nothing: an attacker may have led the user here."""
-    return Template(_read_file("stopped.html")).substitute(style=_read_file("style.css"))
+def last_page(name: str) -> str:
+    """Return "stopped.html" or "cancelled.html". They quote nothing: an attacker may have led the user here."""
+    return Template(_read_file(name)).substitute(style=_read_file("style.css"))
 
 
 def content_security_policy() -> str:

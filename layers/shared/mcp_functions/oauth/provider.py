@@ -11,28 +11,24 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from mcp_functions.http import access_tokens
 from mcp_functions.oauth import json_web_tokens
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.oauth.json_web_tokens import BadToken
-from mcp_functions.oauth.provider_api import FRESH_SECONDS
+from mcp_functions.oauth.json_web_tokens import BadToken, UnknownKey
+from mcp_functions.protocol import scopes
 from mcp_functions.protocol.errors import Misconfigured, Unauthorized
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from mcp_functions.oauth.provider_api import ProviderApi
     from mcp_functions.oauth.settings import OAuthSettings
 
-# If the provider's keys do not verify a token, they are read again, unless they were read in the last minute. Otherwise
-# every false token would cause a request to the provider.
-NEW_KEYS_SECONDS = 60
 SKEW_SECONDS = 60  # the provider's clock may differ by this
 
 
@@ -41,7 +37,7 @@ class Tokens(NamedTuple):
 
     access_token: str  # the token that the provider issued, unchanged
     expires_in: int  # seconds
-    scope: str  # the granted scope, by this server's names of scopes; "" if the provider does not return it
+    scope: str  # what it grants of this server's scopes, by this server's names
     refresh_token: str  # the provider's refresh token, which no client may see; "" if it issued none
 
 
@@ -60,7 +56,11 @@ class Provider:
         return f"{self._settings.url}/callback"
 
     def authorization_url(self, state: str, seed: str, scope: str, prompt: str) -> str:
-        """Return where a browser is sent to sign in. `scope` and `prompt` are the client's; `prompt` is "" for none."""
+        """Return where a browser is sent to sign in. `scope` and `prompt` are the client's; `prompt` is "" for none.
+
+        A client's `consent` is left out: the person has just consented here, and Entra ID would ask for an
+        administrator. An operator adds it for a provider that gives no refresh token without (OpenID Connect Core, 11).
+        """
         parameters = {
             "response_type": "code",
             "client_id": self.api.client_id,
@@ -74,8 +74,9 @@ class Provider:
         # Some providers take the resource as `resource` (RFC 8707), some as `audience`, and some take none.
         if self._settings.resource_parameter:
             parameters[self._settings.resource_parameter] = self._settings.resource
-        if prompt:
-            parameters["prompt"] = prompt
+        prompts = [name for name in prompt.split() if name != "consent"]
+        if prompts or self._settings.extra_prompt:
+            parameters["prompt"] = " ".join(dict.fromkeys([*prompts, *self._settings.extra_prompt]))
         endpoint = str(self.api.metadata()["authorization_endpoint"])
         separator = "&" if "?" in endpoint else "?"
         return f"{endpoint}{separator}{urlencode(parameters)}"
@@ -91,11 +92,11 @@ class Provider:
         if issuer != self.api.issuer:
             raise OAuthError(code="invalid_grant", description="the response is of another issuer")
 
-    def redeem(self, code: str, seed: str) -> Tokens:
-        """Exchange the provider's code for tokens.
+    def redeem(self, code: str, seed: str, shown: str) -> Tokens:
+        """Exchange the provider's code for tokens; `shown` is the scope that the consent page showed.
 
         Raises:
-            OAuthError: the code has been spent, or is too old.
+            OAuthError: the code has been spent, or is too old; or the token grants more than was shown.
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {
@@ -105,24 +106,31 @@ class Provider:
             "code_verifier": derive(seed, "verifier"),
         }
         answer = self.api.request_tokens(form)
-        self._check_id_token(answer.get("id_token"), derive(seed, "nonce"))
-        return self._read_tokens(answer)
+        # No client gets the ID token.
+        problem = self._problem_of_id_token(self._verify_id_token(answer.get("id_token")), derive(seed, "nonce"))
+        if problem:
+            raise OAuthError(code="invalid_grant", description=problem)
+        return self._read_tokens(answer, shown, shown)
 
-    def refresh(self, token: str, scope: str | None) -> Tokens:
+    def refresh(self, token: str, scope: str, shown: str) -> Tokens:
         """Get another access token.
 
         Args:
             token: the provider's refresh token.
-            scope: a part of the granted scope; None for all of it. Then the request has no scope.
+            scope: the shown scope, or a part of it.
+            shown: the scope that the consent page showed.
 
         Raises:
-            OAuthError: the token has been revoked, or has expired.
+            OAuthError: the token has been revoked, or has expired; or the new one grants more than was shown.
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {"grant_type": "refresh_token", "refresh_token": token}
-        if scope is not None:
+        # RFC 6749, 6: without a scope, the provider grants all that the user granted. So this server sends a scope only
+        # for a part of it. A provider that was asked for "https://example.com/read" may have granted it as "read", and
+        # refuse the first name now.
+        if set(scope.split()) != set(shown.split()):
             form["scope"] = self._scope_for_provider(scope)
-        return self._read_tokens(self.api.request_tokens(form))
+        return self._read_tokens(self.api.request_tokens(form), scope, shown)
 
     def _scope_for_provider(self, scope: str) -> str:
         """Return the scopes to ask for. With `openid`, the provider also sends an ID token, which has our nonce."""
@@ -130,7 +138,7 @@ class Provider:
         names = ["openid", *self._settings.extra_scopes, *prefixed]
         return " ".join(dict.fromkeys(names))  # each name once, in this order
 
-    def _read_tokens(self, answer: Mapping[str, Any]) -> Tokens:
+    def _read_tokens(self, answer: Mapping[str, Any], asked: str, shown: str) -> Tokens:
         """Read the tokens of an answer, and check the access token as every function of this server does.
 
         The check refuses a token that the provider bound neither to this server nor to this client.
@@ -140,55 +148,65 @@ class Provider:
         # A bad token is the operator's problem. As BadToken or Unauthorized it would look like the client's.
         try:
             claims = json_web_tokens.unverified_claims(token)
-            access_tokens.check_claims(claims, {}, self._settings.common, now)
+            identity = access_tokens.check_claims(claims, {}, self._settings.common, now)
         except BadToken:
             raise Misconfigured(reason="provider:access_token_is_no_jwt") from None
         except Unauthorized as error:
             raise Misconfigured(reason=f"provider:{error.reason}") from None
-        scope = answer.get("scope")
         refresh_token = answer.get("refresh_token")
         return Tokens(
             access_token=str(token),
             expires_in=max(0, int(claims["exp"] - now)),
-            scope=self._granted_scope(scope) if isinstance(scope, str) else "",
+            scope=self._granted_scope(identity.scopes, answer.get("scope"), asked, shown),
             refresh_token=refresh_token if isinstance(refresh_token, str) else "",
         )
 
-    def _granted_scope(self, scope: str) -> str:
-        """Return the scopes of the provider's answer with this server's names, without those that were added."""
-        added = {"openid", *self._settings.extra_scopes}
-        prefix = self._settings.common.oauth_scope_prefix
-        names = [name.removeprefix(prefix) for name in scope.split() if name not in added]
-        return " ".join(names)
+    def _granted_scope(self, in_token: Collection[str], answered: object, asked: str, shown: str) -> str:
+        """Return which scopes of this server a token grants.
 
-    def _check_id_token(self, token: object, nonce: str) -> None:
-        """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). No client gets it."""
-        claims = self._verify_id_token(token)
+        All MCP clients are one client of the provider. Some providers put into a token whatever that client was ever
+        granted, so a client could get a scope that its user did not see.
+
+        Raises:
+            OAuthError: the token grants more of this server's scopes than the consent page showed.
+        """
+        common = self._settings.common
+        prefix = common.oauth_scope_prefix
+        named = [name.removeprefix(prefix) for name in answered.split()] if isinstance(answered, str) else []
+        ours = set(common.scopes_supported)
+        allowed = scopes.expand({*in_token, *named}, common.scope_hierarchy) & ours
+        if not allowed <= scopes.expand(shown.split(), common.scope_hierarchy):
+            raise OAuthError(code="invalid_scope", description="the provider grants more than the consent page showed")
+        # RFC 6749, 5.1: without `scope` in the answer, all that was asked for is granted.
+        granted = scopes.expand(in_token or named or asked.split(), common.scope_hierarchy)
+        return " ".join(name for name in common.scopes_supported if name in granted)
+
+    def _problem_of_id_token(self, claims: Mapping[str, Any], nonce: str) -> str | None:
+        """Return why an ID token does not belong to this sign-in (OpenID Connect Core, 3.1.3.7); None if it does."""
         audience = claims.get("aud")  # one client id, or a list
         audiences = audience if isinstance(audience, list) else [audience]
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
-            raise OAuthError(
-                code="invalid_grant", description="the ID token is of another issuer, or for another client"
-            )
+            return "the ID token is of another issuer, or for another client"
         # `azp` names the client that asked for a token with several audiences.
         if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
-            raise OAuthError(code="invalid_grant", description="the ID token is for another client")
+            return "the ID token is for another client"
         expires = claims.get("exp")  # unix seconds
-        is_current = isinstance(expires, int | float) and expires > self._now() - SKEW_SECONDS
-        if not is_current:
-            raise OAuthError(code="invalid_grant", description="the ID token has expired")
-        if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-            raise OAuthError(code="invalid_grant", description="the ID token is of another sign-in")
+        if not isinstance(expires, int | float) or expires <= self._now() - SKEW_SECONDS:
+            return "the ID token has expired"
+        is_of_this_sign_in = hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode())
+        return None if is_of_this_sign_in else "the ID token is of another sign-in"
 
     def _verify_id_token(self, token: object) -> dict[str, Any]:
         """Return the claims of an ID token that the provider has signed."""
         if token is None:
             raise Misconfigured(reason="provider:no_id_token")
-        # The provider may have changed its keys since they were read. So the second try uses new keys.
-        for max_age in (FRESH_SECONDS, NEW_KEYS_SECONDS):
-            with suppress(BadToken):
-                return json_web_tokens.verify(token, self.api.keys(max_age))
-        raise OAuthError(code="invalid_grant", description="the provider has not signed the ID token")
+        try:
+            try:
+                return json_web_tokens.verify(token, self.api.keys())
+            except UnknownKey:
+                return json_web_tokens.verify(token, self.api.keys(again=True))
+        except BadToken:
+            raise OAuthError(code="invalid_grant", description="the provider has not signed the ID token") from None
 
 
 def derive(seed: str, use: str) -> str:

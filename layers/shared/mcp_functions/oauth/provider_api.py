@@ -2,10 +2,12 @@
 
 This authorization server sends them, as one client of the provider.
 
-    the provider answers                      this module raises
-    nothing, a status >= 500, or 429          TemporarilyUnavailable, because a later request may succeed
-    an error of the code or refresh token     OAuthError, because this client needs a new sign-in (REFUSALS)
-    any other error                           Misconfigured, because only the operator can mend it
+    the provider answers                            this module raises
+    nothing, no JSON, an error of its own           TemporarilyUnavailable, because a later request may succeed
+    an error of the person, the code or the token   OAuthError, because this client needs a new sign-in (REFUSALS)
+    any other error                                 Misconfigured, because only the operator can mend it
+
+tests/oauth/test_provider_errors.py lists what providers document.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from mcp_functions.aws.connection import Deadline, open_connection
 from mcp_functions.aws.endpoints import PORTS
 from mcp_functions.oauth import https
+from mcp_functions.oauth.copies import Copies
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
@@ -32,20 +35,31 @@ DISCOVERY = "/.well-known/openid-configuration"
 REQUEST_SECONDS = 6.0  # the time limit of one request
 CONNECT_SECONDS = 2.0  # the time limit for a connection to one address, and for the TLS handshake
 MAX_BYTES = 128 * 1024  # the largest response that is read
-FRESH_SECONDS = 3600  # how long metadata and keys stay in memory
+FRESH_SECONDS = 3600  # how long metadata and keys are used without another request
 UNAVAILABLE = "provider:unavailable"  # for the log
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the metadata must have these
 GRANT_REFUSED = "the provider refused the code or the refresh token: it was used, was revoked, or has expired"
+# Errors about a person, who has to sign in again, or may not sign in (OpenID Connect Core, 3.1.2.6; Entra ID, Auth0).
+PERSON_ERRORS = (
+    "access_denied", "account_selection_required", "association_required", "consent_required", "expired_token",
+    "interaction_required", "invalid_token", "login_required", "mfa_required", "unmet_authentication_requirements",
+)  # fmt: skip
 # The provider's error -> the error and its description for the client.
 REFUSALS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(PERSON_ERRORS, ("invalid_grant", "the provider wants the user to sign in again")),
     "invalid_grant": ("invalid_grant", GRANT_REFUSED),
     # The code is malformed. The operator has nothing to mend: a browser may bring any text to /callback as the code.
     "invalid_request": ("invalid_grant", GRANT_REFUSED),
     "invalid_scope": ("invalid_scope", "the provider does not grant this scope"),
+    "unsupported_token_type": ("unsupported_token_type", "the provider cannot revoke this token"),  # RFC 7009, 2.2.1
 }
-# Further errors of the token endpoint (RFC 6749, 5.2, and RFC 8707). Only a wrong configuration causes them.
-OPERATOR_ERRORS = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
+# Errors of the provider itself, also with a status below 500 (RFC 6749, 4.1.2.1; RFC 8628, 3.5).
+TROUBLE = {"server_error", "slow_down", "temporarily_unavailable", "too_many_requests"}
+# Further errors of the token endpoint (RFC 6749, 5.2; RFC 8707; Entra ID). Only a wrong configuration causes them.
+OPERATOR_ERRORS = {
+    "invalid_client", "invalid_resource", "invalid_target", "unauthorized_client", "unsupported_grant_type",
+}  # fmt: skip
 
 
 class ProviderApi:
@@ -56,31 +70,24 @@ class ProviderApi:
         self.issuer = issuer
         self.client_id = client_id
         self._secret = secret
-        self._now = now
-        self._documents: dict[str, tuple[float, dict[str, Any]]] = {}  # URL -> when it was read (unix seconds), JSON
+        self._copies = Copies(now, FRESH_SECONDS)
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Mapping[str, Any]:
         """Return the provider's metadata.
 
         Raises:
             TemporarilyUnavailable: the provider does not answer.
             Misconfigured: the metadata is another provider's, or lacks an https endpoint.
         """
-        metadata = self._get(self.issuer.rstrip("/") + DISCOVERY, FRESH_SECONDS)
-        # RFC 8414, 3.3: "The issuer value returned MUST be identical" to the requested issuer.
-        if metadata.get("issuer") != self.issuer:
-            raise Misconfigured(reason="the provider's metadata names another issuer than MCP_JWT_ISSUER")
-        for name in REQUIRED_URLS:
-            _check_url(metadata.get(name))
-        return metadata
+        return self._get(self.issuer.rstrip("/") + DISCOVERY, self._check_metadata)
 
-    def keys(self, max_age: float) -> dict[str, Any]:
-        """Return the provider's JWK set; a set in memory must be younger than `max_age` seconds.
+    def keys(self, *, again: bool = False) -> Mapping[str, Any]:
+        """Return the provider's JWK set; with `again`, not the one in memory.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: as `metadata`.
         """
-        return self._get(self.metadata()["jwks_uri"], max_age)
+        return self._get(self.metadata()["jwks_uri"], _check_keys, again=again)
 
     def request_tokens(self, form: Mapping[str, str]) -> dict[str, Any]:
         """Send a form to the token endpoint.
@@ -107,9 +114,9 @@ class ProviderApi:
         """Raise the error of a response that is not 200."""
         if response.status == HTTPStatus.OK:
             return
-        if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR or response.status == HTTPStatus.TOO_MANY_REQUESTS:
+        code = "" if https.may_succeed_later(response.status) else _json(response).get("error")
+        if not code or not isinstance(code, str) or code in TROUBLE:  # without a code, it is not RFC 6749 that answers
             raise TemporarilyUnavailable(UNAVAILABLE)
-        code = str(_json(response).get("error"))
         if code in REFUSALS:
             raise OAuthError(*REFUSALS[code])
         if code == "invalid_client":
@@ -136,17 +143,30 @@ class ProviderApi:
         self._check_status(response)
         return response
 
-    def _get(self, url: str, max_age: float) -> dict[str, Any]:
-        """Return a public document of the provider; one in memory must be younger than `max_age` seconds."""
-        read_at, document = self._documents.get(url, (0.0, {}))
-        if document and self._now() < read_at + max_age:  # an empty document is useless, and is read again
+    def _check_metadata(self, metadata: Mapping[str, Any]) -> None:
+        # RFC 8414, 3.3: "The issuer value returned MUST be identical" to the requested issuer.
+        if metadata.get("issuer") != self.issuer:
+            raise Misconfigured(reason="the provider's metadata names another issuer than MCP_JWT_ISSUER")
+        for name in REQUIRED_URLS:
+            _check_url(metadata.get(name))
+
+    def _get(self, url: str, check: Callable[[Mapping[str, Any]], None], *, again: bool = False) -> Mapping[str, Any]:
+        """Return a public document of the provider. What fails the check is not kept, because it may soon be mended."""
+
+        def read() -> dict[str, Any]:
+            response = _request(url, {}, None)
+            if response.status != HTTPStatus.OK:
+                raise TemporarilyUnavailable(UNAVAILABLE)
+            document = _json(response)
+            check(document)
             return document
-        response = _request(url, {}, None)
-        if response.status != HTTPStatus.OK:
-            raise TemporarilyUnavailable(UNAVAILABLE)
-        document = _json(response)
-        self._documents[url] = (self._now(), document)
-        return document
+
+        return self._copies.get(url, read, again=again)
+
+
+def _check_keys(key_set: Mapping[str, Any]) -> None:
+    if not isinstance(key_set.get("keys"), list):
+        raise Misconfigured(reason="the provider's jwks_uri has no key set")
 
 
 def _check_url(url: object) -> None:

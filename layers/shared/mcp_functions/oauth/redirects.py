@@ -39,11 +39,17 @@ LOOPBACK = rf"""(?x)
     {PORT} {PATH_AND_QUERY}
 """
 OWN_SCHEME = rf"[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*:/{CHARACTER}*"
-# RFC 8252 (section 7.1) asks for a scheme that is a domain name in reverse order. These applications have none.
+# RFC 8252 (section 7.1) asks for a scheme that is a domain name in reverse order. These applications have none. Their
+# schemes do more than sign in: "cursor://…/install?config=…" installs a server. So only their callbacks are accepted.
 SCHEMES_WITHOUT_DOT = {
     "claude", "cursor", "goose", "jetbrains", "kiro", "raycast", "vscode", "vscode-insiders", "vscodium", "warp",
     "windsurf", "zed",
 }  # fmt: skip
+CALLBACK = r"""(?x)
+    [a-z-]+ : /{1,3} (?: [A-Za-z0-9] [A-Za-z0-9._-]* / )*
+    (?: (?: oauth2? [_-]? )? (?: (?: call )? back | cb | redirect ) | oauth2? | (?: did- )? authenticate )
+    /? (?: [?] .* )?
+"""
 RESPONSE_PARAMETERS = {"code", "state", "iss", "error", "error_description"}  # this server adds them to a redirect URI
 
 
@@ -94,7 +100,8 @@ def _has_own_scheme(uri: str) -> bool:
     if not re.fullmatch(OWN_SCHEME, uri):
         return False
     scheme = uri.partition(":")[0]
-    return "." in scheme or scheme in SCHEMES_WITHOUT_DOT
+    is_listed = scheme in SCHEMES_WITHOUT_DOT and re.fullmatch(CALLBACK, uri) is not None
+    return "." in scheme or is_listed
 
 
 def _has_response_parameter(uri: str) -> bool:

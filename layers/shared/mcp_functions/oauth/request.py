@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from mcp_functions.http import events
-from mcp_functions.oauth.addresses import network_of
 from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.seal.binding import caller_id
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 32 * 1024  # of a form; the query of API Gateway is shorter than this
 MAX_PARAMETERS = 32  # of a form or a query
+MAX_COOKIES = 64
+MAX_COOKIE_CHARS = 8 * 1024  # of all cookies together
 WHITESPACE = " \t"
 FORM = "application/x-www-form-urlencoded"
 
@@ -42,7 +44,7 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:
         http=http,
         parameters=read_parameters(text),
         cookies=_cookies(event.get("cookies")),
-        caller_id=f"oauth:{network_of(http.address)}",
+        caller_id=f"oauth:{caller_id(None, http.address)}",
     )
 
 
@@ -65,7 +67,8 @@ def _form(http: HttpRequest) -> str:
 def read_parameters(text: str) -> dict[str, str]:
     """Read a query or a form.
 
-    "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1).
+    "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1), but `resource` may (RFC 8707,
+    section 2). This server is one resource.
 
     Raises:
         OAuthError: there are too many parameters, they are too long, or one is there twice.
@@ -78,7 +81,10 @@ def read_parameters(text: str) -> dict[str, str]:
     except ValueError:  # `from None` hides its text, which quotes the parameters
         raise OAuthError(code="invalid_request", description="the parameters are too many, or not UTF-8") from None
     parameters = dict(pairs)
-    if len(parameters) != len(pairs):
+    resources = [value for name, value in pairs if name == "resource"]
+    if len(set(resources)) > 1:
+        raise OAuthError(code="invalid_target", description="the request names several resources")
+    if len(parameters) != len(pairs) - max(0, len(resources) - 1):
         raise OAuthError(code="invalid_request", description="a parameter is there twice")
     return parameters
 
@@ -89,9 +95,11 @@ def _cookies(received: object) -> dict[str, str]:
     Only spaces and tabs are removed (RFC 6265, 5.2). Otherwise another host could set a cookie whose name is a Unicode
     space and "__Host-…". To a browser this name has no prefix "__Host-", but after the removal it would have it.
     """
-    pairs = []
-    for cookie in received if isinstance(received, list) else []:
-        name, _separator, value = str(cookie).partition("=")
-        pairs.append((name.strip(WHITESPACE), value.strip(WHITESPACE)))
-    names = [name for name, _value in pairs]
-    return {name: value for name, value in pairs if names.count(name) == 1}
+    cookies = [str(cookie) for cookie in received] if isinstance(received, list) else []
+    if len(cookies) > MAX_COOKIES or sum(map(len, cookies)) > MAX_COOKIE_CHARS:
+        raise OAuthError(code="invalid_request", description="the request has too many cookies, or too long ones")
+    values: dict[str, list[str]] = {}
+    for cookie in cookies:
+        name, _separator, value = cookie.partition("=")
+        values.setdefault(name.strip(WHITESPACE), []).append(value.strip(WHITESPACE))
+    return {name: given[0] for name, given in values.items() if len(given) == 1}

@@ -35,7 +35,9 @@ CORS_HEADERS = {"access-control-allow-origin": "*"}
 PREFLIGHT_HEADERS = {
     **CORS_HEADERS,
     "access-control-allow-methods": "GET, POST",
-    "access-control-allow-headers": "authorization, content-type, mcp-protocol-version",
+    "access-control-allow-headers": (
+        "authorization, content-type, mcp-protocol-version, traceparent, tracestate, baggage"
+    ),
     "access-control-max-age": "600",
 }
 METADATA_SECONDS = 300  # how long the metadata may be cached
@@ -111,7 +113,7 @@ def make_server_error(error: McpError, http: HttpRequest) -> Response:
 
 
 def _make_stopped_page(status: int) -> Response:
-    return make_page(status, pages.stopped_page(), referrer_policy="no-referrer")
+    return make_page(status, pages.last_page("stopped.html"), referrer_policy="no-referrer")
 
 
 def _make_response(status: int, body: str, headers: Mapping[str, str], cookies: Sequence[str] = ()) -> Response:

@@ -44,7 +44,7 @@ def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> R
     metadata = discovery.documents(services.settings).get(http.path)
     path = _path_below_url(http.path, services.settings.url)
     if metadata is not None:
-        name, methods = "metadata", ["GET"]
+        name, methods = "metadata", ["GET", "HEAD"]
     elif path == REGISTER and services.settings.registration:
         name, methods = "register", ["POST"]
     else:
@@ -63,7 +63,8 @@ def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> R
         return responses.make_empty(405, {"allow": ", ".join(methods)})
 
     if metadata is not None:
-        return responses.make_metadata(metadata)
+        response = responses.make_metadata(metadata)
+        return {**response, "body": ""} if http.method == "HEAD" else response
     if path == REGISTER:  # its body is JSON, and no form
         return registration.register(http, services)
     endpoint = ENDPOINTS[path][http.method]

@@ -4,7 +4,7 @@
     CLIENT       the id of a registered client     nothing
     CONSENT      in the form of the consent page   the browser
     REQUEST      the `state` for the provider      the browser
-    CODE         the code for a client             the client, its redirect URI, the resource
+    CODE         the code for a client             the client, the resource
     REFRESH      the refresh token for a client    the client, the resource
     REMEMBERED   the cookie with consents          the browser
 
@@ -38,9 +38,10 @@ class Purpose(NamedTuple):
     label: bytes  # authenticated with the value, so that no value opens for another purpose
     lifetime_seconds: int
     max_chars: int  # the greatest length of a value
+    kept_seconds: int = 0  # how long an expired value can still be opened on demand
 
 
-CLIENT = Purpose(b"ks1/oauth-client", 180 * DAY, 6144)
+CLIENT = Purpose(b"ks1/oauth-client", 180 * DAY, 6144, kept_seconds=10 * 365 * DAY)
 CONSENT = Purpose(b"ks1/oauth-consent", 10 * MINUTE, 8192)
 REQUEST = Purpose(b"ks1/oauth-request", 10 * MINUTE, 8192)
 CODE = Purpose(b"ks1/oauth-code", 2 * MINUTE, 8192)
@@ -56,7 +57,11 @@ class SealedValues:
         """Make the seals of all purposes; no key is fetched yet."""
         self._now = now
         self._seals = {
-            purpose: seals.seal(purpose.label, max_age=purpose.lifetime_seconds, max_chars=purpose.max_chars)
+            purpose: seals.seal(
+                purpose.label,
+                max_age=max(purpose.lifetime_seconds, purpose.kept_seconds),
+                max_chars=purpose.max_chars,
+            )
             for purpose in PURPOSES
         }
 
@@ -76,7 +81,9 @@ class SealedValues:
         plaintext = dumps_ascii({**claims, "exp": expires}).encode()
         return self._seals[purpose].seal(plaintext, about=encode_binding(bound_to))
 
-    def open(self, purpose: Purpose, value: str, caller_id: str, *bound_to: str) -> dict[str, Any] | None:
+    def open(
+        self, purpose: Purpose, value: str, caller_id: str, *bound_to: str, also_expired: bool = False
+    ) -> dict[str, Any] | None:
         """Return the claims of a value.
 
         The claims are None if the value has expired, or was not sealed by this server for this purpose and these texts.
@@ -86,6 +93,7 @@ class SealedValues:
             value: the text from a client or a browser.
             caller_id: the caller whose budget of failed KMS calls is charged.
             bound_to: the texts to which the value must be bound, in their order.
+            also_expired: whether the value may have expired.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: no key is available, or the caller's budget is empty.
@@ -95,7 +103,7 @@ class SealedValues:
         except InvalidRequestState:
             return None
         claims: dict[str, Any] = json.loads(plaintext)
-        return claims if self._now() < claims["exp"] else None
+        return claims if also_expired or self._now() < claims["exp"] else None
 
 
 def encode_binding(bound_to: tuple[str, ...]) -> bytes:

@@ -68,9 +68,8 @@ class Services:
         self.settings = settings
         self.now = now
         self.values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
-        fetch_budget = CallerBudgets(at_once=10, seconds_per_unit=6, reason="fetch_budget", now=now)
-        self.clients = Clients(settings, self.values, Documents(now, fetch_budget, network))
-        self.browsers = Browsers(settings, self.values)
+        self.clients = Clients(settings, self.values, Documents(now, network))
+        self.browsers = Browsers(settings, self.values, now)
         secret = ClientSecret(settings.secret_arn, now)
         self.provider = Provider(settings, ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now), now)
         # All requests to the provider come from this one client of it. After many refusals it would throttle all users.
@@ -80,6 +79,6 @@ class Services:
         """Return the services with the URLs of the domain that a request called; they share what is kept in memory."""
         services = copy(self)
         services.settings = self.settings.for_domain(context)
-        services.browsers = Browsers(services.settings, self.values)
+        services.browsers = Browsers(services.settings, self.values, self.now)
         services.provider = Provider(services.settings, self.provider.api, self.now)
         return services

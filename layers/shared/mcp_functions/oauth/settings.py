@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # The parameter in which a provider takes the resource that a token is for.
 RESOURCE_PARAMETERS = ("", "resource", "audience")  # no parameter; RFC 8707 and Cognito; Auth0
+PROMPTS = {"login", "select_account", "consent"}  # what a person may be asked at the provider
 CLIENT_ID = r"[A-Za-z0-9._-]{1,64}"  # the id of a pre-registered client
 
 
@@ -28,6 +29,8 @@ class OAuthSettings:
         secret_arn: the ARN of the client secret in Secrets Manager; "" for a public client.
         resource_parameter: one of RESOURCE_PARAMETERS.
         extra_scopes: further scopes to ask the provider for, for example `offline_access`.
+        extra_prompt: words of `prompt` that the provider always gets.
+        all_scopes: whether every sign-in is for all scopes, because the provider grants no part of them.
         registration: whether clients may register (RFC 7591).
         documents: whether a client id may be the URL of a metadata document.
         clients: the metadata of pre-registered clients, by client id.
@@ -53,6 +56,10 @@ class OAuthSettings:
         if self.resource_parameter not in RESOURCE_PARAMETERS:
             raise Misconfigured(reason="MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty")
         self.extra_scopes = read_words(environ, "MCP_OAUTH_EXTRA_SCOPES")
+        self.extra_prompt = read_words(environ, "MCP_OAUTH_EXTRA_PROMPT")
+        if not set(self.extra_prompt) <= PROMPTS:
+            raise Misconfigured(reason="MCP_OAUTH_EXTRA_PROMPT may have login, select_account and consent")
+        self.all_scopes = environ.get("MCP_OAUTH_ALL_SCOPES", "off") == "on"
         self.registration = read_switch(environ, "MCP_OAUTH_REGISTRATION")
         self.documents = read_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS")
         self.clients = _read_clients(environ.get("MCP_OAUTH_CLIENTS") or "[]")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from mcp_functions.aws.endpoints import PORTS
 from mcp_functions.oauth import redirects
 from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.settings import PROMPTS
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.tuples import NamedTuple
 
@@ -31,11 +33,12 @@ class SignIn(NamedTuple):
     scope: str  # the scope that the client asked for
     prompt: str  # the `prompt` for the provider; "" for none
     consent: str  # the name under which a browser remembers this consent; "" if no browser may remember it
+    site: str = ""  # the host of the client's metadata document; "" if it has none
 
     @classmethod
     def from_claims(cls, claims: Mapping[str, Any]) -> SignIn:
         """Read the claims of a sealed value. It may have more claims than the fields of a sign-in."""
-        return cls(**{name: claims[name] for name in cls._fields})
+        return cls(**{name: claims[name] for name in cls._fields if name in claims})
 
 
 def read_sign_in(client: Client, parameters: Mapping[str, str], settings: OAuthSettings) -> SignIn:
@@ -67,6 +70,7 @@ def read_sign_in(client: Client, parameters: Mapping[str, str], settings: OAuthS
         scope=scope,
         prompt=_read_prompt(parameters.get("prompt", "")),
         consent=name_consent(client, redirect, scope),
+        site=client.site,
     )
 
 
@@ -76,13 +80,24 @@ def check_resource(parameters: Mapping[str, str], settings: OAuthSettings) -> No
     Raises:
         OAuthError: the request names another resource.
     """
-    resource = parameters.get("resource", settings.resource)
-    # An empty path and "/" are the same (RFC 3986, 6.2.3), and the URL types of many languages write the second.
-    accepted = {settings.resource}
-    if not urlsplit(settings.resource).path:
-        accepted.add(f"{settings.resource}/")
-    if resource not in accepted:
+    named = parameters.get("resource", settings.resource)
+    own = _normalize(settings.resource)
+    # A function's own path, "/mcp/add", is a part of this server: a token for the server is for it, too.
+    is_ours = bool(own) and re.fullmatch(re.escape(own) + r"(?:/[a-z0-9_-]{1,64})?", _normalize(named)) is not None
+    if named != settings.resource and not is_ours:
         raise OAuthError(code="invalid_target", description="the resource is not this server's")
+
+
+def _normalize(url: str) -> str:
+    """Return one spelling of a URL that has several (RFC 3986, 6.2.2 and 6.2.3); "" if it has more than a path."""
+    try:
+        parts = urlsplit(url)
+        port = "" if parts.port in {None, PORTS.get(parts.scheme)} else f":{parts.port}"
+    except ValueError:
+        return ""
+    if parts.query or parts.fragment or parts.username is not None or not parts.hostname:
+        return ""
+    return f"{parts.scheme}://{parts.hostname}{port}{unquote('' if parts.path == '/' else parts.path)}"
 
 
 MAX_SCOPE_CHARS = 512
@@ -103,10 +118,7 @@ def read_scope(parameters: Mapping[str, str], settings: OAuthSettings) -> str:
     names = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
     if not set(names).issubset(supported):
         raise OAuthError(code="invalid_scope", description="a scope is not one of this server's")
-    return " ".join(names or supported)
-
-
-PROMPTS = {"login", "select_account", "consent"}  # this server passes them on to the provider
+    return " ".join(supported if settings.all_scopes else names or supported)
 
 
 def _read_prompt(text: str) -> str:
@@ -124,6 +136,14 @@ def name_consent(client: Client, redirect: str, scope: str) -> str:
     scopes = " ".join(sorted(scope.split()))  # the order of the scopes does not count
     consent = f"{client.id}\0{redirect}\0{scopes}"
     return base64url(hashlib.sha256(consent.encode()).digest()[:16])
+
+
+def consent_of_request(client: Client, parameters: Mapping[str, str], settings: OAuthSettings) -> str:
+    """Return the name of the consent that a request would need; "" also if its scope is wrong."""
+    try:
+        return name_consent(client, parameters["redirect_uri"], read_scope(parameters, settings))
+    except OAuthError:
+        return ""
 
 
 def response_url(redirect: str, state: str, response: Mapping[str, str], settings: OAuthSettings) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.oauth import responses
@@ -21,8 +22,11 @@ from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.provider import challenge
 from mcp_functions.oauth.sealed_values import CODE, PREFIX, REFRESH
 from mcp_functions.oauth.sign_in import check_resource
+from mcp_functions.protocol.errors import StateTooLarge
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_functions.http.events import Response
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.provider import Tokens
@@ -77,19 +81,27 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
 
 
 def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
-    """Redeem our code. `authorization.finish` sealed it for the client, its redirect URI and the resource."""
+    """Redeem our code. `authorization.finish` sealed it for the client and the resource."""
     form = request.parameters
-    bound_to = (client.id_digest, form.get("redirect_uri", ""), services.settings.resource)
-    claims = services.values.open(CODE, form.get("code", ""), request.caller_id, *bound_to)
-    if claims is None:
+    claims = _open_code(form, request.caller_id, client, services)
+    # OAuth 2.1 has no such parameter (draft-ietf-oauth-v2-1, 10.2), so it is compared only if the client sends it.
+    if claims is None or form.get("redirect_uri", claims["redirect"]) != claims["redirect"]:
         raise OAuthError(code="invalid_grant", description=UNUSABLE_GRANT)
     _check_verifier(form.get("code_verifier", ""), claims["challenge"])
     with services.refusal_budget.charged_if_refused(request.caller_id):
-        tokens = services.provider.redeem(claims["code"], claims["seed"])
-    body = _token_body(tokens, scope=claims["scope"])
-    if tokens.refresh_token:
-        body["refresh_token"] = _seal_refresh_token(tokens.refresh_token, claims["scope"], client, services)
-    return responses.make_json(200, body)
+        tokens = services.provider.redeem(claims["code"], claims["seed"], claims["scope"])
+    return _make_token_response(tokens, tokens.refresh_token, claims["scope"], client, services)
+
+
+def _open_code(form: Mapping[str, str], caller_id: str, client: Client, services: Services) -> dict[str, Any] | None:
+    """Return the claims of our code; None if it is not this client's, or has expired."""
+    code, resource = form.get("code", ""), services.settings.resource
+    claims = services.values.open(CODE, code, caller_id, client.id_digest, "", resource)
+    if claims is not None or "redirect_uri" not in form:
+        return claims
+    # Version 0.1.0 bound a code to the redirect URI instead.
+    claims = services.values.open(CODE, code, caller_id, client.id_digest, form["redirect_uri"], resource)
+    return claims and {**claims, "redirect": form["redirect_uri"]}
 
 
 def _check_verifier(verifier: str, expected_challenge: str) -> None:
@@ -108,18 +120,11 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
         raise OAuthError(code="invalid_grant", description=UNUSABLE_GRANT)
     granted = claims["scope"]
     scope = _read_scope(form.get("scope", ""), granted)
-    # RFC 6749, 6: without a scope, the provider grants all that the user granted. So this server sends a scope only for
-    # a part of it. A provider that was asked for "https://example.com/read" may have granted it as "read", and refuse
-    # the first name now.
-    is_part = set(scope.split()) != set(granted.split())
     # One caller with false tokens could make the provider throttle this server, and so every user.
     with services.refusal_budget.charged_if_refused(request.caller_id):
-        tokens = services.provider.refresh(claims["token"], scope if is_part else None)
-    body = _token_body(tokens, scope=scope)
+        tokens = services.provider.refresh(claims["token"], scope, granted)
     # A provider that does not rotate its refresh tokens returns none: the old one stays valid.
-    refresh_token = tokens.refresh_token or claims["token"]
-    body["refresh_token"] = _seal_refresh_token(refresh_token, granted, client, services)
-    return responses.make_json(200, body)
+    return _make_token_response(tokens, tokens.refresh_token or claims["token"], granted, client, services)
 
 
 def _read_scope(requested: str, granted: str) -> str:
@@ -131,13 +136,21 @@ def _read_scope(requested: str, granted: str) -> str:
     return scope
 
 
-def _token_body(tokens: Tokens, scope: str) -> dict[str, Any]:
-    """Return the body of a response. It has neither the ID token nor the refresh token of the provider."""
-    body = {"access_token": tokens.access_token, "token_type": "Bearer", "expires_in": tokens.expires_in}
-    granted_now = tokens.scope or scope
-    if granted_now:
-        body["scope"] = granted_now
-    return body
+def _make_token_response(
+    tokens: Tokens, refresh_token: str, shown: str, client: Client, services: Services
+) -> Response:
+    """Make the response of `/token`. It has neither the ID token nor the refresh token of the provider."""
+    body: dict[str, Any] = {
+        "access_token": tokens.access_token,
+        "token_type": "Bearer",
+        "expires_in": tokens.expires_in,
+    }
+    if tokens.scope:
+        body["scope"] = tokens.scope
+    if refresh_token:
+        with suppress(StateTooLarge):  # the code is spent by now, so the client gets what there is
+            body["refresh_token"] = _seal_refresh_token(refresh_token, shown, client, services)
+    return responses.make_json(200, body)
 
 
 def _open_refresh_token(token: str, request: OAuthRequest, client: Client, services: Services) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, Misco
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SEVERITY = {"refused": 1, "failed": 2, "crashed": 3}  # of an outcome; all others are successes, and have 0
+ERRORS = frozenset({"refused", "failed", "crashed"})  # the outcomes that are errors; all others are successes
 UNKNOWN = "unknown"  # in place of a method or a name that this server does not have
 PACKAGE = __file__.removesuffix("observability/__init__.py")  # the folder of this package, with a slash at its end
 FRAMES_EACH_END = 7  # the line of a crash has so many innermost frames, and so many outermost ones
@@ -81,11 +81,8 @@ class Notes:
     forward_seconds: float | None = None  # how long the endpoint waited for the function behind it
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
-        """Set the outcome and its reason, unless an earlier outcome is worse.
-
-        A request has several outcomes if a client of the revision 2025-03-26 sends a batch of messages.
-        """
-        if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
+        """Set the outcome and its reason. An earlier error stays: the result that describes a crash is no success."""
+        if self.outcome not in ERRORS:
             self.outcome = outcome
             if reason:
                 self.reason = reason

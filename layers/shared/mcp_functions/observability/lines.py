@@ -16,7 +16,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.observability import SEVERITY, UNKNOWN
+from mcp_functions.observability import ERRORS, UNKNOWN
 from mcp_functions.protocol.constants import METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.json_writer import base64url
 
@@ -102,7 +102,7 @@ def opentelemetry_fields(notes: Notes) -> dict[str, Any]:
     revision = notes.revision
     if revision is None and method and notes.outcome != "refused":  # a refused request may be of any revision
         revision = PROTOCOL_VERSION
-    error_type = _code(notes) if notes.outcome in SEVERITY else None
+    error_type = _code(notes) if notes.outcome in ERRORS else None
     return {
         "mcp.method.name": method,
         "mcp.protocol.version": revision,
@@ -161,12 +161,15 @@ def checked_id(value: object) -> str | None:
     return None
 
 
+DIGEST_CHARS = 16  # 12 bytes: enough to tell conversations apart in a log
+
+
 def digest(name: str) -> str:
     """Return a digest of an id that the log must not hold. Lines with the same id have the same digest."""
     import hashlib  # noqa: PLC0415 - only a function with conversations needs it, and has imported it already
 
     hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
-    return base64url(hashed.digest()[:12])  # enough to tell conversations apart in a log
+    return base64url(hashed.digest())[:DIGEST_CHARS]
 
 
 def _milliseconds(seconds: float) -> float:

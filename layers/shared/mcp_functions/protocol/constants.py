@@ -42,9 +42,12 @@ APP_MIME_TYPE = "text/html;profile=mcp-app"
 
 APP_FORM_URI = "ui://mcp-functions/form"  # the form that asks the questions of every tool
 
-# The key of `_meta` for the revision of a client of 2025. `legacy` translates the request of such a client into a
+# The keys of `_meta` that begin so are this toolkit's own: its form believes what they say.
+OWN_META = "mcp-functions/"
+META_FORM = f"{OWN_META}form"  # in a result: what the form shows and returns
+# In a request: the key for the revision of a client of 2025. `legacy` translates the request of such a client into a
 # request of this revision.
-META_CLIENT_REVISION = "mcp-functions/earlier"
+META_CLIENT_REVISION = f"{OWN_META}earlier"
 
 # The method in the log if a message of a dialect continues a call. No request has this method.
 RESUME_METHOD = "turns/resume"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mcp_functions.protocol.constants import OWN_META
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import NotJson, pydantic_to_json, to_json, type_name
 from mcp_functions.tuples import NamedTuple
@@ -115,7 +116,7 @@ def read_meta(value: object) -> dict[str, Any] | None:
         raise TypeError(message)
     for key in value:
         if not _is_meta_key(key):
-            message = f"_meta key {key!r}: letters, digits, . _ - and a prefix/ that is not reserved for MCP"
+            message = f"_meta key {key!r}: letters, digits, . _ - and a prefix/ that is not reserved"
             raise TypeError(message)
     try:
         plain: dict[str, Any] = to_json(dict(value))
@@ -139,6 +140,8 @@ def _is_meta_key(key: object) -> bool:
     if match is None:
         return False
     labels = (match["prefix"] or "").split(".")
+    if match[0].startswith(OWN_META):
+        return False
     return len(labels) == 1 or labels[1] not in RESERVED_LABELS
 
 

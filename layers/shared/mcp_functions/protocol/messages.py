@@ -57,9 +57,9 @@ class Request(NamedTuple):
     message: JSONRPCRequest  # the JSON-RPC request
     headers: Mapping[str, str]  # the headers of the HTTP request, with names in lower case
     principal: Principal | None  # the caller; None with AuthMode none
-    address: str  # the caller's IP address as the gateway saw it; limits count callers without a principal by address
+    address: str  # the caller's IP address as the gateway saw it; `binding.caller_id` counts by it
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
-    event: Mapping[str, Any]  # the API Gateway event, which the endpoint forwards unchanged
+    event: Mapping[str, Any]  # the API Gateway event without credentials, which the endpoint forwards
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
     lambda_deadline: float = 0.0  # when Lambda ends this function, in unix seconds; 0 if unknown
     task_ttl: int = 0  # how long the client wants to keep a task, in milliseconds; 0 means the tool's own time
@@ -169,7 +169,10 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
         InvalidRequest: the value is neither a request nor a notification.
     """
     if isinstance(value, list):
-        raise InvalidRequest(message="Batches are not part of this revision: send one request")
+        # Basic/transports: "The body of the HTTP POST MUST be a single JSON-RPC request or notification."
+        # 2025-03-26 allows arrays ("batches"). This server departs from it: none of the tested clients sends one.
+        text = "Send one message, not an array: MCP 2025-06-18 removed batches, and this server accepts none"
+        raise InvalidRequest(reason="array", message=text)
     if not isinstance(value, dict):
         raise InvalidRequest
     id_ = value.get("id")

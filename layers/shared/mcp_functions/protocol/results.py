@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.protocol.constants import OWN_META
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps, to_base64
 from mcp_functions.protocol.plain_values import BYTES, NotJson, content_kind, content_kind_of_type, to_json, type_name
@@ -57,6 +58,24 @@ def call_tool_result(
         return {"content": [] if value is None else [_text(value)], "isError": False}
     plain, text = _plain_and_text(value, TOOL_RETURNS, write)  # raises for every other type of the protocol
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
+
+
+def drop_own_meta(value: object) -> None:
+    """Remove this toolkit's own keys from the `_meta` of an author's result, and of its blocks and resources.
+
+    A result of another server, which an author passes on or adopts, could otherwise make the form call any tool.
+    Structured content is the author's data and keeps all keys.
+    """
+    if isinstance(value, list):
+        for each in value:
+            drop_own_meta(each)
+    elif isinstance(value, dict):
+        meta = value.get("_meta")
+        if isinstance(meta, dict) and any(key.startswith(OWN_META) for key in meta):
+            value["_meta"] = {key: each for key, each in meta.items() if not key.startswith(OWN_META)}
+        for name, member in value.items():
+            if isinstance(member, dict | list) and name not in ("_meta", "structuredContent"):
+                drop_own_meta(member)
 
 
 def tool_error(text: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ return a state only with the request that the state belongs to.
 Digests stand for the caller, so that no state, item or counter names a person:
 
     principal_digest    the owner of a state or of stored data: issuer, subject and client
-    caller_id           the caller that a limit counts: issuer and subject, or the address (envelope.md §6.5)
+    caller_id           the caller that a limit counts: issuer and subject, or the network (envelope.md §6.5)
 """
 
 from __future__ import annotations
@@ -72,11 +72,17 @@ def principal_digest(principal: Principal | None) -> str | None:
 
 
 def caller_id(principal: Principal | None, address: str) -> str:
-    """Return the id under which a caller's forged tokens are counted; without authentication, the IP address.
+    """Return the id under which a caller is counted and stopped; without authentication, the network of its address.
 
     The id leaves out the OAuth client, because one person may register any number of clients. It is never logged.
     """
-    return address if principal is None else _digest(b"ks1/payer\0", principal.iss, principal.sub)
+    if principal is not None:
+        return _digest(b"ks1/payer\0", principal.iss, principal.sub)
+    if ":" not in address:  # an IPv4 address, or none
+        return address
+    from mcp_functions.seal.networks import network_of  # noqa: PLC0415 - most callers sign in, or have IPv4 addresses
+
+    return network_of(address)
 
 
 def _digest(label: bytes, *parts: str) -> str:

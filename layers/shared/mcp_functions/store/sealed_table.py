@@ -3,12 +3,15 @@
 To write an item (`table.py` shows an item and its row):
 
     1. seal the payload for this key, version and expiry time: with another one, the sealed text does not open
-    2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and seal a reference
-       to the object into the row
+    2. if the row is large and there is a bucket, write the sealed text into it as an object (a blob), and seal a
+       reference to the object into the row
     3. write the row, if DynamoDB still has the version that the caller has read; otherwise raise `Conflict`
 
 To read an item, the table takes these steps backwards. A program that may write to DynamoDB, but has no data key,
 cannot move a payload to another key, nor change its version or expiry time (envelope.md, section 12.2).
+
+DynamoDB bills a row by its size: a unit for each KB written, and for each 4 KB read. So three limits keep one request
+cheap: of what a client may have stored (`check_client_size`), of rows beside a bucket, and of reads of large rows.
 """
 
 from __future__ import annotations
@@ -20,8 +23,11 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, StateTooLarge
+from mcp_functions import observability
+from mcp_functions.protocol.errors import Busy, DeveloperError, InvalidRequestState, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url, dumps
+from mcp_functions.seal.budgets import TokenBuckets
+from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store.blobs import BlobReference, ObjectNotFound
 from mcp_functions.store.dynamodb import MAX_BYTES
 from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, Row, UnreadableItem, open_payload
@@ -35,6 +41,14 @@ if TYPE_CHECKING:
     from mcp_functions.store.dynamodb import DynamoDbTable
 
 log = logging.getLogger("mcp_functions")
+
+# What a client may have stored by one request, as JSON: a model writes about 8,000 tokens for it. With a question of a
+# client of 2025, which is sealed twice, the row has 57 KB.
+MAX_CLIENT_BYTES = 32_000
+LARGE_ROW = 64_000  # bytes; beside a bucket no row is larger
+# In each container, a caller may read so many larger rows at once, and then so many in a second.
+LARGE_READS = 20
+LARGE_READS_PER_SECOND = 2
 
 
 class SealedTable:
@@ -71,12 +85,26 @@ class SealedTable:
         self._max_age = max_age
         self._now = now
         self._blobs = blobs
+        self._large_reads = PerProcess(lambda: TokenBuckets(LARGE_READS, LARGE_READS_PER_SECOND))
+
+    def check_client_size(self, data: JSONValue) -> None:
+        """Check the size of what a client wants to have stored. A bucket takes any size for the price of one write.
+
+        Raises:
+            ItemTooLarge: it has more than `MAX_CLIENT_BYTES` as JSON, and the deployment has no bucket.
+        """
+        if self._blobs is None:
+            size = len(_encode(data))
+            if size > MAX_CLIENT_BYTES:
+                remedy = "A deployment with a bucket (BlobBucket) keeps more"
+                raise ItemTooLarge(reason=f"{size} bytes of a client, more than {MAX_CLIENT_BYTES}. {remedy}")
 
     def get(self, key: Key) -> Item | None:
         """Return an item as the last write left it (strongly consistent); None if it is absent or has expired.
 
         Raises:
             UnreadableItem: the item exists, but its seal does not open, or its object is gone.
+            Busy: the caller has read too many large rows.
         """
         # `_read` gets the row, and then the object that the row names. If a writer replaced both in between, this
         # object is gone, and the second attempt finds the new one. The third attempt is for items that change often.
@@ -122,7 +150,7 @@ class SealedTable:
         self._delete_blob(item.blob)
 
     def _read(self, key: Key) -> Item | None:
-        row = self._rows.read(self._row_key(key))
+        row = self._read_row(self._row_key(key))
         # AWS, "Using time to live (TTL) in DynamoDB": "DynamoDB automatically deletes expired items within a few days
         # of their expiration time"
         if row is None or row.expires <= self._now():
@@ -137,6 +165,20 @@ class SealedTable:
         # cause could quote the item.
         log.error("an item does not open: %s", reason)
         raise UnreadableItem
+
+    def _read_row(self, row_key: str) -> Row | None:
+        """Read a row. A large one is charged to the budget of the caller; a worker of a task has no caller."""
+        caller = observability.current().caller_id
+        # The size is known only after the read, so the charge comes first.
+        if caller and not self._large_reads().take(caller, 1, self._now()):
+            raise Busy(reason="table_reads")
+        row = None
+        try:
+            row = self._rows.read(row_key)
+        finally:
+            if caller and (row is None or row.size <= LARGE_ROW):
+                self._large_reads().put_back(caller, 1, self._now())
+        return row
 
     def _open(self, key: Key, row: Row) -> Item:
         """Return the item of a row; ObjectNotFound if its payload is in an object that is gone."""
@@ -173,7 +215,7 @@ class SealedTable:
         plaintext = _encode(payload)
         try:
             sealed_row = row._replace(sealed=self._seal.seal(plaintext, about=row.about))
-            if sealed_row.size <= MAX_BYTES:
+            if sealed_row.size <= (LARGE_ROW if self._blobs else MAX_BYTES):
                 return sealed_row, None
         except StateTooLarge:  # the payload does not even fit into a token
             pass

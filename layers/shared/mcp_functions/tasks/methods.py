@@ -25,8 +25,8 @@ from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.seal.binding import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
+from mcp_functions.tasks.open_tasks import TooManyTasks, digest_caller
 from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, Task
-from mcp_functions.tasks.task_store import TooManyTasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -103,11 +103,12 @@ class Tasks:
         """Return the first state, which requests a worker for the next round."""
         now = self._now_ms()
         tool_ttl = tool.task_ttl * 1000
+        observability.current().caller_id = caller_id(request.principal, request.address)
         task = Task(
             tool=tool.name,
             arguments=request.params.get("arguments") or {},
             principal=tuple(request.principal) if request.principal else None,
-            scopes=tuple(sorted(request.scopes)),
+            scopes=_scopes_of(request),
             declared=request.capabilities,
             flow=round_.history.flow or os.urandom(16).hex(),  # a round without a seal has no id
             created=now,
@@ -115,6 +116,7 @@ class Tasks:
             updated=now,
             # `step.now` is the time of the call, so later rounds must read the same time.
             record={**transitions.round_record(round_), "began": round_.began},
+            caller=digest_caller(caller_id(request.principal, request.address)),
         )
         return transitions.request_worker(task, now)
 
@@ -134,7 +136,7 @@ class Tasks:
         try:
             task = self._store.change(task_id, owner, lambda task: self._next_state(task, request))
         except ItemTooLarge:
-            raise ContentTooLarge(reason="task_item") from None  # the answers do not fit into the item
+            raise ContentTooLarge(reason="task_item") from None  # the answers are larger than the table keeps
         if request.method == "tasks/get":
             return self._describe(task_id, task, request)
         return {}
@@ -145,16 +147,22 @@ class Tasks:
         if task.tool not in self.tools:
             raise UnknownTask  # this release of the function no longer has the tool
         # Tasks extension: "authorization on every task request"
-        access_tokens.require_scopes(task.tool, self.tools[task.tool].scopes, request, self._settings)
+        access_tokens.require_scopes(self.tools[task.tool], request, self._settings)
         now = self._now_ms()
         if request.method == "tasks/get":
-            return transitions.request_worker_if_lost(task, now)
+            after = transitions.request_worker_if_lost(task, now)
+            if after.status == FAILED != task.status:  # no worker began it
+                observability.current().conclude("failed", "worker_gave_up")
+            return after
         if request.method == "tasks/cancel":
             return transitions.request_cancel(task, now)
         responses: Any = request.params.get("inputResponses")
         if not is_dict_of(dict, responses):
             raise InvalidParams(message="params.inputResponses must be an object of objects")
-        return transitions.apply_answers(task, responses, now)
+        answered = transitions.apply_answers(task, responses, _scopes_of(request), now)
+        if answered.given != task.given:
+            self._store.check_answers(answered)
+        return answered
 
     def _describe(self, task_id: str, task: Task, request: Request) -> dict[str, Any]:
         """Return a task with its questions or its outcome."""
@@ -177,6 +185,11 @@ class Tasks:
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
+
+
+def _scopes_of(request: Request) -> list[str]:
+    """Return the scopes of a request's token as a task keeps them; a list, because the item is JSON."""
+    return sorted(request.scopes)
 
 
 MIN_POLL_MS = 1000  # the shortest time that a client is asked to wait before its next poll

@@ -34,7 +34,7 @@ class Task:
     tool: str  # the name of the called tool
     arguments: Mapping[str, Any]  # the arguments of the call; deleted when the task ends
     principal: Sequence[str] | None  # issuer, subject and client of the caller; None on a server without sign-in
-    scopes: Sequence[str]  # the scopes of the call's access token
+    scopes: Sequence[str]  # the scopes of the access token that brought the last answer, or the call
     declared: Mapping[str, Any]  # the client's capabilities in the call
     flow: str  # the id of the conversation, which the log has on the line of each round
     created: int  # when the call became a task
@@ -57,6 +57,7 @@ class Task:
     attempts: int = 0  # workers in a row that took the task and made no progress
     cancel: bool = False  # True once the client has requested cancellation
     outcome: Mapping[str, Any] = field(default_factory=dict)  # how the task ended: {"result": …} or {"error": …}
+    caller: str | None = None  # whose open tasks count it (`open_tasks.digest_caller`); None for an earlier release's
 
     @property
     def ended(self) -> bool:
@@ -81,6 +82,8 @@ def to_json(task: Task) -> dict[str, Any]:
     payload["held"] = lease_until > 0
     payload["until"] = lease_until or retry_at
     payload["summons"] = payload.pop("invocations")
+    if task.caller is None:
+        del payload["caller"]
     return payload
 
 

@@ -1,7 +1,6 @@
 """The tasks of one function in the table, and the workers that continue them.
 
-    item of a task          one for each task; `tasks.task` describes it
-    item of open tasks      one for each owner: {"ids": {task id: when the task expires}}, to limit their number
+Each task has one item, which `tasks.task` describes. `tasks.open_tasks` limits the number of open tasks.
 
 The owner of a task is the digest of its principal (issuer, subject and client), None on a server without sign-in.
 
@@ -10,7 +9,7 @@ The owner of a task is the digest of its principal (issuer, subject and client),
     1. read the task
     2. let a function of `tasks.transitions` make the next state
     3. write that state; if another writer was faster, begin again
-    4. invoke a worker, if that state requests one
+    4. invoke a worker, if that state requests one; end the task, if Lambda will never invoke it
 
 A worker is a second Lambda function with the same code, and the time that a task needs. The invocation is asynchronous,
 so Lambda may lose or repeat it. If it is lost, a later poll of the client invokes another worker. If it is repeated,
@@ -25,24 +24,26 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from mcp_functions import aws
+from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.events import WORKER_ORDER
 from mcp_functions.protocol.errors import Busy, UnknownTask
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store import Conflict, Key, UnreadableItem
+from mcp_functions.tasks import transitions
+from mcp_functions.tasks.open_tasks import OpenTasks
 from mcp_functions.tasks.task import Task, from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.aws.clients import LambdaClient
     from mcp_functions.store import Item, SealedTable
 
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
-WRITES = 10  # how often a change is tried while other writers are faster
+WRITES = 4  # how often a change is tried while other writers are faster
 LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
 
 log = logging.getLogger("mcp_functions")
@@ -54,6 +55,10 @@ def lambda_client() -> LambdaClient:
     return client
 
 
+class NoWorker(Exception):
+    """Lambda will never invoke this worker: the permission or the function is missing. The text is AWS's code."""
+
+
 class WorkerInvoker:
     """Invokes the workers of one function."""
 
@@ -63,17 +68,20 @@ class WorkerInvoker:
         self._client = PerProcess(lambda_client)
 
     def __call__(self, task_id: str, owner: str | None) -> None:
-        """Invoke a worker for a task and the digest of its owner; a failure is only logged."""
+        """Invoke a worker for a task and the digest of its owner. A failure that may pass is only logged.
+
+        Raises:
+            NoWorker: the operator has to act, before any invocation succeeds.
+        """
         order = json.dumps({WORKER_ORDER: {"id": task_id, "owner": owner}}).encode()
         try:
             self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             # Only the code is logged, because a traceback could quote the request.
-            log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)
-
-
-class TooManyTasks(Exception):
-    """The owner has as many open tasks as the deployment allows."""
+            failure = read_failure(error)
+            log.log(logging.ERROR, "no worker: invoke_%s", failure.code)
+            if not failure.is_outage:
+                raise NoWorker(failure.code) from None
 
 
 class TaskStore:
@@ -94,28 +102,37 @@ class TaskStore:
             table: the table that keeps the tasks.
             function: the function's folder, with which task ids begin.
             invoke_worker: invokes a worker for a task's id and owner.
-            max_open_tasks: how many tasks of one owner may be open.
+            max_open_tasks: how many tasks of one caller may be open.
             now: the clock, in unix seconds.
         """
         self._table = table
         self._function = function
         self._invoke_worker = invoke_worker
-        self._max_open_tasks = max_open_tasks
         self._now = now
+        self._open_tasks = OpenTasks(table, max_open_tasks, now)
 
     def create(self, task: Task, owner: str | None) -> str:
         """Write the first state of a task, invoke its first worker, and return its id.
 
         Raises:
-            TooManyTasks: the owner has too many open tasks.
-            ItemTooLarge: the task does not fit into an item.
+            TooManyTasks: the caller has too many open tasks.
+            ItemTooLarge: the call of the task is too large to be kept.
         """
+        self._table.check_client_size([task.arguments, task.declared])
         task_id = f"{self._function}.{base64url(os.urandom(RANDOM_BYTES))}"
-        self._add_to_open_tasks(task_id, task.expires, owner)
-        # If the process dies before the next line, `_still_open` later removes the id, which has no item.
-        self._table.create(_task_key(task_id, owner), to_json(task), expires=task.expires)
-        self._invoke_worker(task_id, owner)
+        if task.caller:
+            self._open_tasks.add(task_id, task.expires, task.caller)
+        try:
+            self._table.create(_task_key(task_id, owner), to_json(task), expires=task.expires)
+        except BaseException:
+            self._remove_from_open_tasks(task_id, task)
+            raise
+        self._start_worker(task_id, owner, task)
         return task_id
+
+    def check_answers(self, task: Task) -> None:
+        """Check the size of the answers that a task has got in its round; ItemTooLarge if it cannot keep them."""
+        self._table.check_client_size(task.given)
 
     def get(self, task_id: str, owner: str | None) -> Task:
         """Return a task of this owner; UnknownTask if there is no such task, or it has expired."""
@@ -134,17 +151,29 @@ class TaskStore:
             item = self._item(task_id, owner)
             before = from_json(item.payload)
             after = transition(before)
-            if after == before:
-                return after
             try:
-                self._table.replace(item, to_json(after))
+                if after != before:
+                    self._table.replace(item, to_json(after))
             except Conflict:
                 continue
+            if after.ended:  # also if it had ended before: the removal may have failed then
+                self._remove_from_open_tasks(task_id, after)
             requests_worker = after.invocations > before.invocations  # `transitions.request_worker` counts them
-            if requests_worker:
-                self._invoke_worker(task_id, owner)
-            return after
+            return self._start_worker(task_id, owner, after) if requests_worker else after
         raise Busy(reason="tasks:contention")
+
+    def _start_worker(self, task_id: str, owner: str | None, task: Task) -> Task:
+        """Invoke a worker; if Lambda will never invoke one, end the task, and say so in the line of this request."""
+        try:
+            self._invoke_worker(task_id, owner)
+        except NoWorker as error:
+            notes = observability.current()
+            notes.conclude("failed", f"invoke_{error}")
+            notes.misconfigured = True
+            return self.change(
+                task_id, owner, lambda task: transitions.fail_without_worker(task, int(self._now() * 1000))
+            )
+        return task
 
     def _item(self, task_id: str, owner: str | None) -> Item:
         folder, _dot, random_part = task_id.partition(".")
@@ -158,44 +187,9 @@ class TaskStore:
             raise UnknownTask
         return item
 
-    def _add_to_open_tasks(self, task_id: str, expires: int, owner: str | None) -> None:
-        """Add a task to the owner's open tasks, or raise TooManyTasks.
-
-        Tasks that have ended stay in this item until it is full, because each removal is one more write.
-        """
-        key = Key("tasks", "open", owner)
-        for _ in range(WRITES):
-            item = self._table.get(key)
-            expiries: dict[str, int] = dict(item.payload["ids"]) if item else {}
-            if len(expiries) >= self._max_open_tasks:
-                expiries = self._still_open(expiries, owner)
-            if len(expiries) >= self._max_open_tasks:
-                raise TooManyTasks
-            expiries[task_id] = expires
-            last_expiry = max(expiries.values())
-            try:
-                if item:
-                    self._table.replace(item, {"ids": expiries}, expires=last_expiry)
-                else:
-                    self._table.create(key, {"ids": expiries}, expires=last_expiry)
-            except Conflict:
-                continue
-            return
-        raise Busy(reason="tasks:contention")
-
-    def _still_open(self, expiries: Mapping[str, int], owner: str | None) -> dict[str, int]:
-        """Return those tasks that have not ended or expired, which needs a read of each."""
-        still_open: dict[str, int] = {}
-        for task_id, expires in expiries.items():
-            if expires <= self._now():
-                continue
-            try:
-                task = self.get(task_id, owner)
-            except UnknownTask:
-                continue
-            if not task.ended:
-                still_open[task_id] = expires
-        return still_open
+    def _remove_from_open_tasks(self, task_id: str, task: Task) -> None:
+        if task.caller:
+            self._open_tasks.remove(task_id, task.caller)
 
 
 def _task_key(task_id: str, owner: str | None) -> Key:

@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
+from mcp_functions.http import identity
 from mcp_functions.http.events import lambda_deadline
 from mcp_functions.protocol.errors import (
+    CallerStopped,
     Crash,
     DeveloperError,
     InternalError,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.http.events import LambdaContext
     from mcp_functions.rounds.audit import AuditRecord
+    from mcp_functions.settings import Settings
     from mcp_functions.tasks.task_store import TaskStore
 
     Outcome = Mapping[str, Any]  # how a task ends: {"result": …} or {"error": …}
@@ -60,9 +63,9 @@ class Worker:
         self,
         tools: Mapping[str, Tool[..., Any]],
         store: TaskStore,
+        settings: Settings,
         *,
         now: Callable[[], float] = time.time,
-        lease_seconds: float = 30,
         audit: Callable[[AuditRecord], object] | None = None,
     ) -> None:
         """Use the parts of a deployment.
@@ -70,14 +73,15 @@ class Worker:
         Args:
             tools: the function's tools whose calls may become tasks, by name.
             store: the items of the tasks.
+            settings: the settings of the deployment.
             now: the clock, in unix seconds.
-            lease_seconds: the time after which a worker that has not renewed its lease loses the task.
             audit: the author's function that receives a record of each round; None if there is none.
         """
         self._tools = tools
         self._store = store
         self._now = now
-        self._lease_ms = int(lease_seconds * 1000)
+        self._settings = settings
+        self._lease_ms = int(settings.task_lease * 1000)
         self._audit = audit
 
     def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
@@ -96,6 +100,10 @@ class Worker:
             task = change_task(self._take)
         except (NotAvailable, UnknownTask):
             return  # it waits for its client, has ended, or has another worker
+        except CallerStopped as error:
+            # The task waits. After the stop, a poll of its client invokes another worker.
+            observability.current().add_error(error)
+            return
         _note_start(task)
         if task.ended:  # `transitions.take` has ended it
             return
@@ -105,6 +113,8 @@ class Worker:
     def _take(self, task: Task) -> Task:
         if task.tool not in self._tools:
             raise NotAvailable  # this release of the function no longer has the tool
+        if task.principal is not None:  # without one, the address of the call would name the caller
+            identity.refuse_stopped_caller(Principal(*task.principal), "", self._settings, self._now())
         return transitions.take(task, self._now_ms(), self._lease_ms)
 
     def _run(self, task: Task, lease: Lease, deadline: float) -> None:

@@ -1,0 +1,49 @@
+"""The endpoint of a folder without functions/mcp: the harness has the functions, so it answers at /mcp by itself.
+
+It is the front door that `init` writes into functions/mcp, with a catalog of the loaded functions. On AWS a folder
+without functions/mcp has no /mcp.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from mcp_functions import serve_catalog
+from mcp_functions_harness import catalog
+from mcp_functions_harness.lambdas.functions import Function
+
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]  # as Lambda calls it, with an event and the context
+
+
+class OwnEndpoint:
+    """A Lambda entry point: `handler(event, context)`."""
+
+    def __init__(self, file: Path, get_functions: Callable[[], Mapping[str, Function]]) -> None:
+        """Load nothing yet.
+
+        Args:
+            file: where the catalog is written.
+            get_functions: returns the loaded functions by folder.
+        """
+        self._file = file
+        self._get_functions = get_functions
+        self._front_door: Handler | None = None
+        self._lock = Lock()
+
+    def forget(self) -> None:
+        """Make the catalog again at the next event, because a function has changed."""
+        self._front_door = None
+
+    def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the context of Lambda
+        """Answer an event.
+
+        Raises:
+            Problem: a function does not load, or two tools, prompts or resources have the same name.
+        """
+        with self._lock:
+            front_door = self._front_door
+            if front_door is None:
+                self._file.write_text(catalog.text(catalog.describe(self._get_functions().values())), encoding="utf-8")
+                front_door = self._front_door = serve_catalog(self._file)
+        return front_door(event, context)
