@@ -80,7 +80,10 @@ def is_equal(value: Any, other: Any) -> bool:  # noqa: ANN401 - values of any ty
     has_equality = any("__eq__" in vars(cls) for cls in type(value).__mro__ if cls is not object)
     if type(value) is type(other) and not has_equality and hasattr(value, "__dict__"):
         return is_equal(vars(value), vars(other))
-    return bool(value == other)
+    try:
+        return bool(value == other)
+    except Exception:  # noqa: BLE001 - an author's `==` may raise anything
+        return False
 
 
 def pydantic_to_json(value: object) -> JSONValue:

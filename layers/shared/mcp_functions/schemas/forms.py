@@ -133,7 +133,7 @@ def _write_property(name: str, field: dict[str, Any], definitions: Mapping[str, 
     """Write one property of a form; errors name the field by its path."""
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model.
     plain_name = name.lower().replace("_", "").replace("-", "")
-    if plain_name in SECRET_NAMES:
+    if plain_name in SECRET_NAMES or field.get("writeOnly"):
         _refuse(path, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
     schema = _simplify(field, definitions)
     if schema.get("type") == "array":
@@ -157,6 +157,10 @@ def _follow_reference(schema: Mapping[str, Any], definitions: Mapping[str, Any])
     return {**definition, **own}
 
 
+# These keywords tell a client something, and limit no answer.
+WITHOUT_LIMITS = ("examples", "deprecated", "readOnly", "$comment")
+
+
 def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Write a field's schema with the few keywords that the restricted schema has."""
     schema = _follow_reference(field, definitions)
@@ -173,10 +177,15 @@ def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
     if "const" in schema:
         schema["enum"] = [schema.pop("const")]
     # The answer of a user is checked by the exact limit. The restricted schema has only limits that are included.
-    for keyword, included, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
-        if keyword in schema:
-            schema[included] = schema.pop(keyword) + (step if schema.get("type") == "integer" else 0)
-    schema.pop("examples", None)
+    step = 1 if schema.get("type") == "integer" else 0
+    if "exclusiveMinimum" in schema:
+        least = schema.pop("exclusiveMinimum") + step
+        schema["minimum"] = max(least, schema.get("minimum", least))
+    if "exclusiveMaximum" in schema:
+        most = schema.pop("exclusiveMaximum") - step
+        schema["maximum"] = min(most, schema.get("maximum", most))
+    for keyword in WITHOUT_LIMITS:
+        schema.pop(keyword, None)
     # A default of null means that the field starts empty.
     if "default" in schema and schema["default"] is None:
         del schema["default"]

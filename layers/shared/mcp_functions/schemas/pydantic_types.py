@@ -103,13 +103,10 @@ class PydanticType(JsonType):
 
     def check_recordable(self) -> None:
         """Refuse a secret, which is written as asterisks, and a required field that is never written."""
-        for _level, part in walk([self.schema, self._adapter.core_schema]):
-            if isinstance(part, dict) and part.get("writeOnly") is True:
-                message = f"{self._annotation!r} holds a secret, which no record gives back"
-                raise TypeError(message)
-            if isinstance(part, dict) and part.get("serialization_exclude") and part["schema"]["type"] != "default":
-                message = f"{self._annotation!r} has a required field with exclude=True, which no record gives back"
-                raise TypeError(message)
+        loss = _loss_of(self._adapter.core_schema)
+        if loss:
+            message = f"{self._annotation!r} has {loss}, which no record gives back"
+            raise TypeError(message)
 
     def _bring(self, value: object) -> object:
         return self._validate(self._validator.validate_python, value)
@@ -126,7 +123,7 @@ class PydanticType(JsonType):
             return self._adapter.serializer.to_python(
                 value, mode="json", by_alias=by_alias, round_trip=round_trip, warnings="error"
             )
-        except PydanticSerializationError:  # its text quotes the value
+        except (PydanticSerializationError, ValueError):  # the text quotes the value, also that of an author's serializer
             message = "cannot be written as its type says"
             raise ValueError(message) from None
 
@@ -139,6 +136,8 @@ class PydanticType(JsonType):
         for _level, part in walk(schema):
             if isinstance(part, dict) and "default" in part and part.keys() & TYPE_KEYWORDS:
                 _drop_refused_default(part, definitions)
+            if isinstance(part, dict) and isinstance(part.get("propertyNames"), dict):
+                _drop_names_of_no_string(part, definitions)
         if "$ref" in schema:  # a class that refers to itself; many clients look for `type` at the root
             schema = {**definitions[schema.pop("$ref").rpartition("/")[2]], **schema}
         return schema
@@ -179,6 +178,14 @@ def _drop_refused_default(schema: dict[str, Any], definitions: dict[str, Any]) -
     del schema["default"]
 
 
+def _drop_names_of_no_string(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
+    """Remove the `propertyNames` of `dict[Size, str]`, where Size is an IntEnum: no name in JSON is an integer."""
+    names = schema["propertyNames"]
+    names = definitions[names["$ref"].rpartition("/")[2]] if "$ref" in names else names
+    if names.get("type", "string") != "string":
+        del schema["propertyNames"]
+
+
 class Described(GenerateJsonSchema):
     """The JSON Schema of a type, as its values are."""
 
@@ -210,8 +217,9 @@ class Described(GenerateJsonSchema):
 
     def ser_schema(self, schema: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a schema of pydantic_core
         """Describe what an author's serializer without a return annotation writes as anything."""
-        is_function = schema["type"] in ("function-plain", "function-wrap")
-        if is_function and schema.get("return_schema") is None and self.mode == "serialization":
+        is_function = schema["type"] in ("function-plain", "function-wrap") and schema.get("return_schema") is None
+        of_pydantic = is_function and str(schema["function"].__module__).partition(".")[0] == "pydantic"
+        if is_function and not of_pydantic and self.mode == "serialization":
             return {}
         return super().ser_schema(schema)
 
@@ -230,30 +238,55 @@ def _validator_of(adapter: TypeAdapter[Any]) -> Any:  # noqa: ANN401 - also a pl
     pydantic itself accepts only the members, which JSON cannot hold (its issues 8708 and 9968).
     """
     parts = [part for _level, part in walk(adapter.core_schema) if isinstance(part, dict)]
-    if not any(isinstance(choice, Enum) for part in parts for choice in part.get("expected", ())):
+    if not any(_enum_members(part) for part in parts):
         return adapter.validator
     # Without the option, pydantic would use the validator of each model class, which knows only the members.
     return SchemaValidator(_with_values(adapter.core_schema), _use_prebuilt=False)
 
 
+def _loss_of(part: Any) -> str | None:  # noqa: ANN401 - a part of a schema of pydantic_core
+    """Name what a type has and never writes; None if there is nothing. An author's serializer may write anything."""
+    parts = part if isinstance(part, list | tuple) else ()
+    if isinstance(part, dict):
+        if part.get("serialization_exclude") and part["schema"]["type"] != "default":
+            return "a required field with exclude=True"
+        written = part.get("serialization")
+        if isinstance(written, dict) and "function" in written:
+            function = written["function"]
+            is_secret = function.__module__ == "pydantic.types" and "secret" in function.__name__
+            return "a secret" if is_secret else None
+        parts = part.values()
+    return next(filter(None, map(_loss_of, parts)), None)
+
+
+def _enum_members(part: dict[str, Any]) -> list[Enum]:
+    """Return the members of an Enum among the choices of a Literal."""
+    choices = part.get("expected", ()) if part.get("type") == "literal" else ()
+    return [choice for choice in choices if isinstance(choice, Enum)]
+
+
 def _with_values(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pydantic_core
     """Copy a part of a type's description, and add to each choice that is a member of an Enum its value."""
-    if isinstance(part, list | tuple):
+    if type(part) in (list, tuple):
         return type(part)(map(_with_values, part))
     if not isinstance(part, dict):
         return part
-    members = [choice for choice in part.get("expected", ()) if isinstance(choice, Enum)]
-    if members:
-        of_classes = [
-            core_schema.enum_schema(cls, [each for each in members if type(each) is cls])
-            for cls in {*map(type, members)}
-        ]
-        others = [choice for choice in part["expected"] if choice not in members]
-        return core_schema.union_schema([*of_classes, *([core_schema.literal_schema(others)] if others else [])])
-    copy = {name: _with_values(each) for name, each in part.items()}
+    # A default and the author's keywords are no parts of the description. A field may have such a name, too.
+    kept = ("default", "metadata") if isinstance(part.get("type"), str) else ()
+    copy = {name: each if name in kept else _with_values(each) for name, each in part.items()}
     if part.get("type") == "tagged-union":
         copy["choices"] |= {tag.value: choice for tag, choice in copy["choices"].items() if isinstance(tag, Enum)}
-    return copy
+    members = _enum_members(part)
+    if not members:
+        return copy
+    copy["expected"] = [*part["expected"], *(member.value for member in members)]
+    return core_schema.no_info_after_validator_function(partial(_member_of, members), copy)  # type: ignore[arg-type]
+
+
+def _member_of(members: list[Enum], choice: object) -> object:
+    """Return the member that has a value; a choice that is no such value stays as it is."""
+    found = (member for member in members if (type(member.value), member.value) == (type(choice), choice))
+    return next(found, choice)
 
 
 def _check_nested_defaults(annotation: object) -> None:
