@@ -11,7 +11,7 @@ pydantic converts UUIDs, paths, decimals and other rare types. It is imported on
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, MappingView
 from enum import Enum
 from types import FunctionType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import date
     from typing import Literal, TypeAlias
 
@@ -122,11 +123,15 @@ def _convert(value: object) -> JSONValue:  # noqa: PLR0911 - one for each type
             return float.__float__(value)
         case dict():
             return _convert_dict(value)
-        case list() | tuple() | deque():
+        case list() | tuple() | deque() | range():
             return [_convert(member) for member in value]
         case set() | frozenset():
             members = [_convert(member) for member in value]
             return sorted(members, key=repr)  # Python's order of a set differs between processes
+        case Mapping():
+            return _convert_dict(dict(value))
+        case MappingView():  # such as `prices.values()`
+            return [_convert(member) for member in cast("Iterable[object]", value)]
     _check_supported(value)
     return _convert_object(value)
 

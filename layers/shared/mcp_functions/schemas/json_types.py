@@ -16,7 +16,7 @@ from copy import copy
 from enum import Enum
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.json_reader import loads
@@ -25,6 +25,7 @@ from mcp_functions.schemas.checking import at_place, check, first_that_fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from decimal import Decimal
 
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
@@ -164,12 +165,24 @@ def _without_formats(schema: Any) -> Any:  # noqa: ANN401 - a part of a schema
     return {name: _without_formats(part) for name, part in schema.items() if name != dropped}
 
 
+def _write_number(value: object) -> object:
+    """Write a Decimal, as DynamoDB has for each number, as a number."""
+    is_decimal = type(value).__name__ == "Decimal"
+    return float(cast("Decimal", value)) if is_decimal else to_json(value)
+
+
+def _write_integer(value: object) -> object:
+    """Write a number without a fraction as an integer, as pydantic does."""
+    number = _write_number(value)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
 ANY = JsonType({})
-NUMBER = JsonType({"type": "number"})  # reads 5 as an int, and 5.5 as a float
+NUMBER = JsonType({"type": "number"}, filter_=_write_number)  # reads 5 as an int, and 5.5 as a float
 SCALARS: dict[object, JsonType] = {
     str: JsonType({"type": "string"}),
-    int: JsonType({"type": "integer"}),
-    float: JsonType({"type": "number"}, float),  # 5 becomes 5.0
+    int: JsonType({"type": "integer"}, filter_=_write_integer),
+    float: JsonType({"type": "number"}, float, _write_number),  # 5 becomes 5.0
     bool: JsonType({"type": "boolean"}),
     NoneType: JsonType({"type": "null"}),
 }
