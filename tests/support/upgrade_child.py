@@ -1,7 +1,7 @@
 """Writes what a version of the toolkit makes of the corpus, and reads what another version wrote (test_upgrade.py).
 
-    python -m tests.support.upgrade_child write                the forms, digests and records of this version, as JSON
-    python -m tests.support.upgrade_child read < written       what this version reads from the records
+python -m tests.support.upgrade_child write                the forms, digests and records of this version, as JSON
+python -m tests.support.upgrade_child read < written       what this version reads from the records
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from hypothesis import find, settings
+
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.round import History, Round
 from mcp_functions.rounds.steps import Step
@@ -61,4 +62,4 @@ def read(written: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(write() if sys.argv[1] == "write" else read(json.load(sys.stdin))))
+    json.dump(write() if sys.argv[1] == "write" else read(json.load(sys.stdin)), sys.stdout)

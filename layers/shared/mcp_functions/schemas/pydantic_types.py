@@ -123,9 +123,9 @@ class PydanticType(JsonType):
             return self._adapter.serializer.to_python(
                 value, mode="json", by_alias=by_alias, round_trip=round_trip, warnings="error"
             )
-        except (PydanticSerializationError, ValueError):  # the text quotes the value, also that of an author's serializer
+        except (PydanticSerializationError, ValueError):
             message = "cannot be written as its type says"
-            raise ValueError(message) from None
+            raise ValueError(message) from None  # the text quotes the value, also that of an author's serializer
 
     def _describe(
         self, mode: Literal["validation", "serialization"], generator: type[GenerateJsonSchema] | None = None
@@ -246,7 +246,7 @@ def _validator_of(adapter: TypeAdapter[Any]) -> Any:  # noqa: ANN401 - also a pl
 
 def _loss_of(part: Any) -> str | None:  # noqa: ANN401 - a part of a schema of pydantic_core
     """Name what a type has and never writes; None if there is nothing. An author's serializer may write anything."""
-    parts = part if isinstance(part, list | tuple) else ()
+    parts: Any = part if isinstance(part, list | tuple) else ()
     if isinstance(part, dict):
         if part.get("serialization_exclude") and part["schema"]["type"] != "default":
             return "a required field with exclude=True"
@@ -280,7 +280,7 @@ def _with_values(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pyda
     if not members:
         return copy
     copy["expected"] = [*part["expected"], *(member.value for member in members)]
-    return core_schema.no_info_after_validator_function(partial(_member_of, members), copy)  # type: ignore[arg-type]
+    return core_schema.no_info_after_validator_function(partial(_member_of, members), copy)
 
 
 def _member_of(members: list[Enum], choice: object) -> object:
