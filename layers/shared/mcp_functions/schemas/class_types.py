@@ -131,7 +131,9 @@ def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
 
 
 def _typed_dict_type(cls: type[Any], read_member: TypeReader) -> JsonType:
-    if getattr(cls, "__closed__", None):  # a closed TypedDict refuses members that it does not declare
+    # A closed TypedDict refuses members that it does not declare, and one with `extra_items` keeps them.
+    keeps_others = not str(getattr(cls, "__extra_items__", "NoExtraItems")).endswith("NoExtraItems")
+    if keeps_others or getattr(cls, "__closed__", None):
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []

@@ -28,6 +28,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import (
     PydanticSerializationError,
     SchemaError,
+    SchemaSerializer,
     SchemaValidator,
     ValidationError,
     core_schema,
@@ -37,6 +38,7 @@ from pydantic_core import (
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import check_size, walk
 from mcp_functions.protocol.plain_values import is_equal
+from mcp_functions.protocol.plain_values import to_json as to_plain
 from mcp_functions.schemas.checking import check
 from mcp_functions.schemas.json_types import CERTAIN_FORMATS, JsonType
 
@@ -65,7 +67,7 @@ class PydanticType(JsonType):
         """Let pydantic read the annotation, and describe it for clients that send a value."""
         self._annotation = annotation
         self._adapter: TypeAdapter[Any] = self._explained(lambda: TypeAdapter(annotation))  # type: ignore[arg-type]
-        self._validator = self._explained(lambda: _validator_of(self._adapter))
+        self._validator, self._serializer = self._explained(lambda: _reader_and_writer(self._adapter))
         super().__init__(self._describe("validation"))
 
     @cached_property
@@ -88,11 +90,16 @@ class PydanticType(JsonType):
         return self._dump(self._bring(value))
 
     def record(self, value: object) -> tuple[Any, bool]:
-        """Write a value for a later round, under the names of its fields if it cannot be read again by its aliases."""
+        """Write a value for a later round; if it cannot be read again, then by the names of its fields, or plainly."""
         typed = self._bring(value)
-        for by_alias in (True, False):
-            recorded = self._dump(typed, by_alias=by_alias, round_trip=True)
+        writers: list[Callable[[], Any]] = [
+            partial(self._dump, typed, round_trip=True),
+            partial(self._dump, typed, by_alias=False, round_trip=True),
+            partial(to_plain, typed),
+        ]
+        for write in writers:
             with suppress(ValueError):
+                recorded = write()
                 if is_equal(self.read_record(recorded), typed):
                     return recorded, True
         return self._dump(typed, round_trip=True), False
@@ -119,13 +126,15 @@ class PydanticType(JsonType):
 
     def _dump(self, value: object, *, by_alias: bool = True, round_trip: bool = False) -> Any:  # noqa: ANN401 - JSON
         """Write a value of the type; the check of pydantic's serializer is that of the result."""
+        dump = partial(self._serializer.to_python, value, mode="json", by_alias=by_alias, round_trip=round_trip)
         try:
-            return self._adapter.serializer.to_python(
-                value, mode="json", by_alias=by_alias, round_trip=round_trip, warnings="error"
-            )
-        except (PydanticSerializationError, ValueError):
-            message = "cannot be written as its type says"
-            raise ValueError(message) from None  # the text quotes the value, also that of an author's serializer
+            return dump(warnings="error")
+        except (PydanticSerializationError, ValueError):  # its text quotes the value
+            reason = "cannot be written as its type says"
+        with suppress(PydanticSerializationError):
+            schema = self.output_schema
+            check(schema, schema.get("$defs", {}), dump(warnings="none"))  # its error names the place
+        raise ValueError(reason)
 
     def _describe(
         self, mode: Literal["validation", "serialization"], generator: type[GenerateJsonSchema] | None = None
@@ -232,16 +241,14 @@ class WithoutTitles(Described):
         return False
 
 
-def _validator_of(adapter: TypeAdapter[Any]) -> Any:  # noqa: ANN401 - also a plug-in's validator
-    """Return the validator of a type. It reads the members of an Enum in a Literal by their values, as published.
-
-    pydantic itself accepts only the members, which JSON cannot hold (its issues 8708 and 9968).
-    """
+def _reader_and_writer(adapter: TypeAdapter[Any]) -> tuple[Any, Any]:
+    """Return the validator and the serializer of a type, after what `_mended` changes."""
     parts = [part for _level, part in walk(adapter.core_schema) if isinstance(part, dict)]
-    if not any(_enum_members(part) for part in parts):
-        return adapter.validator
-    # Without the option, pydantic would use the validator of each model class, which knows only the members.
-    return SchemaValidator(_with_values(adapter.core_schema), _use_prebuilt=False)
+    if not any(map(_is_changed, parts)):
+        return adapter.validator, adapter.serializer
+    # Without the option, pydantic would use the validator of each model class, which is not changed.
+    mended = _mended(adapter.core_schema)
+    return SchemaValidator(mended, _use_prebuilt=False), SchemaSerializer(mended, _use_prebuilt=False)
 
 
 def _loss_of(part: Any) -> str | None:  # noqa: ANN401 - a part of a schema of pydantic_core
@@ -265,15 +272,35 @@ def _enum_members(part: dict[str, Any]) -> list[Enum]:
     return [choice for choice in choices if isinstance(choice, Enum)]
 
 
-def _with_values(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pydantic_core
-    """Copy a part of a type's description, and add to each choice that is a member of an Enum its value."""
+def _is_of_plain_validator(part: dict[str, Any]) -> bool:
+    """Recognize the serializer of a PlainValidator."""
+    function = part.get("function") if part.get("type") == "function-wrap" else None
+    return getattr(function, "__module__", "") == "pydantic.functional_validators" and "return_schema" in part
+
+
+def _is_changed(part: dict[str, Any]) -> bool:
+    return part.get("type") == "generator" or _is_of_plain_validator(part) or bool(_enum_members(part))
+
+
+def _mended(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pydantic_core
+    """Copy a part of a type's description with three changes.
+
+    - A Literal also takes the value of each choice that is a member of an Enum, because JSON cannot hold the member
+      (pydantic's issues 8708 and 9968).
+    - The items of an `Iterable` are checked when it is read, and not when the author's function asks for them.
+    - What the type inside a PlainValidator wrote is not written by this type again, because pydantic warns of that.
+    """
     if type(part) in (list, tuple):
-        return type(part)(map(_with_values, part))
+        return type(part)(map(_mended, part))
     if not isinstance(part, dict):
         return part
     # A default and the author's keywords are no parts of the description. A field may have such a name, too.
     kept = ("default", "metadata") if isinstance(part.get("type"), str) else ()
-    copy = {name: each if name in kept else _with_values(each) for name, each in part.items()}
+    copy = {name: each if name in kept else _mended(each) for name, each in part.items()}
+    if part.get("type") == "generator":
+        return {**copy, "type": "list"}
+    if _is_of_plain_validator(part):
+        del copy["return_schema"]
     if part.get("type") == "tagged-union":
         copy["choices"] |= {tag.value: choice for tag, choice in copy["choices"].items() if isinstance(tag, Enum)}
     members = _enum_members(part)
