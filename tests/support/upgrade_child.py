@@ -1,7 +1,7 @@
-"""Writes what a version of the toolkit makes of the corpus, and reads what another version wrote (test_upgrade.py).
+"""What a version of the toolkit makes of the corpus, and of the records of another version (test_upgrade.py).
 
-python -m tests.support.upgrade_child write                the forms, digests and records of this version, as JSON
-python -m tests.support.upgrade_child read < written       what this version reads from the records
+python -m tests.support.upgrade_child < records       prints the forms and records of the version on the path, and
+what its steps return from the other records, as JSON
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from hypothesis import find, settings
+from hypothesis import Phase, given, settings
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.round import History, Round
@@ -19,16 +19,33 @@ from mcp_functions.schemas import forms
 from tests.support.corpus import CASES, Case
 
 
-def step_of(case: Case, record: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Run a step whose function returns the first value of a case, or read it from a record."""
-    value = find(case.values, lambda _value: True, settings=settings(database=None, derandomize=True))
+def value_of(case: Case) -> Any:  # noqa: ANN401 - of any type
+    """Draw the same value of a case in each process."""
+    drawn = []
+
+    @settings(max_examples=2, phases=[Phase.generate], derandomize=True, database=None)
+    @given(case.values)
+    def draw(value: object) -> None:
+        drawn.append(value)
+
+    draw()
+    return drawn[-1]
+
+
+def run_step(case: Case, record: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return what a step of this type returns, or why it does not, and the record; it runs if it has none yet."""
+    value = value_of(case)
 
     def give(*_args: object) -> object:
         return value
 
     give.__annotations__["return"] = case.annotation
     round_ = Round(history=History("f", record=record))
-    return Step(round_)("it", give, value), round_.next_record()
+    try:
+        returned = repr(Step(round_)("it", give, value))
+    except DeveloperError as error:
+        return f"! {error}", {}
+    return returned, {"steps": round_.next_record()["steps"]}
 
 
 def form_of(case: Case) -> Any:  # noqa: ANN401 - JSON
@@ -38,28 +55,20 @@ def form_of(case: Case) -> Any:  # noqa: ANN401 - JSON
         return None
 
 
-def write() -> dict[str, Any]:
-    written: dict[str, Any] = {}
+def write_all() -> dict[str, Any]:
+    """Return the form, the record and what the step returned, by the name of each case."""
+    written = {}
     for name, case in CASES.items():
-        try:
-            _value, record = step_of(case, {})
-        except DeveloperError:
-            record = {}
-        written[name] = {"form": form_of(case), "record": record}
+        returned, record = run_step(case, {})
+        written[name] = {"form": form_of(case), "record": record, "returned": returned}
     return written
 
 
-def read(written: dict[str, Any]) -> dict[str, Any]:
-    """Return what the steps of each record return; None if it has none."""
-    found: dict[str, Any] = {}
-    for name, case in CASES.items():
-        record = written[name]["record"]
-        try:
-            found[name] = repr(step_of(case, record)[0]) if record else None
-        except DeveloperError as error:
-            found[name] = f"! {error}"
-    return found
+def read_all(written: dict[str, Any]) -> dict[str, str]:
+    """Return what a step returns from each record of another version."""
+    records = {name: each["record"] for name, each in written.items() if each["record"]}
+    return {name: run_step(CASES[name], record)[0] for name, record in records.items()}
 
 
 if __name__ == "__main__":
-    json.dump(write() if sys.argv[1] == "write" else read(json.load(sys.stdin)), sys.stdout)
+    json.dump({"written": write_all(), "read": read_all(json.load(sys.stdin))}, sys.stdout)
