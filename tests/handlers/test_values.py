@@ -223,6 +223,8 @@ def test_what_the_published_schema_forbids_is_refused(trip: object, reason: str)
 def test_members_of_an_enum_in_a_literal_are_read_and_written_by_value() -> None:
     assert talk_to(keep_pet).call(kind="cat", pet={"kind": "dog"}).result["structuredContent"] == {"kind": "dog"}
     assert talk_to(keep_pet).call(kind="dog", pet={"kind": "dog"}).text.endswith('must be one of "cat"')
+    bird = talk_to(keep_pet).call(kind="cat", pet={"kind": "bird"})
+    assert bird.text == """Argument 'pet': kind must be one of "cat", "dog\""""
 
 
 class Query(BaseModel):

@@ -142,9 +142,14 @@ def at_place(place: str, function: Callable[[Any], Any], value: object) -> Any: 
 def _tagged(schema: Schema, value: object) -> list[Schema] | None:
     """Return the one member of a tagged union that the tag of a value names, so that only its errors are told."""
     tags = schema.get("discriminator", {})
-    tag = value.get(tags.get("propertyName")) if isinstance(value, dict) else None
-    target = tags.get("mapping", {}).get(tag) if isinstance(tag, str) else None
-    return [{"$ref": target}] if target else None
+    name = tags.get("propertyName")
+    if not isinstance(value, dict) or name not in value:
+        return None
+    tag = str(value[name])  # a tag may be a number, whose text is in the mapping
+    if tag not in tags["mapping"]:
+        message = f"{name} must be one of " + ", ".join(map(dumps, tags["mapping"]))
+        raise ValueError(message)
+    return [{"$ref": tags["mapping"][tag]}]
 
 
 def _check_type(schema: Schema, value: object) -> None:
