@@ -21,6 +21,7 @@ from uuid import UUID
 
 import annotated_types as limits
 import typing_extensions
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pydantic import (
     AfterValidator,
@@ -666,3 +667,16 @@ CASES: dict[str, Case] = {
     "HttpUrl": Case(HttpUrl, st.just(HttpUrl("https://example.com"))),
     "ByteSize": Case(ByteSize, st.integers(0, 9).map(ByteSize)),
 }
+
+
+def first_values(case: Case, count: int) -> list[Any]:
+    """Draw the first values of a case. The very first one is the same in each process."""
+    drawn: list[Any] = []
+
+    @settings(max_examples=count, phases=[Phase.generate], derandomize=True, database=None)
+    @given(case.values)
+    def draw(value: object) -> None:
+        drawn.append(value)
+
+    draw()
+    return drawn

@@ -10,31 +10,16 @@ import json
 import sys
 from typing import Any
 
-from hypothesis import Phase, given, settings
-
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.round import History, Round
 from mcp_functions.rounds.steps import Step
 from mcp_functions.schemas import forms
-from tests.support.corpus import CASES, Case
-
-
-def value_of(case: Case) -> Any:  # noqa: ANN401 - of any type
-    """Draw the first value of a case, which is the same one in each process."""
-    drawn = []
-
-    @settings(max_examples=1, phases=[Phase.generate], derandomize=True, database=None)
-    @given(case.values)
-    def draw(value: object) -> None:
-        drawn.append(value)
-
-    draw()
-    return drawn[-1]
+from tests.support.corpus import CASES, Case, first_values
 
 
 def run_step(case: Case, record: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return what a step of this type returns, or why it does not, and the record; it runs if it has none yet."""
-    value = value_of(case)
+    [value] = first_values(case, 1)  # the same in each process
 
     def give(*_args: object) -> object:
         return value
