@@ -287,6 +287,28 @@ class Decorated:
         return self
 
 
+class Cached:
+    @functools.cache  # noqa: B019 - an author's habit
+    def __call__(self, name: str) -> str:
+        return f"Hey {name}"
+
+
+class Static:
+    @staticmethod
+    def __call__(name: str) -> str:
+        return f"Hey {name}"
+
+
+class Answering:
+    """An object that has an answer for each attribute, as a client of a remote service has."""
+
+    def __getattr__(self, name: str) -> object:
+        return None
+
+    def __call__(self, name: str) -> str:
+        return f"Hey {name}"
+
+
 def greet(name: str) -> str:
     return f"Hello {name}"
 
@@ -302,6 +324,9 @@ def greet(name: str) -> str:
         (functools.cache(Greeter()), "Greeter", "Hello ann!"),
         (Greeter().cached, "cached", "Hi ann"),
         (staticmethod(greet), "greet", "Hello ann"),
+        (Cached(), "Cached", "Hey ann"),
+        (Static(), "Static", "Hey ann"),
+        (Answering(), "Answering", "Hey ann"),
     ],
 )
 def test_a_callable_is_called_as_it_was_given(given: Callable[..., str], name: str, text: str) -> None:

@@ -33,7 +33,7 @@ def to_function(given: Callable[..., object]) -> FunctionType:
     """
     written, owner = _find_def(given)
     if written is None:
-        message = f"{given!r}: a handler is a function written with def, a method of an object, or a callable object"
+        message = "a handler is a function written with def, a method of an object, or a callable object"
         raise TypeError(message)
 
     def function(*args: object, **kwargs: object) -> object:
@@ -49,19 +49,26 @@ def to_function(given: Callable[..., object]) -> FunctionType:
 
 def _find_def(given: Any) -> tuple[FunctionType | None, object]:  # noqa: ANN401 - a callable of any class
     """Return the function that the author wrote with `def`, or None; and the object, if it is a `__call__`."""
+    owner = None
     while not inspect.isfunction(given):
-        if inspect.isclass(given):
-            return None, None
         if isinstance(given, partial):
             given = given.func
-        elif inspect.ismethod(given):
+        elif inspect.ismethod(given) or isinstance(given, staticmethod | classmethod):
             given = given.__func__
-        elif hasattr(given, "__wrapped__"):  # what `functools.cache` made, or a decorator that is a class
+        elif _is_wrapper(given):
             given = given.__wrapped__
+        elif owner is None and not inspect.isclass(given):
+            owner = given
+            given = inspect.getattr_static(type(given), "__call__", None)
         else:
-            call = getattr(type(given), "__call__", None)  # noqa: B004 - the function itself is needed
-            return (call, given) if inspect.isfunction(call) else (None, None)
-    return given, None
+            return None, None
+    return given, owner
+
+
+def _is_wrapper(given: object) -> bool:
+    """Recognize what `functools.cache` made, or a decorator that is a class."""
+    # An object with `__getattr__` would answer `hasattr` with any attribute.
+    return not inspect.isclass(given) and inspect.getattr_static(given, "__wrapped__", None) is not None
 
 
 def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
@@ -70,8 +77,8 @@ def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
     `inspect.signature` of a partial would also list the parameters that the partial sets by keyword.
     """
     if not isinstance(call, partial):
-        is_object = inspect.isfunction(type(call).__call__) and not hasattr(call, "__wrapped__")
-        written: Any = type(call).__call__.__get__(call) if is_object else call
+        is_object = not inspect.isroutine(call) and not _is_wrapper(call)
+        written = call.__call__ if is_object else call  # type: ignore[operator]  # each callable has `__call__`
         return list(inspect.signature(written).parameters.values())
     remaining = _parameters(call.func)[len(call.args) :]
     return [parameter for parameter in remaining if parameter.name not in call.keywords]
