@@ -189,7 +189,7 @@ def test_conversations_continue_in_another_version_of_the_toolkit(
 
 
 BEFORE_SERIALIZATION = "4b454606"  # the last commit that wrote each type as pydantic validates it
-REFUSED_NOW = {"SecretStr", "WithNoneDefault"}  # their records had asterisks
+LOST_BEFORE = {"SecretStr", "WithNoneDefault", "Counts"}  # their records had asterisks, or not all members
 
 
 def test_records_and_forms_of_each_type_continue_in_another_version_of_the_toolkit(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_records_and_forms_of_each_type_continue_in_another_version_of_the_toolk
     for name, before in earlier["written"].items():
         now = written[name]
         assert before["form"] in (None, now["form"]), f"{name}: a user is asked once more"
-        if before["record"] and name not in REFUSED_NOW:
+        if before["record"] and name not in LOST_BEFORE:
             assert read[name] == before["returned"], f"{name}: an upgrade"
             assert earlier["read"][name] == now["returned"], f"{name}: a rollback"
             assert before["record"]["steps"]["it"][0] == now["record"]["steps"]["it"][0], f"{name}: the digest"

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import re
 import typing
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass, field
 from datetime import date, datetime
 from enum import Enum, Flag, IntEnum, StrEnum
@@ -631,3 +632,11 @@ def test_text_that_is_no_value_of_the_type_is_refused(annotation: Any, text: str
 )
 def test_to_camel_case_renames_a_parameter(name: str, wire: str) -> None:
     assert to_camel_case(name) == wire
+
+
+def test_an_iterable_is_recorded_as_a_list() -> None:
+    days = [date(2026, 7, 28)]
+    type_ = read_type(Iterable[date])
+    assert type_.record(days) == (["2026-07-28"], True)
+    assert type_.write(iter(days)) == ["2026-07-28"]
+    assert type_.read(["2026-07-28"]) == days

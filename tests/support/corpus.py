@@ -40,6 +40,7 @@ from pydantic import (
     Json,
     NaiveDatetime,
     PlainSerializer,
+    PlainValidator,
     PositiveInt,
     RootModel,
     SecretStr,
@@ -164,6 +165,10 @@ class Measured:
 class Seat(typing_extensions.TypedDict):
     row: int
     letter: NotRequired[str]
+
+
+class Counts(typing_extensions.TypedDict, extra_items=int):  # type: ignore[call-arg]  # mypy does not know PEP 728
+    name: str
 
 
 class Stay(typing_extensions.TypedDict, total=False):
@@ -315,6 +320,14 @@ class FieldBefore(BaseModel):
     @classmethod
     def keep(cls, data: Any) -> Any:  # noqa: ANN401
         return data
+
+
+def read_day(day: Any) -> date:  # noqa: ANN401
+    return day if isinstance(day, date) else date.fromisoformat(day)
+
+
+class ByPlainValidator(BaseModel):
+    day: Annotated[date, PlainValidator(read_day, json_schema_input_type=str)]
 
 
 class After(BaseModel):
@@ -579,6 +592,7 @@ CASES: dict[str, Case] = {
     "Leg | int": Case(Leg | int, LEGS | SMALL),
     "dict[str, Leg]": Case(dict[str, Leg], st.dictionaries(TEXTS, LEGS, max_size=2)),
     "Seat": Case(Seat, st.fixed_dictionaries({"row": SMALL}, optional={"letter": TEXTS})),
+    "Counts": Case(Counts, st.just({"name": "a", "b": 1})),
     "Stay": Case(
         Stay,
         st.fixed_dictionaries(
@@ -632,12 +646,8 @@ CASES: dict[str, Case] = {
     "Untold": Case(Untold, st.builds(Untold, number=SMALL), is_kept=False),
     "WholeSerialized": Case(WholeSerialized, st.builds(WholeSerialized, number=SMALL), is_kept=False),
     "WrapSerialized": Case(WrapSerialized, st.builds(WrapSerialized, number=SMALL)),
-    "PlainSerializer": Case(
-        Annotated[int, PlainSerializer(lambda number: f"<{number}>", return_type=str)], SMALL, is_kept=False
-    ),
-    "WrapSerializer": Case(
-        Annotated[date, WrapSerializer(lambda day, _write: day.year, return_type=int)], DAYS, is_kept=False
-    ),
+    "PlainSerializer": Case(Annotated[int, PlainSerializer(lambda number: f"<{number}>", return_type=str)], SMALL),
+    "WrapSerializer": Case(Annotated[date, WrapSerializer(lambda day, _write: day.year, return_type=int)], DAYS),
     "Json": Case(Json[list[int]], st.just("[1, 2]"), follows_schema=False, is_kept=False),
     "SecretStr": Case(SecretStr, TEXTS.map(SecretStr), is_kept=False),
     # validators
@@ -649,6 +659,7 @@ CASES: dict[str, Case] = {
     "AfterValidator": Case(Annotated[int, AfterValidator(abs)], st.integers(0, 9), follows_schema=False),
     "BeforeValidator": Case(Annotated[date, BeforeValidator(lambda day: day)], DAYS, follows_schema=False),
     "WrapValidator": Case(Annotated[date, WrapValidator(lambda day, read: read(day))], DAYS, follows_schema=False),
+    "PlainValidator": Case(ByPlainValidator, st.builds(ByPlainValidator, day=DAYS), follows_schema=False),
     # limits and annotations
     "PositiveInt": Case(PositiveInt, st.integers(1, 9)),
     "conint": Case(conint(ge=1, le=9, multiple_of=2), st.sampled_from([2, 4])),
