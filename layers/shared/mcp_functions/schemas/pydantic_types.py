@@ -288,7 +288,8 @@ def _mended(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pydantic_
     - A Literal also takes the value of each choice that is a member of an Enum, because JSON cannot hold the member
       (pydantic's issues 8708 and 9968).
     - The items of an `Iterable` are checked when it is read, and not when the author's function asks for them.
-    - What the type inside a PlainValidator wrote is not written by this type again, because pydantic warns of that.
+    - What the type inside a PlainValidator wrote is not written by this type again, because pydantic warns of that
+      (10402 and 10964).
     """
     if type(part) in (list, tuple):
         return type(part)(map(_mended, part))
