@@ -127,7 +127,7 @@ def test_limits_are_published_wherever_the_field_is_written() -> None:
 def test_limits_are_enforced_and_values_are_never_converted() -> None:
     assert call_text(order) == "1 A 5"
     assert call_text(order, count=10) == "Argument 'count': must be at most 9"
-    assert call_text(order, both=0) == "Argument 'both': should be greater than or equal to 1"
+    assert call_text(order, both=0) == "Argument 'both': must be at least 1"
     assert call_text(order, count="3") == "Argument 'count': must be an integer"
 
 
@@ -368,7 +368,8 @@ def test_an_authors_validator_may_change_a_value() -> None:
 
     @tool
     def tag(
-        names: Annotated[set[str], BeforeValidator(split)], code: Annotated[str, StringConstraints(to_upper=True)]
+        names: Annotated[set[str], BeforeValidator(split, json_schema_input_type=str | set[str])],
+        code: Annotated[str, StringConstraints(to_upper=True)],
     ) -> str:
         return f"{sorted(names)} {code}"
 

@@ -257,7 +257,7 @@ def test_a_field_may_have_the_name_of_a_member_of_content() -> None:
         ("text", "something else than its signature promises: it"),
         (None, "something else than its signature promises: it"),
         (CallToolResult(["x"]), "promises structured content in its signature and returned none"),
-        (object(), "JSON cannot carry what the function returned (object): "),
+        (object(), "something else than its signature promises: it"),
     ],
     ids=["another field type", "text", "none", "no structured content", "not JSON"],
 )

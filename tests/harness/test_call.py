@@ -271,7 +271,7 @@ def test_call_reports_an_answer_option_without_a_question(call: Callable[..., Ra
         (["xyz"], "there is no tool or prompt xyz; there are: book, count, fail, profile, sign, sum_up, plan"),
         (["other://7"], "Resource not found: other://7"),
         (["book", "citty=Lisbon"], "book has no argument citty; did you mean city?"),
-        (["book", "city=x", "nights=two"], "'nights=two' is no argument of book: 'two' is no integer"),
+        (["book", "city=x", "nights=two"], "nights of book: 'two' is no integer"),
         (["book", "city=x", "nights=2.5"], "the arguments of book do not fit: nights: 2.5 is not of type 'integer'"),
         (["book", "Lisbon"], "'Lisbon' is no argument of book: write arguments as key=value or as a JSON object"),
         (["book"], "book needs city: add city=..."),

@@ -79,17 +79,16 @@ def test_a_missing_scope_has_its_http_status(placement: str) -> None:
     assert 'scope="admin"' in response["headers"]["www-authenticate"]
 
 
-@pytest.mark.parametrize("text", [pytest.param(SURROGATE, id="half a character"), pytest.param("x" * 2**23, id="8 MB")])
-def test_a_result_that_no_response_can_hold_is_an_error_of_its_request(placement: str, text: str) -> None:
+def test_a_result_that_no_response_can_hold_is_an_error_of_its_request(placement: str) -> None:
     @tool
     def say() -> str:
-        return text
+        return "x" * 2**23
 
     client = Deployment(say, placement=placement).initialized_client()
     assert client.message("tools/call", {"name": "say", "arguments": {}})["error"]["code"] == -32603
 
 
-def test_a_result_with_half_a_character_is_an_internal_error(placement: str) -> None:
+def test_a_result_with_half_a_character_is_an_error_of_the_tool(placement: str) -> None:
     @tool
     def ask_and_return_surrogate(*, elicit: Elicit) -> str:
         elicit("why", "Go on?", handlers.Why)
@@ -97,7 +96,7 @@ def test_a_result_with_half_a_character_is_an_internal_error(placement: str) -> 
 
     client = Deployment(ask_and_return_surrogate, placement=placement).initialized_client()
     client.accept(read_question(client.call("ask_and_return_surrogate"))["id"], why="Fixed")
-    assert client.resume()[-1].data["error"] == INTERNAL_ERROR
+    assert client.resume()[-1].data["result"]["isError"]
     assert client.response["body"].encode()
 
 

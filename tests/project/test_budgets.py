@@ -55,7 +55,7 @@ FRONT_DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding",
 TOOL = EVERY | {
     "dispatch", "dispatch.dispatcher", "dispatch.preparation", "handlers.base", "handlers.decorators",
     "handlers.function_handler", "handlers.return_types", "handlers.runner", "handlers.signatures",
-    "handlers.tools", "protocol.plain_values", "protocol.results", "schemas", "schemas.arguments",
+    "handlers.tools", "protocol.plain_values", "protocol.results", "schemas", "schemas.arguments", "schemas.checking",
     "schemas.json_types", "schemas.parameters", "schemas.type_reader", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {

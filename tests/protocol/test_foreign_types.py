@@ -173,7 +173,7 @@ def test_a_whole_result_of_the_official_sdk_must_match_the_return_type() -> None
 
     right = sdk.CallToolResult(content=[], structured_content={"total": 1})
     assert call(right, Total)["structuredContent"] == {"total": 1}
-    wrong = sdk.CallToolResult(content=[], structured_content={"total": "1"})
+    wrong = sdk.CallToolResult(content=[], structured_content={"total": "one"})
     with pytest.raises(DeveloperError, match="returned something else than its signature promises"):
         tool_returning(wrong, Total).call({}, None)
 
@@ -399,7 +399,6 @@ CYCLIC_LIST.append(CYCLIC_LIST)
         (CallToolResult("a", structured_content=Unknown()), "Unknown"),
         (CallToolResult("a", meta={"example.com/k": Unknown()}), "Unknown"),
         (CYCLIC_LIST, "nested too deep, or holds itself"),
-        (range(3), "range"),
         (io.StringIO("hunter2"), "a StringIO: return a list of what it yields"),
         ({"a": map(str, [1])}, "dict that holds a map: return a list"),
         (deque([b"hunter2"]), "deque that holds bytes"),

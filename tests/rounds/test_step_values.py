@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -22,9 +23,10 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, computed_field
 
 from mcp_functions import Elicit, Step, serve, tool
+from mcp_functions.protocol.plain_values import is_equal
 from mcp_functions.rounds.round import History, Round
 from mcp_functions.rounds.step_call import MAX_BYTES
 from tests.support.conversations import talk_to
@@ -229,6 +231,98 @@ def test_a_larger_result_is_refused(author_error: AuthorError) -> None:
     text = "x" * (MAX_BYTES - 1)
     expected = f"step 'it' returned {MAX_BYTES + 1} bytes of at most {MAX_BYTES}: keep a reference instead"
     assert author_error(call_step(lambda: text)) == expected
+
+
+# A record gives back an equal value. Where it cannot, the author learns it.
+
+
+class Passenger(BaseModel):
+    name: str
+
+
+class Member(Passenger):
+    number: int = 1
+
+
+class Login(BaseModel):
+    user: str
+    password: SecretStr
+
+
+class Ticket(BaseModel):
+    seat: str
+    token: str = Field(exclude=True)
+
+
+class Room(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    width: int = Field(validation_alias=AliasChoices("w", "wide"), serialization_alias="W")
+    kind: Literal[Cabin.FIRST] = Cabin.FIRST
+
+    @computed_field
+    def area(self) -> int:
+        return self.width**2
+
+
+class OneSided(BaseModel):
+    model_config = ConfigDict(ser_json_bytes="base64")
+
+    data: bytes
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Room, Room.model_validate({"wide": 3})),
+        (list[Room], [Room.model_validate({"w": 3})]),
+        (Literal[Cabin.FIRST], Cabin.FIRST),
+        (dict[str, Any], {"a": (1, [2])}),
+        (bytes, b"abc"),
+    ],
+    ids=str,
+)
+def test_what_is_written_in_another_way_is_recorded_whole(annotation: object, value: object) -> None:
+    results = results_in_two_rounds(returns(annotation, value))
+    assert all(is_equal(result, value) for result in results)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "type_name"),
+    [
+        (Passenger, Member(name="ann"), "Member"),
+        (list[Passenger], [Member(name="ann")], "list"),
+        (OneSided, OneSided(data=b"abc"), "OneSided"),
+        (dict[str, Any], {"day": date(2027, 1, 2)}, "dict"),
+    ],
+    ids=str,
+)
+def test_a_result_that_is_more_than_its_record_is_an_error_in_a_test(
+    annotation: object, value: object, type_name: str, author_error: AuthorError
+) -> None:
+    error = author_error(call_step(returns(annotation, value)))
+    assert re.match(rf"step 'it': later rounds do not get an equal (\w+\.)*{type_name} from the record", error)
+
+
+def test_on_lambda_it_is_a_warning_and_both_rounds_get_what_the_record_has(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
+    results = results_in_two_rounds(returns(Passenger, Member(name="hunter2")))
+    assert results == [Passenger(name="hunter2")] * 2
+    (warning,) = [message for message in caplog.messages if "equal" in message]
+    assert "hunter2" not in warning
+
+
+@pytest.mark.parametrize("annotation", [SecretStr, Login, list[Login], Ticket])
+def test_a_type_that_no_record_gives_back_is_refused_before_the_step_runs(
+    annotation: object, author_error: AuthorError
+) -> None:
+    def never() -> object:
+        pytest.fail("the step ran")
+
+    never.__annotations__["return"] = annotation
+    assert "is annotated as returning what no record gives back" in author_error(call_step(never))
 
 
 # An author who changes a result changes no record.

@@ -90,8 +90,8 @@ def test_null_does_not_mean_that_an_argument_is_missing() -> None:
     [
         ({}, "Argument 'item_id': it is missing"),
         ({"item_id": "1"}, "Argument 'item_id': must be an integer"),
-        ({"item_id": 1, "place": {"town": 7}}, "Argument 'place': town should be a valid string"),
-        ({"item_id": 1, "place": {}, "tags": []}, "Argument 'place': town Field required"),
+        ({"item_id": 1, "place": {"town": 7}}, "Argument 'place': town must be a string"),
+        ({"item_id": 1, "place": {}, "tags": []}, "Argument 'place': town is missing"),
         ({"item_id": 1, "place": {"town": "x"}, "tags": [1]}, "Argument 'tags': item 0 must be a string"),
         (
             {"item_id": 1, "place": {"town": "x"}, "tags": [], "colour": "red"},
@@ -161,7 +161,7 @@ def test_an_iterable_parameter_accepts_a_list() -> None:
 
 @pytest.mark.parametrize("amounts", ["12", 5, ["a"], {"1": 2}])
 def test_an_iterable_is_checked_before_the_function_reads_it(amounts: object) -> None:
-    with pytest.raises(InvalidArgument, match="does not fit 'type' of its schema"):
+    with pytest.raises(InvalidArgument, match="must be an"):
         read_parameters(add_up).bind({"amounts": amounts})
 
 

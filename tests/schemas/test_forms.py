@@ -52,6 +52,12 @@ def value_of(annotation: Any) -> Any:  # noqa: ANN401 - an annotation
     return annotation
 
 
+class Described(enum.StrEnum):
+    """A docstring, which describes the choices and not the list."""
+
+    A = "a"
+
+
 SHAPES = [model_of, dataclass_of, typed_dict_of, value_of]  # each makes a form with one property, `field`
 
 
@@ -123,6 +129,14 @@ FIELDS: list[tuple[Any, dict[str, Any]]] = [
         Annotated[Literal["lo", "hi"] | None, Titles("Low", "High")],
         {"type": "string", "oneOf": [{"const": "lo", "title": "Low"}, {"const": "hi", "title": "High"}]},
     ),
+    # A restricted schema has no `exclusiveMinimum`: the answer is checked by the exact limit.
+    (Annotated[int, Field(gt=1, lt=9)], {"type": "integer", "minimum": 2, "maximum": 8}),
+    (Annotated[float, Field(gt=1, lt=9)], {"type": "number", "minimum": 1, "maximum": 9}),
+    (Annotated[str, Field(examples=["x"])], {"type": "string"}),
+    (Annotated[str, Title("Field")], {"type": "string", "title": "Field"}),
+    (Annotated[str, Field(title="Field")], {"type": "string", "title": "Field"}),
+    (Literal[Described.A], {"type": "string", "enum": ["a"]}),
+    (list[Described], {"type": "array", "items": {"type": "string", "enum": ["a"]}}),
     (
         list[Annotated[Literal["lo", "hi"], Titles("Low", "High")]],
         {"type": "array", "items": {"anyOf": [{"const": "lo", "title": "Low"}, {"const": "hi", "title": "High"}]}},
@@ -216,9 +230,7 @@ CHOICE = "a list in a form is a choice among fixed strings"
         (Literal[1, 2], "the choices of a form are strings"),
         (Literal["a", 1], GRAMMAR),
         (Annotated[str, Field(pattern="x")], "a form cannot say 'pattern'"),
-        (Annotated[int, Field(gt=1)], "a form cannot say 'exclusiveMinimum'"),
         (Annotated[int, Field(multiple_of=2)], "a form cannot say 'multipleOf'"),
-        (Annotated[str, Field(examples=["x"])], "a form cannot say 'examples'"),
         (set[Literal["a"]], "a form cannot say 'uniqueItems'"),
         (Annotated[Literal["a", "b"], Field(json_schema_extra={"enumNames": ["A"]})], "enumNames names each of the"),
         (Annotated[str, Field(json_schema_extra={"enumNames": ["A"]})], "enumNames names each of the choices"),
@@ -323,9 +335,9 @@ def test_an_accepted_form_without_content_is_refused(content: object) -> None:
 @pytest.mark.parametrize(
     ("content", "error"),
     [
-        ({}, "duplicate_of_id Field required"),
-        ({"duplicate_of_id": 1, "kind": "hunter2"}, "kind should be 'bug' or 'task'"),
-        ({"duplicate_of_id": 1, "when": 20260728}, "when should be a valid date"),
+        ({}, "duplicate_of_id is missing"),
+        ({"duplicate_of_id": 1, "kind": "hunter2"}, 'kind must be one of "bug", "task"'),
+        ({"duplicate_of_id": 1, "when": 20260728}, "when must be a date, such as 2026-07-28 or must be a null"),
     ],
 )
 def test_the_error_for_an_invalid_answer_does_not_quote_it(content: dict[str, Any], error: str) -> None:

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import re
 import typing
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass, field
 from datetime import date, datetime
 from enum import Enum, Flag, IntEnum, StrEnum
@@ -426,6 +427,12 @@ class WithMissing(StrEnum):
         return cls.RED
 
 
+def test_a_value_that_only_missing_of_an_enum_would_accept_is_refused_because_the_schema_does_not_have_it() -> None:
+    assert read_type(WithMissing).read("red") is WithMissing.RED
+    with pytest.raises(ValueError, match='must be one of "red"'):
+        read_type(WithMissing).read("blue")
+
+
 class Bits(Flag):
     ONE = 1
 
@@ -453,7 +460,6 @@ class Halved:
         (GenericBox[int], {"inside": "1"}),
         (WithValidator, {"x": 1}),
         (WithAlias, {"y": 1}),
-        (WithMissing, "blue"),
         (Bits, 1),
         (Closed, {"x": 1, "y": 2}),
         (Halved, 4),
@@ -550,7 +556,7 @@ def test_a_model_does_not_convert_a_value_of_another_json_type(value: object) ->
         (list[int], [1, "x"], "item 1 must be an integer"),
         (dict[str, int], {"hunter2": "x"}, "a value must be an integer"),
         (str | None, 5, "must be a string or must be a null"),
-        (Point, {"x": "hunter2"}, "x should be a valid integer"),
+        (Point, {"x": "hunter2"}, "x must be an integer"),
         (Colour, "hunter2", 'must be one of "red", "green"'),
         (date, "hunter2", "must be a date, such as 2026-07-28"),
         (datetime, "hunter2", "must be a date and a time, such as 2026-07-28T09:30:00Z"),
@@ -560,7 +566,7 @@ def test_a_model_does_not_convert_a_value_of_another_json_type(value: object) ->
         (Spot, {"x": 0}, "must not be the origin"),
         (Annotated[int, limits.Le(4)], 5, "must be at most 4"),
         (Annotated[str, limits.MaxLen(4)], "hunter2", "must have at most 4 characters"),
-        (Annotated[int, Field(ge=1)], 0, "should be greater than or equal to 1"),
+        (Annotated[int, Field(ge=1)], 0, "must be at least 1"),
     ],
 )
 def test_the_error_names_the_place_but_does_not_quote_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
@@ -610,8 +616,8 @@ def test_text_is_converted_to_the_type(annotation: Any, text: str, value: object
         (bool, "True"),
         (bool, "1"),
         (int, "NaN"),
-        (dict, "{}"),
-        (list, "[]"),
+        (dict, "[]"),
+        (list, "5"),
         (int, '"5"'),
     ],
 )
@@ -626,3 +632,11 @@ def test_text_that_is_no_value_of_the_type_is_refused(annotation: Any, text: str
 )
 def test_to_camel_case_renames_a_parameter(name: str, wire: str) -> None:
     assert to_camel_case(name) == wire
+
+
+def test_an_iterable_is_recorded_as_a_list() -> None:
+    days = [date(2026, 7, 28)]
+    type_ = read_type(Iterable[date])
+    assert type_.record(days) == (["2026-07-28"], True)
+    assert type_.write(iter(days)) == ["2026-07-28"]
+    assert type_.read(["2026-07-28"]) == days

@@ -116,7 +116,7 @@ def _read_arguments(target: str, words: Sequence[str], schema: Mapping[str, Any]
             else:
                 stop(f"{word!r} is no argument of {target}: write arguments as key=value or as a JSON object")
         except ValueError as error:
-            stop(f"{word!r} is no argument of {target}: {error}")
+            stop(f"{word!r} is no argument of {target}: {error}" if is_object else f"{name} of {target}: {error}")
     unknown_names = sorted(arguments.keys() - properties.keys())
     if unknown_names:
         first = unknown_names[0]

@@ -25,14 +25,15 @@ def to_function(given: Callable[..., object]) -> FunctionType:
     """Make a function with the parameters, annotations and docstring of a callable.
 
     Args:
-        given: a bound method, an object whose class has `__call__`, or a partial of one of these or of a function.
+        given: a bound method, an object whose class has `__call__`, a partial of one of these or of a function, or what
+            a decorator such as `functools.cache` made of one.
 
     Raises:
-        TypeError: it is a class, or not callable, or not written in Python.
+        TypeError: it is a class, or not callable, or not written in Python, or a call of it can never return a result.
     """
-    written = _find_def(given)
+    written, owner = _find_def(given)
     if written is None:
-        message = f"{given!r}: a handler is a function written with def, a method of an object, or a callable object"
+        message = "a handler is a function written with def, a method of an object, or a callable object"
         raise TypeError(message)
 
     def function(*args: object, **kwargs: object) -> object:
@@ -40,22 +41,34 @@ def to_function(given: Callable[..., object]) -> FunctionType:
 
     update_wrapper(function, written)
     if written.__name__ == "__call__":  # the class has a better name, and may have the docstring
-        function.__name__ = type(given).__name__
-        function.__doc__ = written.__doc__ or given.__doc__
+        function.__name__ = type(owner).__name__
+        function.__doc__ = written.__doc__ or owner.__doc__
     vars(function)["__signature__"] = inspect.Signature(_parameters(given))  # mypy knows no such attribute
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 
-def _find_def(given: object) -> FunctionType | None:
-    """Return the function that the author wrote with `def`; None if there is none."""
-    while isinstance(given, partial):
-        given = given.func
-    if inspect.isclass(given) or not callable(given):
-        return None
-    if not inspect.isroutine(given):  # an object
-        given = type(given).__call__
-    written = getattr(given, "__func__", given)  # a bound method has its function there
-    return written if inspect.isfunction(written) else None
+def _find_def(given: Any) -> tuple[FunctionType | None, object]:  # noqa: ANN401 - a callable of any class
+    """Return the function that the author wrote with `def`, or None; and the object, if it is a `__call__`."""
+    owner = None
+    while not inspect.isfunction(given):
+        if isinstance(given, partial):
+            given = given.func
+        elif inspect.ismethod(given) or isinstance(given, staticmethod | classmethod):
+            given = given.__func__
+        elif _is_wrapper(given):
+            given = given.__wrapped__
+        elif owner is None and not inspect.isclass(given):
+            owner = given
+            given = inspect.getattr_static(type(given), "__call__", None)
+        else:
+            return None, None
+    return given, owner
+
+
+def _is_wrapper(given: object) -> bool:
+    """Recognize what `functools.cache` made, or a decorator that is a class."""
+    # An object with `__getattr__` would answer `hasattr` with any attribute.
+    return not inspect.isclass(given) and inspect.getattr_static(given, "__wrapped__", None) is not None
 
 
 def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
@@ -64,7 +77,9 @@ def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
     `inspect.signature` of a partial would also list the parameters that the partial sets by keyword.
     """
     if not isinstance(call, partial):
-        return list(inspect.signature(call).parameters.values())
+        is_object = not inspect.isroutine(call) and not _is_wrapper(call)
+        written = call.__call__ if is_object else call  # type: ignore[operator]  # each callable has `__call__`
+        return list(inspect.signature(written).parameters.values())
     remaining = _parameters(call.func)[len(call.args) :]
     return [parameter for parameter in remaining if parameter.name not in call.keywords]
 

@@ -53,7 +53,7 @@ class Lists:
             UnknownName: the cursor does not belong to this list.
         """
         view = self._view_of(params["_meta"])
-        if "cursor" in params:
+        if params.get("cursor") is not None:  # clients of 2025 send null for what they leave out
             return self._write(view, method, params)
         if (view, method) not in self._first_pages:
             self._first_pages[view, method] = self._write(view, method, params)
@@ -118,7 +118,8 @@ class Lists:
             raise MethodNotFound
         entries = catalog[list_name]
         size = self._settings.page_size
-        start = _find_start(entries, params["cursor"], size) if "cursor" in params else 0
+        cursor = params.get("cursor")
+        start = 0 if cursor is None else _find_start(entries, cursor, size)
         end = start + size
         page = {list_name: entries[start:end]}
         if end < len(entries):

@@ -25,7 +25,7 @@ from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mcp_functions.protocol.header_parameters import HeaderParameters
 
@@ -74,6 +74,9 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     uri = _text_param(params, "uri")
     if uri in resources:
         return Target("resources", uri, resources[uri])
+    key = _find_equal(resources, uri)
+    if key:
+        return Target("resources", key, resources[key])
     for template, folder in templates.items():
         if _matches(template, uri):
             return Target("resourceTemplates", template, folder)
@@ -82,6 +85,15 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     if UNLISTED_KEY in templates:
         return Target("resourceTemplates", UNLISTED_KEY, templates[UNLISTED_KEY])
     raise ResourceNotFound(uri)
+
+
+def _find_equal(uris: Iterable[str], uri: str) -> str:
+    """Return the one of some URIs or templates that has the same normal form; "" if there is none."""
+    from mcp_functions.protocol.uris import normal_form  # noqa: PLC0415 - few functions have resources
+
+    normal = normal_form(uri)
+    # An adopted server lists its URIs in any form.
+    return next((each for each in uris if each != UNLISTED_KEY and normal_form(each) == normal), "")
 
 
 # The expressions in a template whose values a URI may leave out: `{?page}` in `data://{name}{?page}`. Only templates of
@@ -116,8 +128,9 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
             return find(catalog, "prompts/get", ref)  # a `ref` names its handler as the params of a call do
         case {"type": "ref/resource", "uri": str(uri)}:
             templates = catalog["functions"]["resourceTemplates"]
-            if uri in templates:
-                return Target("resourceTemplates", uri, templates[uri])
+            template = _find_equal(templates, uri)
+            if template:
+                return Target("resourceTemplates", template, templates[template])
             return find(catalog, "resources/read", ref)
     message = 'params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
     raise InvalidParams(message=message)

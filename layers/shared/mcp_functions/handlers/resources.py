@@ -13,12 +13,15 @@ reads "notes://monday" gets the result of `note("monday")`.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from mcp_functions.handlers import return_types
 from mcp_functions.handlers.base import P, R, require
 from mcp_functions.handlers.completions import CompletableHandler
 from mcp_functions.protocol import results
 from mcp_functions.protocol.uri_templates import UriTemplate
+from mcp_functions.protocol.uris import normal_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,7 +73,7 @@ class Resource(CompletableHandler[P, R]):
         """
         _check_options(uri, size, ttl_ms, cache_scope)
         super().__init__(function, **options)
-        self.uri = self.key = uri
+        self.uri = self.key = normal_form(uri)  # clients normalize it, and ask for what they have made of it
         self.mime_type = mime_type
         self._size = size
         self._annotations: dict[str, Any] | None = None
@@ -79,6 +82,7 @@ class Resource(CompletableHandler[P, R]):
 
             self._annotations = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
+        self._type = return_types.read_plain_type(self._signature.returns)
         self._template = UriTemplate(uri)
         variables = set(self._template.variables)
         self.kind = "resource_template" if variables else "resource"
@@ -97,7 +101,8 @@ class Resource(CompletableHandler[P, R]):
         uri = params["uri"]
         arguments = self.arguments.bind(self._template.match(uri) or {}, values_are_text=True)
         returned = self.run(arguments, round_)
-        return {"contents": results.read_resource_contents(returned, uri, self.mime_type), **self._cache}
+        write = partial(return_types.write_returned, self.name, self._type)
+        return {"contents": results.read_resource_contents(returned, uri, self.mime_type, write), **self._cache}
 
 
 def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: object) -> None:

@@ -4,6 +4,7 @@
     Booking, list[int], dict[str, float] …    structured content: its type becomes the `outputSchema`
     str, None, Any, or no annotation          text, or whatever the returned value is; no schema
     Image, list[Text | Image] …               content: the blocks of the specification; no schema
+    Booking | None, Image | Booking …         text, content or a Booking, which its type writes; no schema
     Booking | InputRequiredResult             the same as for Booking, because InputRequiredResult is a question
 
 Content inside another value, as in `dict[str, Image]`, is an error: no client would find it there.
@@ -17,13 +18,16 @@ from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
 from mcp_functions.handlers.base import require
-from mcp_functions.protocol.plain_values import content_kind_of_type
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.plain_values import BYTES, NotJson, content_kind_of_type
+from mcp_functions.schemas.json_types import ANY
 from mcp_functions.schemas.type_reader import UNIONS, read_type
 
 if TYPE_CHECKING:
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.schemas.json_types import JsonType
 
+WITHOUT_TYPE = (NoneType, str, *BYTES)  # their values are text or bytes, which no type describes further
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)  # `list[Image]` has the origin `list`
 
 
@@ -38,6 +42,35 @@ def read_structured_type(annotation: object) -> JsonType | None:
     if not results or any(_is_unstructured(result) for result in results):
         return None
     return read_type(make_union(results))
+
+
+def read_plain_type(annotation: object) -> JsonType:
+    """Read the type of each value that is neither text, bytes nor content: User, of `str | User | list[Image | User]`.
+
+    Raises:
+        TypeError: the type has no JSON Schema.
+    """
+    members = [part for member in _plain_members(annotation) for part in _parts_without_content(member)]
+    plain = tuple(member for member in members if member not in (None, *WITHOUT_TYPE, _input_required_class()))
+    is_open = any(member in (Any, object, ..., *LISTS) for member in plain)
+    return ANY if is_open or not plain else read_type(make_union(plain))
+
+
+def write_returned(handler: str, type_: JsonType, value: object) -> Any:  # noqa: ANN401 - JSON
+    """Write what a handler returned, with what its type declares and nothing more.
+
+    Raises:
+        NotJson: JSON cannot hold the value.
+        DeveloperError: the value does not have the type.
+    """
+    try:
+        return type_.write(value)
+    except NotJson:
+        raise
+    except ValueError as error:
+        rule = "{name} returned something else than its signature promises: it {problem}"
+        # `from None`, because the exception of a validator may quote the value, which the log must not contain.
+        raise DeveloperError(rule, name=handler, problem=error) from None
 
 
 def returns_content_list(annotation: object) -> bool:
@@ -63,6 +96,13 @@ def _is_unstructured(annotation: object) -> bool:
     is_list = plain in (list, tuple) or get_origin(plain) in (list, tuple)
     is_bare_list = is_list and not get_args(plain)  # `list` without brackets: its items may be content
     return is_bare_list or _contains_content(annotation)
+
+
+def _parts_without_content(annotation: object) -> list[object]:
+    """Return a type that is no content; of a list with content in it, the types of its items that are none."""
+    if not _contains_content(annotation):
+        return [annotation]
+    return [part for arg in get_args(annotation) for part in _plain_members(arg) if not _contains_content(part)]
 
 
 def _contains_content(annotation: object) -> bool:

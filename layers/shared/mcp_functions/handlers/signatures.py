@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.injection import Injection
 
-# The flags of a function with *args or **kwargs, as `inspect` has them.
+# The flags of a function with *args or **kwargs, and of a generator, as `inspect` has them.
 CO_VARARGS = 0x04
 CO_VARKEYWORDS = 0x08
+CO_GENERATOR = 0x20
+CO_ASYNC_GENERATOR = 0x200
 
 
 class Signature(NamedTuple):
@@ -47,10 +49,23 @@ def to_plain_function(given: Callable[..., Any]) -> FunctionType:
         TypeError: it is a class, or not callable, or not written in Python.
     """
     if isinstance(given, FunctionType):
+        check_returns(given)
         return given
     from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
 
-    return callables.to_function(given)
+    function = callables.to_function(given)
+    check_returns(vars(function)["__wrapped__"])
+    return function
+
+
+def check_returns(function: FunctionType) -> None:
+    """Refuse a function that no request can call, or whose call never returns a result."""
+    is_generator = function.__code__.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)
+    require(not is_generator, f"{function.__name__} is a generator, because it has a `yield`: return a list instead")
+    rule = (
+        f"{function.__name__} chooses by the type of a positional argument (singledispatch): decorate a plain function"
+    )
+    require(not {"dispatch", "registry"} <= vars(function).keys(), rule)
 
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:

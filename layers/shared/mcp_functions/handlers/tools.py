@@ -6,11 +6,13 @@
     inputSchema     the JSON Schema of `a` and `b`, the parameters before `*`
     outputSchema    the JSON Schema of `int`, the return annotation
 
-Each call is checked: its arguments by the `inputSchema`, and the value that the function returns by the `outputSchema`.
+The arguments of a call are read as the `inputSchema` says. What the function returns is written as the `outputSchema`
+says.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.handlers import return_types
@@ -106,6 +108,9 @@ class Tool(FunctionHandler[P, R]):
         self.header_arguments = header_parameters.find(self._arguments.schema)
         self._returns_content_list = return_types.returns_content_list(self._signature.returns)
         self._output = _read_output(output_schema, self._signature.returns)
+        self._output_schema = self._output.output_schema if self._output else None
+        written_as = self._output or return_types.read_plain_type(self._signature.returns)
+        self._write = partial(return_types.write_returned, self.name, written_as)
 
     def _check_task(self) -> None:
         rule = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
@@ -125,9 +130,8 @@ class Tool(FunctionHandler[P, R]):
 
     def describe(self) -> dict[str, Any]:
         """Write its entry of `tools/list`."""
-        output_schema = self._output.schema if self._output else None
         return self.write_entry(
-            inputSchema=self._arguments.schema, outputSchema=output_schema, annotations=self._annotations
+            inputSchema=self._arguments.schema, outputSchema=self._output_schema, annotations=self._annotations
         )
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
@@ -139,10 +143,12 @@ class Tool(FunctionHandler[P, R]):
         """
         returned = self.run(self._read_arguments(params), round_)
         result = results.call_tool_result(
-            returned, promises_structured=self._output is not None, promises_list=self._returns_content_list
+            returned, self._write, promises_structured=bool(self._output), promises_list=self._returns_content_list
         )
-        if self._output and not result.get("isError"):
-            self._check_output(self._output, result)
+        # "Servers MUST provide structured results that conform to this schema" (server/tools, "Output Schema").
+        if self._output and "structuredContent" not in result and not result["isError"]:
+            rule = "{name} promises structured content in its signature and returned none"
+            raise DeveloperError(rule, name=self.name)
         return result
 
     def _read_arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,21 +171,6 @@ class Tool(FunctionHandler[P, R]):
         arguments = self._read_arguments(params)  # also without questions: wrong arguments begin no task
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
-
-    def _check_output(self, output: JsonType, result: Mapping[str, Any]) -> None:
-        """Check the structured content of a result.
-
-        "Servers MUST provide structured results that conform to this schema" (server/tools, "Output Schema").
-        """
-        if "structuredContent" not in result:
-            rule = "{name} promises structured content in its signature and returned none"
-            raise DeveloperError(rule, name=self.name)
-        try:
-            output.read(result["structuredContent"])
-        except ValueError as error:
-            rule = "{name} returned something else than its signature promises: it {problem}"
-            # `from None`, because the exception of a validator may quote the value, which the log must not contain.
-            raise DeveloperError(rule, name=self.name, problem=error) from None
 
 
 def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:

@@ -364,8 +364,12 @@ def is_ctrl_c(error: BaseException) -> bool:
 
     Python raises Ctrl-C without a text. Lambda has no terminal.
     """
-    is_on_lambda = "AWS_LAMBDA_RUNTIME_API" in os.environ
-    return isinstance(error, KeyboardInterrupt) and not error.args and not is_on_lambda
+    return isinstance(error, KeyboardInterrupt) and not error.args and not is_on_lambda()
+
+
+def is_on_lambda() -> bool:
+    """Tell whether the Lambda runtime runs this process, and not an author's test or harness."""
+    return "AWS_LAMBDA_RUNTIME_API" in os.environ
 
 
 def capability_names(required: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ pydantic converts UUIDs, paths, decimals and other rare types. It is imported on
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, MappingView
 from enum import Enum
 from types import FunctionType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import date
     from typing import Literal, TypeAlias
 
@@ -62,6 +63,30 @@ def to_json(value: object) -> JSONValue:
         raise NotJson(message, value) from None
 
 
+def is_json(value: object) -> bool:
+    """Tell whether a value comes back from JSON unchanged, so that it needs no type; a tuple may become a list."""
+    if type(value) in (list, tuple):
+        return all(map(is_json, cast("list[Any]", value)))
+    if type(value) is dict:
+        return all(type(key) is str and is_json(member) for key, member in value.items())
+    return type(value) in JSON_SCALARS
+
+
+def is_equal(value: Any, other: Any) -> bool:  # noqa: ANN401 - values of any type
+    """Tell whether two values are equal; those of a class without `==` are, if their members are."""
+    if {type(value), type(other)} <= {list, tuple}:
+        return len(value) == len(other) and all(map(is_equal, value, other))
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(is_equal(value[key], other[key]) for key in value)
+    has_equality = any("__eq__" in vars(cls) for cls in type(value).__mro__ if cls is not object)
+    if type(value) is type(other) and not has_equality and hasattr(value, "__dict__"):
+        return is_equal(vars(value), vars(other))
+    try:
+        return bool(value == other)
+    except Exception:  # noqa: BLE001 - an author's `==` may raise anything
+        return False
+
+
 def pydantic_to_json(value: object) -> JSONValue:
     """Convert a value as pydantic does.
 
@@ -98,11 +123,15 @@ def _convert(value: object) -> JSONValue:  # noqa: PLR0911 - one for each type
             return float.__float__(value)
         case dict():
             return _convert_dict(value)
-        case list() | tuple() | deque():
+        case list() | tuple() | deque() | range():
             return [_convert(member) for member in value]
         case set() | frozenset():
             members = [_convert(member) for member in value]
             return sorted(members, key=repr)  # Python's order of a set differs between processes
+        case Mapping():
+            return _convert_dict(dict(value))
+        case MappingView():  # such as `prices.values()`
+            return [_convert(member) for member in cast("Iterable[object]", value)]
     _check_supported(value)
     return _convert_object(value)
 
@@ -115,7 +144,8 @@ def _check_supported(value: object) -> None:
     elif isinstance(value, Coroutine):
         reason = "a coroutine that nobody awaited"
     elif isinstance(value, Iterator | AsyncIterator):
-        reason = f"a {name}: return a list of what it yields"
+        article = "an" if name.startswith(("a", "A")) else "a"
+        reason = f"{article} {name}: return a list of what it yields"
     elif isinstance(value, type | FunctionType | ModuleType):
         reason = f"a {name} itself"
     elif content_kind(value):

@@ -21,7 +21,10 @@ from mcp_functions.protocol.json_writer import dumps, to_base64
 from mcp_functions.protocol.plain_values import BYTES, NotJson, content_kind, content_kind_of_type, to_json, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
+    Write: TypeAlias = Callable[[object], Any]
 
 # The end of an error text: the types that a function may return.
 TOOL_RETURNS = (
@@ -31,12 +34,13 @@ RESOURCE_RETURNS = "a resource returns text, bytes, ResourceContents or a list o
 
 
 def call_tool_result(
-    value: object, *, promises_structured: bool = False, promises_list: bool = False
+    value: object, write: Write = to_json, *, promises_structured: bool = False, promises_list: bool = False
 ) -> dict[str, Any]:
     """Write the return value of a tool as CallToolResult.
 
     Args:
         value: the return value: text, content, a list with content in it, or any value that JSON can carry.
+        write: writes a value that is neither text nor content, as its type says.
         promises_structured: True if the signature promises structured content. Then text and None are structured too.
         promises_list: True if the signature promises a list of content. Then an empty list is a list of content.
 
@@ -44,15 +48,15 @@ def call_tool_result(
         DeveloperError: a tool may not return a value of this type.
     """
     if isinstance(value, list | tuple) and (promises_list or _holds_content(value)):
-        return {"content": _blocks(value), "isError": False}
+        return {"content": _blocks(value, write), "isError": False}
     kind = content_kind(value)
     if kind == "tool result":
-        return _whole_result(value)
+        return _whole_result(value, write if promises_structured else to_json)
     if kind == "block":
         return {"content": _blocks([value]), "isError": False}
     if isinstance(value, str | None) and not promises_structured:
         return {"content": [] if value is None else [_text(value)], "isError": False}
-    plain, text = _plain_and_text(value, TOOL_RETURNS)  # raises for every other type of the protocol
+    plain, text = _plain_and_text(value, TOOL_RETURNS, write)  # raises for every other type of the protocol
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
@@ -106,13 +110,16 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     return result
 
 
-def read_resource_contents(value: object, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
+def read_resource_contents(
+    value: object, uri: str, mime_type: str | None, write: Write = to_json
+) -> list[dict[str, Any]]:
     """Write the return value of a resource as `contents`.
 
     Args:
         value: the return value: text, bytes, ResourceContents or a list of them, or a value that JSON can carry.
         uri: the URI of the resource.
         mime_type: the MIME type of the resource, for a value without one.
+        write: writes a value that is neither text, bytes nor ResourceContents, as its type says.
 
     Raises:
         DeveloperError: a resource may not return a value of this type.
@@ -131,7 +138,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         return [{"uri": uri, **mime, "blob": to_base64(value)}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
-    _plain, text = _plain_and_text(value, RESOURCE_RETURNS)
+    _plain, text = _plain_and_text(value, RESOURCE_RETURNS, write)
     return [{"uri": uri, "mimeType": "application/json", **mime, "text": text}]
 
 
@@ -141,24 +148,30 @@ def _holds_content(values: Iterable[object]) -> bool:
 
 
 def _text(text: str) -> dict[str, Any]:
+    try:
+        text.encode()  # a check
+    except UnicodeEncodeError:
+        raise DeveloperError(rule="the function returned text with half of a surrogate pair") from None
     return {"type": "text", "text": text}
 
 
-def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
+def _blocks(values: Iterable[object], write: Write = to_json) -> list[dict[str, Any]]:
     """Write a list of content as blocks. Any other value in it becomes text (its JSON), and None is left out."""
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
     blocks = []
     for item in values:
-        if isinstance(item, str) or content_kind(item):
+        if isinstance(item, str):
+            blocks.append(_text(item))
+        elif content_kind(item):
             blocks.append(content_blocks.block(item))
         elif item is not None:
-            _plain, text = _plain_and_text(item, TOOL_RETURNS)
+            _plain, text = _plain_and_text(item, TOOL_RETURNS, write)
             blocks.append(_text(text))
     return blocks
 
 
-def _whole_result(value: object) -> dict[str, Any]:
+def _whole_result(value: object, write: Write) -> dict[str, Any]:
     """Write a CallToolResult, or FastMCP's ToolResult."""
     whole: Any = value
     content = [whole.content] if isinstance(whole.content, str) else whole.content
@@ -169,7 +182,9 @@ def _whole_result(value: object) -> dict[str, Any]:
     is_of_toolkit = any(base.__module__ == "mcp_functions.protocol.content" for base in type(value).__mro__)
     absent = ... if is_of_toolkit else None
     if structured is not absent:
-        result["structuredContent"], _json = _plain_and_text(structured, TOOL_RETURNS)
+        result["structuredContent"], _json = _plain_and_text(
+            structured, TOOL_RETURNS, to_json if result["isError"] else write
+        )
     meta = getattr(value, "meta", None)
     if meta:
         result["_meta"], _json = _plain_and_text(dict(meta), TOOL_RETURNS)
@@ -183,23 +198,29 @@ def _member(value: object, name: str, old_name: str) -> object:
     return getattr(value, old_name, None)
 
 
-def _plain_and_text(value: object, allowed: str) -> tuple[Any, str]:
+def _plain_and_text(value: object, allowed: str, write: Write = to_json) -> tuple[Any, str]:
     """Write a value as plain JSON values, and these as JSON text.
 
     Args:
         value: the value that an author's function returned, or a part of it.
         allowed: what the function may return, for the error text.
+        write: writes the plain JSON values.
 
     Raises:
         DeveloperError: JSON cannot hold the value.
     """
     try:
-        plain = to_json(value)
-        return plain, dumps(plain)
+        plain = write(value)
+        text = dumps(plain)
+        text.encode()  # a check: it raises for half of a surrogate pair
     except NotJson as error:
         reason = str(error)
+    except UnicodeEncodeError:
+        reason = f"{type_name(value)} with half of a surrogate pair"
     except TypeError:
         reason = type_name(value)
     except ValueError:
         reason = f"{type_name(value)} with NaN, Infinity or too many digits"
+    else:
+        return plain, text
     raise DeveloperError(rule=f"JSON cannot carry what the function returned ({reason}): {allowed}")

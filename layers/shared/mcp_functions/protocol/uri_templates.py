@@ -23,6 +23,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, TypeAlias
 
+from mcp_functions.protocol.uris import normal_form
+
 # The most characters of a URI. The header Mcp-Name repeats the URI. API Gateway accepts 10,240 bytes of headers, so
 # 2 KB remain for the other headers.
 MAX_URI = 8192
@@ -49,15 +51,15 @@ class UriTemplate:
         Raises:
             ValueError: the template has an expression of RFC 6570 that a server cannot match, or uses a variable twice.
         """
-        self._prefix, *parts = EXPRESSION.split(text)
+        without_expressions = EXPRESSION.sub("", text)
+        if "{" in without_expressions or "}" in without_expressions:
+            message = f"{text!r}: only {{name}} and {{+name}} can be matched back from a URI"
+            raise ValueError(message)
+        self._prefix, *parts = EXPRESSION.split(normal_form(text))
         self._expressions = [
             Expression(variable, "" if plus else DELIMITERS, literal)
             for plus, variable, literal in zip(parts[0::3], parts[1::3], parts[2::3], strict=True)
         ]
-        literals = self._prefix + "".join(parts[2::3])
-        if "{" in literals or "}" in literals:
-            message = f"{text!r}: only {{name}} and {{+name}} can be matched back from a URI"
-            raise ValueError(message)
         self.variables = tuple(parts[1::3])
         if len(set(self.variables)) != len(self.variables):
             message = f"{text!r} uses a variable twice"
@@ -68,7 +70,10 @@ class UriTemplate:
 
         If there are several ways to match, the first variable is as long as possible, then the second, and so on.
         """
-        if len(uri) > MAX_URI or not uri.startswith(self._prefix):
+        if len(uri) > MAX_URI:
+            return None
+        uri = normal_form(uri)
+        if not uri.startswith(self._prefix):
             return None
         # Most functions have no template, and this import would slow down their cold start.
         from urllib.parse import unquote  # noqa: PLC0415

@@ -24,8 +24,10 @@ from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.capabilities import Capability
+from mcp_functions.rounds.step_values import warn_of_loss
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
+from mcp_functions.schemas.type_reader import read_type
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 State = TypeVar("State", bound="BaseModel")
-
-MAX_CHECKED_CHARS = 4096  # the longest state that is checked: to check a long one takes as long as the rest of a round
 
 
 class InputRequiredResult(NamedTuple):
@@ -67,7 +67,7 @@ class InputRequiredResult(NamedTuple):
         try:
             for key, request in self.input_requests.items():
                 round_.questions.open_low_level(key, request.wire(key, camel_case=round_.options.camel_case))
-            round_.record.state = None if self.request_state is None else _write_state(self.request_state)
+            round_.record.state = None if self.request_state is None else _write_state(self.request_state, round_)
         except DeveloperError as error:
             round_.fail_with(error)
         round_.interrupt()
@@ -134,7 +134,7 @@ class RequestState(Capability, Generic[State]):
             # convert them. If nothing does, the value stays empty; `InputResponses` still has the answers.
             with suppress(ValueError, TypeError, LookupError, AttributeError):  # what an author's validator may raise
                 # Not strict: JSON has no dates and no sets, so a strict model would refuse what it wrote itself.
-                self.value = model.model_validate_json(round_.record.state, strict=False)
+                self.value = model.model_validate_json(round_.record.state, strict=False, by_alias=True, by_name=True)
 
     @classmethod
     def check(cls, parameter: str, type_args: tuple[Any, ...]) -> None:
@@ -154,23 +154,23 @@ class RequestState(Capability, Generic[State]):
                 f"{parameter}: the first round begins with an empty {model.__name__}, so every field needs a default"
             )
             raise TypeError(message) from None
+        read_type(model).check_recordable()
 
 
-def _write_state(state: BaseModel) -> str:
+def _write_state(state: BaseModel, round_: Round) -> str:
     """Write a model as JSON, and check that the next round can read it.
 
     Raises:
         DeveloperError: the next round could not read this JSON as the same model.
     """
-    options: Any = {"by_alias": True, "warnings": False}  # a warning would quote the state in the log
+    model = type(state).__name__
     try:
-        text = state.model_dump_json(**options)
-        if "null" in text:  # pydantic writes NaN as null, too, which the next round would read as None
-            dumps(state.model_dump(mode="json", **options))  # raises a ValueError for NaN
-        # A longer state is not checked. Its model writes short states too, so its author sees the error with these.
-        if len(text) <= MAX_CHECKED_CHARS:
-            type(state).model_validate_json(text, strict=False)
+        written, is_whole = read_type(type(state)).record(state)
+        text = dumps(written)
+        type(state).model_validate_json(text, strict=False, by_alias=True, by_name=True)
     except (TypeError, ValueError, LookupError, AttributeError):
         rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
-        raise DeveloperError(rule, model=type(state).__name__) from None  # the cause would quote the state
+        raise DeveloperError(rule, model=model) from None  # the cause would quote the state
+    if not is_whole:
+        warn_of_loss(f"request_state: the next round does not get an equal {model} from the record", round_)
     return text

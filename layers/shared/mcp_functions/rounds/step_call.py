@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.protocol.plain_values import is_json, type_name
 from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.rounds.round import RunningStep, step_of_context
-from mcp_functions.rounds.step_values import digest_arguments, is_json, read_return_type, to_record
+from mcp_functions.rounds.step_values import digest_arguments, read_return_type, to_record, warn_of_loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,11 @@ class StepCall:
             self._arguments_digest = digest_arguments(args, kwargs)
         except (TypeError, ValueError, RecursionError):
             self._fail("step {key!r}: JSON cannot carry the arguments of {function}")
+        try:
+            if self._returns:
+                self._returns.check_recordable()
+        except TypeError as error:
+            self._fail("step {key!r}: {function} is annotated as returning what no record gives back: {why}", why=error)
 
     def run(self, max_seconds: float | None) -> object:
         """Return the recorded result; run the function first if the record has none.
@@ -158,7 +164,7 @@ class StepCall:
     def _to_json(self, result: object) -> object:
         """Return the result as JSON. Check that it is small enough, and that later rounds can read it."""
         try:
-            text = dumps(to_record(result))
+            text = dumps(self._write(result))
             value = json.loads(text)  # later rounds read this text, so this round must read the same value
         except (TypeError, ValueError, RecursionError):
             self._fail("step {key!r}: JSON cannot carry what {function} returned")
@@ -174,11 +180,24 @@ class StepCall:
             self._fail(rule, type=type(result).__name__)
         return value
 
+    def _write(self, result: object) -> object:
+        """Write the result by its annotated type. A result that does not fit is recorded, and reading it tells why."""
+        if self._returns is None:
+            return to_record(result)
+        try:
+            written, is_whole = self._returns.record(result)
+        except ValueError:
+            written, is_whole = to_record(result), is_json(result)
+        if not is_whole:
+            problem = f"step {self._key!r}: later rounds do not get an equal {type_name(result)} from the record"
+            warn_of_loss(problem, self._round)
+        return written
+
     def _recorded_result(self) -> object:
         """Return a copy of the recorded result, as the type in the function's return annotation."""
         value = copy_json(self._round.record.steps[self._key].result)
         try:
-            return self._returns.read(value) if self._returns else value
+            return self._returns.read_record(value) if self._returns else value
         except ValueError as error:
             rule = (
                 "the recorded result of step {key!r} does not fit what {function} says it returns: "

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import is_dataclass
-from typing import TYPE_CHECKING, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
+from mcp_functions.protocol.errors import is_on_lambda
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.plain_values import NotJson, to_json
 from mcp_functions.schemas.type_reader import read_type
@@ -22,6 +23,7 @@ from mcp_functions.seal.canonical_json import canonical_digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.json_types import JsonType
 
 DIGEST_BYTES = 16  # enough that two lists of arguments are never equal by chance; every state carries the digests
@@ -64,13 +66,19 @@ def to_record(value: object) -> object:
         return to_jsonable_python(value, by_alias=True)
 
 
-def is_json(value: object) -> bool:
-    """Tell whether a value comes back from JSON unchanged, so that it needs no type; a tuple may become a list."""
-    if type(value) in (list, tuple):
-        return all(map(is_json, cast("list[Any]", value)))
-    if type(value) is dict:
-        return all(type(key) is str and is_json(member) for key, member in value.items())
-    return value is None or type(value) in (str, int, float, bool)
+def warn_of_loss(problem: str, round_: Round) -> None:
+    """Tell the author that a value is more than its record. On Lambda the log gets a warning.
+
+    An error there would make the client repeat its request, and what the step did has happened already.
+
+    Raises:
+        DeveloperError: this process is a test, or serves an author's own machine.
+    """
+    if not is_on_lambda():
+        round_.fail("{problem}: annotate the type itself, without secrets or excluded fields", problem=problem)
+    import logging  # noqa: PLC0415 - few functions lose a part of a value
+
+    logging.getLogger("mcp_functions").warning(problem)
 
 
 def read_return_type(function: Callable[..., Any]) -> JsonType | None:

@@ -7,60 +7,29 @@
 
 Each item works in two ways:
 
-    without pydantic                             `type_reader` calls `add_limit`, or the item's `add_to`
+    without pydantic                             `type_reader` calls `add_limit`, or `add_keywords`
     inside a pydantic model, beside a `Field`    pydantic calls the item's `__iter__`, or its `__get_pydantic_…`
 """
 
 from __future__ import annotations
 
-import operator
-import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.schemas.json_types import NULL, JsonType, NeedsPydantic
-from mcp_functions.tuples import NamedTuple
+from mcp_functions.schemas.checking import LIMITS
+from mcp_functions.schemas.json_types import NULL, NeedsPydantic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic import GetJsonSchemaHandler
     from pydantic_core import CoreSchema
+
+    from mcp_functions.schemas.json_types import JsonType
 
 
 # ---- Limits: our own, and those of `annotated_types`, whose import would cost too much
 
 
-class Limit(NamedTuple):
-    """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`."""
-
-    keyword: str  # the keyword in a schema
-    is_within: Callable[[Any, Any], bool]  # compares a number, or the length of a text, list or dict, with the bound
-    reason: str  # why a value is refused; {} is the bound
-
-
-NUMBER_LIMITS = {
-    "ge": Limit("minimum", operator.ge, "must be at least {}"),
-    "gt": Limit("exclusiveMinimum", operator.gt, "must be more than {}"),
-    "le": Limit("maximum", operator.le, "must be at most {}"),
-    "lt": Limit("exclusiveMaximum", operator.lt, "must be less than {}"),
-}
-# The limits of each type of JSON, by the attribute of an item that holds the bound: `annotated_types.Ge(1).ge`.
-LIMITS = {
-    "integer": NUMBER_LIMITS,
-    "number": NUMBER_LIMITS,
-    "string": {
-        "min_length": Limit("minLength", operator.ge, "must have at least {} characters"),
-        "max_length": Limit("maxLength", operator.le, "must have at most {} characters"),
-    },
-    "array": {
-        "min_length": Limit("minItems", operator.ge, "must have at least {} items"),
-        "max_length": Limit("maxItems", operator.le, "must have at most {} items"),
-    },
-    "object": {
-        "min_length": Limit("minProperties", operator.ge, "must have at least {} members"),
-        "max_length": Limit("maxProperties", operator.le, "must have at most {} members"),
-    },
-}
 # Keywords of types that LIMITS is not about: a Literal or an Enum, a date, a dataclass or a TypedDict.
 WITHOUT_LIMITS = {"enum", "format", "properties"}
 
@@ -113,47 +82,18 @@ def add_limit(type_: JsonType, item: object) -> JsonType:
     keywords = {limit.keyword: bound for limit, bound in bounds.items()}
     if not bounds or schemas[0].keys() & keywords.keys():
         raise NeedsPydantic
-
-    def read(value: object) -> object:
-        result = type_.read(value)
-        if result is not None:
-            size = len(result) if isinstance(result, str | list | dict) else result
-            for limit, bound in bounds.items():
-                if not limit.is_within(size, bound):
-                    raise ValueError(limit.reason.format(bound))
-        return result
-
-    return JsonType(_change_members(type_.schema, lambda schema: {**schema, **keywords}), read)
+    return type_.with_schema(_change_members(type_.schema, lambda schema: {**schema, **keywords}))
 
 
 # ---- Titles and formats
 
-# A loose pattern for each format: it refuses obvious mistakes.
-FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
-
 
 class Keywords:
-    """Adds keywords to a schema. A subclass overrides `add_keywords`, and `check` if it limits the values."""
-
-    def add_to(self, type_: JsonType) -> JsonType:
-        """Add the keywords to the schema of a type, and their check to its reader."""
-
-        def read(value: object) -> object:
-            return self.check(type_.read(value))
-
-        return JsonType(self.add_keywords(type_.schema), read)
+    """Adds keywords to a schema. A subclass overrides `add_keywords`."""
 
     def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema with the keywords."""
         raise NotImplementedError
-
-    def check(self, value: object) -> object:
-        """Return a value that the keywords allow.
-
-        Raises:
-            ValueError: the keywords do not allow the value.
-        """
-        return value
 
     def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Add the keywords to the schema that pydantic makes; pydantic calls this method."""
@@ -218,6 +158,9 @@ class Titles(Keywords):
         return {**others, "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
 
 
+FORMATS = ("email", "uri")
+
+
 class Format(Keywords):
     """Sets the format of a string: `Annotated[str, Format("email")]` or `Format("uri")`."""
 
@@ -232,23 +175,6 @@ class Format(Keywords):
             raise TypeError(message)
         self._name = name
 
-    def check(self, value: object) -> object:
-        """Check a string. Return any other value unchanged, such as the None of `str | None`.
-
-        Raises:
-            ValueError: the string does not have the format.
-        """
-        if isinstance(value, str) and not re.fullmatch(FORMATS[self._name], value):
-            message = f"must be a valid {self._name}"
-            raise ValueError(message)
-        return value
-
     def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Add the format."""
         return _change_members(schema, lambda member: {**member, "format": self._name})
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Add the check to the validator that pydantic makes; pydantic calls this method."""
-        from pydantic_core import core_schema  # noqa: PLC0415 - only pydantic needs it
-
-        return core_schema.no_info_after_validator_function(self.check, handler(source))

@@ -157,7 +157,7 @@ def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
     keywords = {"x-mcp-header": headers[0]} if headers else {}
     default = parameter.default
     if default is not MISSING:
-        keywords |= published_default(default, type_.read)
+        keywords |= published_default(default, type_)
         if _is_read_as_float(default, type_):  # `amount: float = 5`
             parameter = parameter._replace(make_default=partial(float, default))
     name = to_camel_case(parameter.name) if camel_case else parameter.name

@@ -18,12 +18,13 @@ checks that both ways agree. For a class with a rule for pydantic, such as a `@f
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
+from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.schemas import json_types
+from mcp_functions.schemas.checking import FORMATS, at_place
 from mcp_functions.schemas.json_types import JsonType, NeedsPydantic, needs_pydantic
 from mcp_functions.schemas.parameters import docstring, published_default
 
@@ -53,9 +54,9 @@ def read_class(cls: type[Any], read_member: TypeReader) -> JsonType:
     if issubclass(cls, Enum):
         return _enum_type(cls)
     if cls.__module__ == "datetime" and cls.__name__ == "date":
-        return _date_type(cls, "date", DATE, "must be a date, such as 2026-07-28")
+        return _date_type(cls, "date")
     if cls.__module__ == "datetime" and cls.__name__ == "datetime":
-        return _date_type(cls, "date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z")
+        return _date_type(cls, "date-time")
     # A subclass without the decorator inherits this attribute, but its own fields are not in it.
     if "__dataclass_fields__" in vars(cls):
         return _dataclass_type(cls, read_member)
@@ -78,34 +79,21 @@ def _enum_type(cls: type[Enum]) -> JsonType:
     values = tuple(member.value for member in cls)
     if not values or {type(value) for value in values} - {str, int}:
         raise NeedsPydantic
-    choice = json_types.choice_type(values)
-    if cls.__doc__:
-        choice = choice.with_keywords({"description": docstring(cls)})
-
-    def read(value: object) -> Enum:
-        return cls(choice.read(value))
-
-    return JsonType(choice.schema, read)
+    choice = json_types.choice_type(tuple(cls))
+    return choice.with_keywords({"description": docstring(cls)}) if cls.__doc__ else choice
 
 
-DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
-TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
-OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"  # Z or +02:00 or -0200
-DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
+def _date_type(cls: type[date], schema_format: str) -> JsonType:
+    """Make the type of `date` or `datetime`: text of this format."""
 
+    def convert(value: str) -> date:
+        # pydantic accepts the minus sign U+2212 and a decimal comma, but `fromisoformat` does not.
+        text = value.replace("\u2212", "-").replace(",", ".").upper()
+        with suppress(ValueError):  # for example a 30th of February
+            return cls.fromisoformat(text)
+        raise ValueError(FORMATS[schema_format][1])
 
-def _date_type(cls: type[date], schema_format: str, pattern: str, reason: str) -> JsonType:
-    """Make the type of `date` or `datetime`: text that matches a pattern; `reason` refuses other values."""
-
-    def read(value: object) -> date:
-        if isinstance(value, str) and re.fullmatch(pattern, value):
-            # pydantic accepts the minus sign U+2212 and a decimal comma, but `fromisoformat` does not.
-            text = value.replace("\u2212", "-").replace(",", ".").upper()
-            with suppress(ValueError):  # for example a 30th of February
-                return cls.fromisoformat(text)
-        raise ValueError(reason)
-
-    return JsonType({"type": "string", "format": schema_format}, read)
+    return JsonType({"type": "string", "format": schema_format}, convert)
 
 
 def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
@@ -122,24 +110,30 @@ def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
     for field in fields(cls):
         type_ = read_member(hints[field.name])
         if field.default is not MISSING:
-            type_ = type_.with_keywords(published_default(field.default, type_.read))
+            type_ = type_.with_keywords(published_default(field.default, type_))
         elif field.default_factory is MISSING:
             required.append(field.name)
         types[field.name] = type_
     object_type = _object_of(cls, types, required)
 
-    def read(value: object) -> object:
+    def convert(value: object) -> object:
         try:
-            return cls(**object_type.read(value))
+            return cls(**object_type.convert(value))
         except AssertionError as error:  # an author's `__post_init__` raised it
             message = f"Assertion failed, {error}"
             raise ValueError(message) from None
 
-    return JsonType(object_type.schema, read)
+    def write(value: object) -> object:
+        instance = value if isinstance(value, cls) else convert(object_type.write(value))
+        return object_type.write({name: getattr(instance, name) for name in types})
+
+    return JsonType(object_type.schema, convert, write)
 
 
 def _typed_dict_type(cls: type[Any], read_member: TypeReader) -> JsonType:
-    if getattr(cls, "__closed__", None):  # a closed TypedDict refuses members that it does not declare
+    # A closed TypedDict refuses members that it does not declare, and one with `extra_items` keeps them.
+    keeps_others = not str(getattr(cls, "__extra_items__", "NoExtraItems")).endswith("NoExtraItems")
+    if keeps_others or getattr(cls, "__closed__", None):
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
@@ -174,13 +168,14 @@ def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
 def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) -> JsonType:
     """Make the type of an object from the types of its members."""
 
-    def read(value: object) -> dict[str, object]:
-        sent = json_types.check_object(value)
-        for name in required:
-            if name not in sent:
-                message = f"{name} is missing"
-                raise ValueError(message)
-        return {name: json_types.read_part(name, type_, sent[name]) for name, type_ in types.items() if name in sent}
+    def convert(value: dict[str, object]) -> dict[str, object]:
+        return {name: at_place(name, types[name].convert, part) for name, part in value.items() if name in types}
+
+    def write(value: object) -> object:
+        given = value if isinstance(value, dict) else to_json(value)
+        if not isinstance(given, dict):
+            return given
+        return {name: at_place(name, type_.write, given[name]) for name, type_ in types.items() if name in given}
 
     schema: dict[str, Any] = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
     if required:
@@ -188,4 +183,4 @@ def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) ->
     # `dataclass` writes the signature as a docstring where the author wrote none.
     if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
         schema["description"] = docstring(cls)
-    return JsonType(schema, read)
+    return JsonType(schema, convert, write)

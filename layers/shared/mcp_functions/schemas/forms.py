@@ -17,11 +17,11 @@ becomes an object with one property. A type that the restricted schema cannot ex
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.schemas.json_types import NULL, JsonType, check_object, read_part
+from mcp_functions.schemas.checking import at_place
+from mcp_functions.schemas.json_types import NULL, JsonType
 from mcp_functions.schemas.parameters import to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 
@@ -44,7 +44,7 @@ class Form:
         """Make a form from the type of the object; errors put `path` before a member's name, as in "City.zip"."""
         self._members = members
         self._path = path
-        names = members.schema["properties"]
+        names = members.form_schema["properties"]
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in names}
         self._schema: dict[str, Any] | None = None  # written once
 
@@ -59,7 +59,7 @@ class Form:
         return self._schema
 
     def _write_schema(self) -> dict[str, Any]:
-        schema = self._members.schema
+        schema = self._members.form_schema
         definitions = schema.get("$defs", {})
         requested: dict[str, Any] = {"type": "object", "properties": {}}
         for name, member in schema["properties"].items():
@@ -99,42 +99,27 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     Raises:
         DeveloperError: JSON has no such type.
     """
-    # Every round asks with the same classes again, and pydantic takes 0.3 ms and more to read one. Other types are read
-    # anew: it takes 5 µs, and a cache would confuse Literal["a", "b"] with Literal["b", "a"], because they are equal.
-    read = _read_class_form if isinstance(annotation, type) else _read_form
-    return read(annotation, key, camel_case)
-
-
-def _read_form(annotation: object, key: str, camel_case: bool) -> Form:  # noqa: FBT001 - `lru_cache` counts by position
     try:
         type_ = read_type(annotation)
     except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
-    # pydantic writes a class that refers to itself as a `$ref` to its definition.
-    schema = _follow_reference(type_.schema, type_.schema.get("$defs", {}))
-    if "properties" not in schema:
+    if "properties" not in type_.form_schema:
         return Form(_with_one_property(key, type_), path="", camel_case=camel_case)
     path = f"{annotation.__name__}." if isinstance(annotation, type) else ""
-    return Form(JsonType(schema, type_.read), path, camel_case=camel_case)
-
-
-_read_class_form = lru_cache(maxsize=256)(_read_form)
+    return Form(type_, path, camel_case=camel_case)
 
 
 def _with_one_property(key: str, type_: JsonType) -> JsonType:
     """Return the type of an object with one property, named as the question; `read` returns the property's value."""
     name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot in a name as a path
-    property_ = dict(type_.schema)
+    property_ = dict(type_.form_schema)
     schema: dict[str, Any] = {"$defs": property_.pop("$defs", {}), "properties": {name: property_}}
     is_optional = NULL in type_.schema.get("anyOf", ())
     if not is_optional:
         schema["required"] = [name]
 
-    def read(members: object) -> object:
-        return read_part(name, type_, check_object(members).get(name))
-
-    return JsonType(schema, read)
+    return JsonType(schema, lambda members: at_place(name, type_.convert, members.get(name)))
 
 
 # A field with one of these names, in lower case and without `_` and `-`, asks for a secret.
@@ -148,12 +133,9 @@ def _write_property(name: str, field: dict[str, Any], definitions: Mapping[str, 
     """Write one property of a form; errors name the field by its path."""
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model.
     plain_name = name.lower().replace("_", "").replace("-", "")
-    if plain_name in SECRET_NAMES:
+    if plain_name in SECRET_NAMES or field.get("writeOnly"):
         _refuse(path, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
     schema = _simplify(field, definitions)
-    # pydantic makes a title from the name. Clients do the same, so this title is left out.
-    if schema.get("title") == name.replace("_", " ").title().strip():
-        del schema["title"]
     if schema.get("type") == "array":
         items = _simplify(schema.get("items", {}), definitions)
         schema["items"] = _write_choices(path, items)
@@ -175,6 +157,10 @@ def _follow_reference(schema: Mapping[str, Any], definitions: Mapping[str, Any])
     return {**definition, **own}
 
 
+# These keywords tell a client something, and limit no answer.
+WITHOUT_LIMITS = ("examples", "deprecated", "readOnly", "$comment")
+
+
 def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Write a field's schema with the few keywords that the restricted schema has."""
     schema = _follow_reference(field, definitions)
@@ -190,6 +176,16 @@ def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
     # A constant is a list of one choice.
     if "const" in schema:
         schema["enum"] = [schema.pop("const")]
+    # The answer of a user is checked by the exact limit. The restricted schema has only limits that are included.
+    step = 1 if schema.get("type") == "integer" else 0
+    if "exclusiveMinimum" in schema:
+        least = schema.pop("exclusiveMinimum") + step
+        schema["minimum"] = max(least, schema.get("minimum", least))
+    if "exclusiveMaximum" in schema:
+        most = schema.pop("exclusiveMaximum") - step
+        schema["maximum"] = min(most, schema.get("maximum", most))
+    for keyword in WITHOUT_LIMITS:
+        schema.pop(keyword, None)
     # A default of null means that the field starts empty.
     if "default" in schema and schema["default"] is None:
         del schema["default"]
@@ -198,7 +194,7 @@ def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
 
 def _write_choices(path: str, items: dict[str, Any]) -> dict[str, Any]:
     """Write the `items` of a list, which must be choices; choices with titles are `anyOf` there, and not `oneOf`."""
-    items.pop("title", None)
+    items = {keyword: part for keyword, part in items.items() if keyword not in ("title", "description")}
     if "oneOf" in items:
         items = {"anyOf": items["oneOf"]}
     has_titles = set(items) == {"anyOf"} and all(isinstance(choice.get("const"), str) for choice in items["anyOf"])

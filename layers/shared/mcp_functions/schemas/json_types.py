@@ -6,22 +6,26 @@
     list[int]            array_type(SCALARS[int])
     dict[str, int]       object_type(SCALARS[int])
 
-Each is a `JsonType`: a JSON Schema, and a function that reads values. That function never quotes a value that it
-refuses, because its message goes to the client and into logs.
+Each is a `JsonType`, which describes, reads and writes values. It never quotes a value that it refuses, because its
+message goes to the client and into logs.
 """
 
 from __future__ import annotations
 
+from copy import copy
+from enum import Enum
+from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.json_reader import loads
-from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.tuples import NamedTuple
+from mcp_functions.protocol.plain_values import is_equal, is_json, to_json
+from mcp_functions.schemas.checking import at_place, check, first_that_fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from decimal import Decimal
 
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
@@ -40,21 +44,94 @@ def needs_pydantic(item: object) -> bool:
 
 def is_keywords(item: object) -> bool:
     """Recognize a `Keywords` of the module `annotations`, which is imported only where an author uses it."""
-    return hasattr(item, "add_to")
+    return hasattr(item, "add_keywords")
 
 
-class JsonType(NamedTuple):
-    """A type as JSON sees it."""
+class JsonType:
+    """A type as JSON sees it: `schema` describes what `read` takes, and `output_schema` what `write` returns.
 
-    schema: dict[str, Any]  # the JSON Schema of the type
-    read: Callable[[object], Any]  # turns a JSON value into a value of the type, or raises ValueError with the reason
+    A subclass overrides what it does in another way.
+    """
+
+    def __init__(
+        self,
+        schema: dict[str, Any],
+        convert: Callable[[Any], Any] | None = None,
+        filter_: Callable[[Any], Any] = to_json,
+    ) -> None:
+        """Make a type.
+
+        Args:
+            schema: the JSON Schema.
+            convert: turns a JSON value that fits the schema into a value of the type; None if it stays as it is.
+            filter_: writes a value as JSON, with what the type declares; the schema is checked after that.
+        """
+        self.schema = schema
+        self._convert = convert
+        self._filter = filter_
+
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON Schema of what `write` returns."""
+        described: dict[str, Any] = _without_formats(self.schema)
+        return described
+
+    @property
+    def form_schema(self) -> dict[str, Any]:
+        """The schema for a form, whose fields have only the titles that an author wrote."""
+        return self.schema
+
+    def check(self, value: object) -> None:
+        """Raise a ValueError, with the place and the reason, if the schema forbids a JSON value."""
+        check(self.schema, self.schema.get("$defs", {}), value)
+
+    def convert(self, value: object) -> Any:  # noqa: ANN401 - a value of the type
+        """Turn a checked JSON value into a value of the type, or raise a ValueError."""
+        return self._convert(value) if self._convert else value
+
+    def read(self, value: object) -> Any:  # noqa: ANN401 - a value of the type
+        """Check a JSON value, and turn it into a value of the type.
+
+        Raises:
+            ValueError: it does not fit; the text has the place and the reason, and never the value.
+        """
+        self.check(value)
+        return self.convert(value)
+
+    def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
+        """Write a value as JSON, with what the type declares and nothing more.
+
+        Raises:
+            ValueError: it is no value of the type.
+        """
+        written = self._filter(value)
+        self.check(written)
+        return written
+
+    def record(self, value: object) -> tuple[Any, bool]:
+        """Write a value for a later round, and tell whether `read_record` returns an equal value there."""
+        recorded = self.write(value)
+        return recorded, is_json(value) or is_equal(self.read_record(recorded), value)
+
+    def read_record(self, recorded: object) -> Any:  # noqa: ANN401 - a value of the type
+        """Read what `record` wrote, or what another version of the author's code wrote."""
+        return self.read(recorded)
+
+    def check_recordable(self) -> None:
+        """Raise a TypeError if no value of this type can be read from its record."""
+
+    def with_schema(self, schema: dict[str, Any]) -> JsonType:
+        """Return the type with another schema, whose limits its values must have."""
+        described = copy(self)
+        described.schema = schema
+        return described
 
     def with_keywords(self, keywords: dict[str, Any]) -> JsonType:
-        """Add keywords to the schema; they change nothing for the values."""
-        return JsonType({**self.schema, **keywords}, self.read)
+        """Add keywords to the schema."""
+        return self.with_schema({**self.schema, **keywords})
 
     def read_text(self, text: str) -> object:
-        """Read a value that the protocol transports as text: first as a string, then as a scalar of JSON, such as 5.
+        """Read a value that the protocol transports as text: first as a string, then as JSON, such as 5 or ["a"].
 
         Raises:
             ValueError: the text is not a value of this type.
@@ -67,55 +144,66 @@ class JsonType(NamedTuple):
             value = loads(text)
         except ParseError:
             raise reason from None
-        if isinstance(value, str | dict | list):
+        if isinstance(value, str):
             raise reason
         return self.read(value)
 
 
-def _scalar(name: str, python_types: tuple[type, ...], reason: str) -> JsonType:
-    """Make a scalar type of JSON. The exact Python type counts, because `isinstance(True, int)` is true."""
-
-    def read(value: object) -> object:
-        if type(value) not in python_types:
-            raise ValueError(reason)
-        return value
-
-    return JsonType({"type": name}, read)
+# The formats that every written value of a type has. A `datetime` may have no time zone, which `date-time` requires.
+CERTAIN_FORMATS = {"date", "uuid", "ipv4", "ipv6"}
 
 
-ANY = JsonType({}, lambda value: value)
-NUMBER = _scalar("number", (int, float), "must be a number")  # reads 5 as an int, and 5.5 as a float
+def _without_formats(schema: Any) -> Any:  # noqa: ANN401 - a part of a schema
+    """Copy a schema without the formats that a written value may not have: clients check them."""
+    if isinstance(schema, list):
+        return [_without_formats(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # A property may be called "format". Its value is then no string.
+    format_ = schema.get("format")
+    dropped = "format" if isinstance(format_, str) and format_ not in CERTAIN_FORMATS else None
+    return {name: _without_formats(part) for name, part in schema.items() if name != dropped}
+
+
+def _write_number(value: object) -> object:
+    """Write a Decimal, as DynamoDB has for each number, as a number."""
+    is_decimal = type(value).__name__ == "Decimal"
+    return float(cast("Decimal", value)) if is_decimal else to_json(value)
+
+
+def _write_integer(value: object) -> object:
+    """Write a number without a fraction as an integer, as pydantic does."""
+    number = _write_number(value)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+ANY = JsonType({})
+NUMBER = JsonType({"type": "number"}, filter_=_write_number)  # reads 5 as an int, and 5.5 as a float
 SCALARS: dict[object, JsonType] = {
-    str: _scalar("string", (str,), "must be a string"),
-    int: _scalar("integer", (int,), "must be an integer"),
-    float: JsonType({"type": "number"}, lambda value: float(NUMBER.read(value))),  # 5 becomes 5.0
-    bool: _scalar("boolean", (bool,), "must be a boolean"),
-    NoneType: _scalar("null", (NoneType,), "must be a null"),
+    str: JsonType({"type": "string"}),
+    int: JsonType({"type": "integer"}, filter_=_write_integer),
+    float: JsonType({"type": "number"}, float, _write_number),  # 5 becomes 5.0
+    bool: JsonType({"type": "boolean"}),
+    NoneType: JsonType({"type": "null"}),
 }
 NULL = {"type": "null"}  # the schema of None
 
 
 def choice_type(values: tuple[object, ...]) -> JsonType:
-    """Make the type of a choice among strings, integers, booleans and None.
+    """Make the type of a choice among strings, integers, booleans and None; a member of an Enum counts by its value.
 
     Raises:
         NeedsPydantic: a value has another type.
     """
-    types = {type(value) for value in values}
-    if not types.issubset({str, int, bool, NoneType}):
+    choices = [value.value if isinstance(value, Enum) else value for value in values]
+    types = {type(choice) for choice in choices}
+    members = {(type(choice), choice): value for choice, value in zip(choices, values, strict=True)}  # True equals 1
+    if not types.issubset({str, int, bool, NoneType}) or len(members) < len(values):
         raise NeedsPydantic
-    accepted = [(type(value), value) for value in values]  # True equals 1, but has another type
-
-    def read(value: object) -> object:
-        if (type(value), value) not in accepted:
-            message = "must be one of " + ", ".join(dumps(choice) for choice in values)
-            raise ValueError(message)
-        return value
-
-    schema: dict[str, Any] = {"enum": list(values)}
+    schema: dict[str, Any] = {"enum": choices}
     if len(types) == 1:
         schema = {**SCALARS[types.pop()].schema, **schema}
-    return JsonType(schema, read)
+    return JsonType(schema, lambda value: members[type(value), value])
 
 
 def union_type(members: list[JsonType]) -> JsonType:
@@ -126,23 +214,15 @@ def union_type(members: list[JsonType]) -> JsonType:
     """
     if SCALARS[int] in members and SCALARS[float] in members:
         # JSON has one type for both.
-        members = [NUMBER if member == SCALARS[float] else member for member in members if member != SCALARS[int]]
+        members = [NUMBER if member is SCALARS[float] else member for member in members if member is not SCALARS[int]]
     if len(members) == 1:
         return members[0]
     names = [name for member in members for name in _type_names(member.schema)]
     if len(set(names)) < len(names):
         raise NeedsPydantic
-
-    def read(value: object) -> object:
-        reasons = []
-        for member in members:
-            try:
-                return member.read(value)
-            except ValueError as error:
-                reasons.append(str(error))
-        raise ValueError(" or ".join(reasons))
-
-    return JsonType({"anyOf": [member.schema for member in members]}, read)
+    read = partial(first_that_fits, [member.read for member in members])
+    write = partial(first_that_fits, [member.write for member in members])
+    return JsonType({"anyOf": [member.schema for member in members]}, read, write)
 
 
 def _type_names(schema: dict[str, Any]) -> set[str]:
@@ -167,38 +247,27 @@ def _type_names(schema: dict[str, Any]) -> set[str]:
 def array_type(item: JsonType) -> JsonType:
     """Make the type of an array from the type of its items, which is ANY for `list`."""
 
-    def read(value: object) -> list[object]:
-        if isinstance(value, list):
-            return [read_part(f"item {index}", item, element) for index, element in enumerate(value)]
-        message = "must be an array"
-        raise ValueError(message)
+    def on_each(function: Callable[[Any], Any], items: list[object]) -> list[object]:
+        return [at_place(f"item {index}", function, element) for index, element in enumerate(items)]
+
+    def write(value: object) -> object:
+        items = value if isinstance(value, list | tuple) else to_json(value)
+        return on_each(item.write, list(items)) if isinstance(items, list | tuple) else items
 
     items = {"items": item.schema} if item.schema else {}
-    return JsonType({"type": "array", **items}, read)
+    return JsonType({"type": "array", **items}, partial(on_each, item.convert), write)
 
 
 def object_type(member: JsonType) -> JsonType:
     """Make the type of an object from the type of its members, which is ANY for `dict`."""
 
-    def read(value: object) -> dict[str, object]:
-        return {key: read_part("a value", member, element) for key, element in check_object(value).items()}
+    def on_each(function: Callable[[Any], Any], members: dict[str, object]) -> dict[str, object]:
+        return {name: at_place("a value", function, element) for name, element in members.items()}
+
+    def write(value: object) -> object:
+        has_names = type(value) is dict and all(type(name) is str for name in value)
+        members = value if has_names else to_json(value)
+        return on_each(member.write, members) if isinstance(members, dict) else members
 
     members = {"additionalProperties": member.schema} if member.schema else {}
-    return JsonType({"type": "object", **members}, read)
-
-
-def check_object(value: object) -> dict[str, object]:
-    """Return a value that is an object, or raise a ValueError."""
-    if isinstance(value, dict):
-        return value
-    message = "must be an object"
-    raise ValueError(message)
-
-
-def read_part(place: str, type_: JsonType, value: object) -> object:
-    """Read a part of a value. The ValueError for a part that does not fit begins with its place."""
-    try:
-        return type_.read(value)
-    except ValueError as error:
-        message = f"{place} {error}"
-        raise ValueError(message) from None
+    return JsonType({"type": "object", **members}, partial(on_each, member.convert), write)

@@ -14,6 +14,8 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.schemas.json_types import JsonType
+
 MISSING: Any = ...  # in place of a default or a type that an author did not write; `Field(...)` means the same
 # The error text for a parameter without a name or without a type.
 PARAMETER_RULE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
@@ -54,19 +56,14 @@ def docstring(item: object) -> str | None:
     return f"{first_line.lstrip()}\n{dedent(other_lines)}".strip("\n")
 
 
-def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
-    """Return the keyword `default` of a schema; {} if no client can send the default.
-
-    Args:
-        default: the default in Python.
-        read: reads a JSON value as the type of the parameter.
-    """
+def published_default(default: object, type_: JsonType) -> dict[str, Any]:
+    """Return the keyword `default` of a schema; {} if no client can send the default, as the None of `int = None`."""
     try:
         value = to_json(default)
         dumps(value).encode()  # a check: it raises for NaN, infinity and half of a surrogate pair
-        if value != default:  # a date, for example, becomes text
-            read(value)  # a check: it raises if the type does not accept the changed value
-    except ValueError:
+        type_.read(value)  # a check, as is the next line: a secret is written as asterisks
+        type_.check_recordable()
+    except (TypeError, ValueError):
         return {}
     return {"default": value}
 

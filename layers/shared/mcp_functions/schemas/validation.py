@@ -31,10 +31,6 @@ DOLLARS = r"\\.|\[(?:\\.|[^\]\\])*\]|\$"
 def read_schema(schema: Mapping[str, Any]) -> JsonType:
     """Check a schema that an author wrote, and make its type.
 
-    Returns:
-        The type. Its `read` returns a valid value unchanged. For another value it raises a ValueError, which gives the
-        place of the error and the keyword of the schema, but never quotes the value.
-
     Raises:
         TypeError: the schema may not be published; the message gives the reason.
     """
@@ -46,19 +42,31 @@ def read_schema(schema: Mapping[str, Any]) -> JsonType:
         raise TypeError(message) from None
     extend: Any = validators.extend  # its type hints are incomplete
     validator_class = extend(Draft202012Validator, {"uniqueItems": _unique_items, "pattern": _pattern})
-    validator = validator_class(schema)
+    return SchemaType(dict(schema), validator_class(schema))
 
-    def read(value: object) -> object:
+
+class SchemaType(JsonType):
+    """The type of an author's schema. Its values stay as they are."""
+
+    def __init__(self, schema: dict[str, Any], validator: Draft202012Validator) -> None:
+        """Take the schema, and what checks it."""
+        super().__init__(schema)
+        self._validator = validator
+
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """The author's schema, unchanged."""
+        return self.schema
+
+    def check(self, value: object) -> None:
+        """Raise a ValueError with the place and the keyword that forbids a value, which it never quotes."""
         check_size(value)
         # Only the first error is asked for, because each error holds its value as text.
-        error = next(validator.iter_errors(value), None)
+        error = next(self._validator.iter_errors(value), None)
         if error is not None:
             place = shortened(error.json_path.removeprefix("$").removeprefix("."))
             message = f"{place or 'the value'} does not fit {error.validator!r} of its schema"
             raise ValueError(message)
-        return value
-
-    return JsonType(dict(schema), read)
 
 
 def _unique_items(_validator: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
