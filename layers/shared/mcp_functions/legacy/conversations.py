@@ -24,7 +24,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.apps.unfinished import describe_request
+from mcp_functions.rounds.unfinished import describe_request
 from mcp_functions.legacy import explanations, responses, translation
 from mcp_functions.legacy.call_ids import PendingQuestion
 from mcp_functions.legacy.call_store import CallRecord, Phase

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps.unfinished import describe_request, unfinished_text
+from mcp_functions.rounds.unfinished import describe_request, unfinished_text
 from mcp_functions.http import events
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.errors import URL_ELICITATION_REQUIRED

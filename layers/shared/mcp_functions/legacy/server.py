@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
 from mcp_functions.http import events
-from mcp_functions.http.exchange import note_method
+from mcp_functions.http.request_log import note_method
 from mcp_functions.http.responses import empty
 from mcp_functions.legacy import conversations, replies, responses, revisions, sessions, streams
 from mcp_functions.legacy.call_store import CallStore
