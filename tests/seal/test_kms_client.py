@@ -77,7 +77,9 @@ def start_remote_container(arn: str, scope: Scope = SCOPE) -> Envelope:
     return Envelope(Keyring([KmsKey(arn)], scope))
 
 
-def test_the_boto3_client_has_short_timeouts_and_three_attempts(boto3_client: Any, kms_url: str) -> None:  # noqa: ANN401
+@pytest.mark.usefixtures("limits_on_aws")
+def test_the_boto3_client_has_short_timeouts_and_three_attempts(kms_url: str, request: pytest.FixtureRequest) -> None:
+    boto3_client = request.getfixturevalue("boto3_client")
     config = boto3_client.meta.config
     assert boto3_client.meta.endpoint_url == kms_url
     assert (config.connect_timeout, config.read_timeout) == (0.5, 1)
