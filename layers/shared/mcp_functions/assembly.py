@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http import identity
-from mcp_functions.http.endpoint import Endpoint
+from mcp_functions.http.exchange import Endpoint
 from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.settings import is_deployed
 
@@ -84,6 +84,10 @@ class Parts:
         """What encrypts the states that clients carry, and the items of the table; None if the function has no keys."""
         if not (self._codec or self._wrapping or self.settings.kms_keys):
             return None
+        return self.make_seals()
+
+    def make_seals(self) -> SealFactory:
+        """Make what encrypts. Without keys, its first use raises `Misconfigured`."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
 
         return SealFactory(self.settings, self.service, self._wrapping, self._codec, now=self.now)
@@ -125,21 +129,28 @@ def assemble(parts: Parts, handlers: Sequence[Handler[..., Any]] = (), front_doo
         return legacy_server()(http)
 
     # Dialects: MCP_DIALECTS. They translate the requests of their clients for the server.
-    answer = server.answer
-    continue_dialect = None
+    translator: Any = None
     if settings.dialects:
         from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
-        translator = dialects.make_translator(parts, handlers, server, is_front_door=front_door is not None)
-        answer, continue_dialect = translator.answer, translator.continue_call
+        loaded = dialects.load(settings.dialects)
+        if front_door is not None:
+            translator = dialects.FrontDoorDialects(loaded, server.catalog, server.answer, front_door.forward)
+        else:
+            longest = max((handler.answer_within for handler in handlers), default=1)
+            states = (parts.seals or parts.make_seals()).states
+            translator = dialects.FunctionDialects(
+                loaded,
+                dialects.DialectContext(server.answer, parts.folder, settings, parts.audience, states, longest, now),
+            )
 
     return Endpoint(
         settings,
-        answer,
-        server.catalog,
+        answer=translator.answer if translator else server.answer,
+        catalog=server.catalog,
         is_stopped=settings.stops(parts.folder),
         # Clients of 2025: MCP_EARLIER_REVISIONS. They get no dialect.
         answer_legacy=answer_legacy if settings.earlier_revisions else None,
-        continue_dialect=continue_dialect,
+        continue_dialect=translator.continue_call if translator else None,
         run_task=run_task,
     )

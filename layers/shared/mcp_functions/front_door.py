@@ -35,7 +35,7 @@ from mcp_functions.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.http.endpoint import Endpoint
+    from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.gateway import Clock
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request

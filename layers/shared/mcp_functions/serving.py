@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mcp_functions.handlers.hooks import Call
-    from mcp_functions.http.endpoint import Endpoint
+    from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.gateway import Clock
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo

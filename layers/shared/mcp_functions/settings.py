@@ -7,7 +7,9 @@ A function reads them once, at its first event. A wrong value raises `Misconfigu
 
 from __future__ import annotations
 
+import os
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from mcp_functions.protocol import scopes
@@ -117,6 +119,11 @@ class Settings:
 
         if self.takes_tokens:
             self._check_tokens()
+        # A feature whose folder is not in the layer is off.
+        if not is_deployed("dialects"):
+            self.dialects = ()
+        if not is_deployed("legacy"):
+            self.earlier_revisions = False
 
     def _check_tokens(self) -> None:
         """Check that a token for another server is refused, and that URLs are written as clients compare them."""
@@ -129,6 +136,10 @@ class Settings:
                 raise Misconfigured(reason=reason)
         _check_url("MCP_RESOURCE_URL", self.resource_url, "the URL that clients connect to")
         _check_url("MCP_OAUTH_URL", self.oauth_url, "the URL of the sign-in front")
+
+    def stops(self, folder: str) -> bool:
+        """Tell whether the operator stopped the function in a folder."""
+        return folder in self.stopped_functions
 
     @property
     def takes_tokens(self) -> bool:
@@ -144,6 +155,12 @@ class Settings:
     def cache(self) -> dict[str, Any]:
         """The caching hints of lists. Only lists that anybody may read are "public"."""
         return {"ttlMs": self.list_ttl_ms, "cacheScope": "public" if self.auth_mode == "none" else "private"}
+
+
+@cache
+def is_deployed(room: str) -> bool:
+    """Tell whether the layer has the folder of an optional feature, as "legacy". An operator may delete it."""
+    return os.path.isdir(os.path.join(os.path.dirname(__file__), room))  # noqa: PTH112, PTH118, PTH120 - slow to import
 
 
 def read_list(environ: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -186,9 +186,7 @@ def _headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapp
     return written
 
 
-def _forwardable_event(
-    event: Mapping[str, Any], message: JSONRPCRequest, written: Mapping[str, str]
-) -> dict[str, Any]:
+def _forwardable_event(event: Mapping[str, Any], message: JSONRPCRequest, written: Mapping[str, str]) -> dict[str, Any]:
     """Return the event that API Gateway would have sent if a modern client had sent this message and these headers.
 
     A front door forwards this event to another function. It is dated back by `SPARE_SECONDS`, so that the other
