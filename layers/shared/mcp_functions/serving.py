@@ -7,16 +7,17 @@
 
 When the author's module loads, `serve` checks its arguments and imports the modules that requests will need, because
 Lambda gives a full CPU while a function starts. The first event makes the endpoint (`assembly`), because only the event
-has the name of the function. Until then, `ServeOptions` keeps the arguments.
+has the name of the function. Until then, `Options` keeps the arguments.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.assembly import Parts, assemble
+from mcp_functions.assembly import Options, Parts, assemble
 from mcp_functions.dispatch import preparation
 from mcp_functions.handlers import catalog
 from mcp_functions.handlers.base import Handler
@@ -27,7 +28,6 @@ from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.constants import ENDPOINT_FOLDER, WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.settings import Settings
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,9 +99,9 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     error_classes = read_errors(errors)
     copies = tuple(handler.with_options(about, error_classes, around) for handler in handlers)
     catalog.build(copies)  # a check: it refuses two handlers with the same name now, and not at the first event
-    options = ServeOptions(copies, audience, wrapping, codec, audit)
+    options = Options(copies, audience, wrapping, codec, audit)
     preparation.prepare(copies, uses_kms=wrapping is None and codec is None)
-    return LambdaFunction(options.make_endpoint, copies, now=now, logger=logger)
+    return LambdaFunction(partial(_make_endpoint, options), copies, now=now, logger=logger)
 
 
 def _check_handlers(handlers: Sequence[object], around: object) -> None:
@@ -118,53 +118,30 @@ def _check_handlers(handlers: Sequence[object], around: object) -> None:
         raise TypeError(message)
 
 
-class ServeOptions(NamedTuple):
-    """The arguments of `serve` from which the endpoint is made at the first event."""
+def _make_endpoint(options: Options, function_name: str, now: Clock) -> Endpoint:
+    """Make the endpoint of the Lambda function with this name, with the settings of its environment.
 
-    handlers: tuple[Handler[..., Any], ...]
-    audience: str | None
-    wrapping: Sequence[Wrapping] | None
-    codec: Codec | None
-    audit: Callable[[AuditRecord], object] | None
+    A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs them.
+    Its name is "shop_booking-worker", and it has the same folder, "booking".
 
-    def make_endpoint(self, function_name: str, now: Clock) -> Endpoint:
-        """Make the endpoint of the Lambda function with this name, with the settings of its environment.
-
-        A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs
-        them. Its name is "shop_booking-worker", and it has the same folder, "booking".
-
-        Raises:
-            Misconfigured: a handler needs the table, and the environment names no table or no key.
-        """
-        settings = Settings(os.environ)
-        folder = folder_of(function_name, settings)
-        if any(handler.task for handler in self.handlers):
-            folder = folder.removesuffix(WORKER_SUFFIX)
-        self._remove_unused_keys(settings, folder)
-        parts = Parts(
-            settings,
-            folder,
-            now,
-            service=self.audience,
-            wrapping=self.wrapping,
-            codec=self.codec,
-            audit=self.audit,
-        )
-        if any(handler.needs_table for handler in self.handlers) and not (parts.seals and settings.table):
-            raise Misconfigured(
-                reason="MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their"
-                " policies, which mcp-functions block --write NAME writes into template.yaml"
-            )
-        return assemble(parts, self.handlers)
-
-    def _remove_unused_keys(self, settings: Settings, folder: str) -> None:
-        """Remove the keys and the table from the settings of a function that has no permissions for them.
-
-        The template names them in every environment, but gives the permissions only to functions that need them.
-        """
-        # The endpoint of the server keeps sessions and questions of clients of 2025 in the table.
-        if folder == ENDPOINT_FOLDER or any(handler.needs_table for handler in self.handlers):
-            return
+    Raises:
+        Misconfigured: a handler needs the table, and the environment names no table or no key.
+    """
+    settings = Settings(os.environ)
+    folder = folder_of(function_name, settings)
+    if any(handler.task for handler in options.handlers):
+        folder = folder.removesuffix(WORKER_SUFFIX)
+    needs_table = any(handler.needs_table for handler in options.handlers)
+    # The template names the key and the table in every environment, but gives the permissions only to functions that
+    # need them. The endpoint of the server keeps sessions and questions of clients of 2025 in the table.
+    if folder != ENDPOINT_FOLDER and not needs_table:
         settings.table = ""
-        if not any(handler.needs_state for handler in self.handlers):
+        if not any(handler.needs_state for handler in options.handlers):
             settings.kms_keys = ()
+    parts = Parts(settings, folder, now, options)
+    if needs_table and not (parts.seals and settings.table):
+        raise Misconfigured(
+            reason="MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their"
+            " policies, which mcp-functions block --write NAME writes into template.yaml"
+        )
+    return assemble(parts)

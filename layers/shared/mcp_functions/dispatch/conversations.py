@@ -157,10 +157,7 @@ class Conversations:
             observability.current().answered_by = call.answered_by
         claim = self._find_claim(call)
         try:
-            if claim:
-                result = claim.run(partial(self._run_handler, call), self._now())
-            else:
-                result = self._run_handler(call)
+            result = claim.run(partial(self._run_handler, call), self._now()) if claim else self._run_handler(call)
         except Crash as crash:  # nothing was recorded for this round, so the same request may run again
             result = runner.crash_result(call.handler, crash)
         return Result(result, tuple(call.round.notifications))

@@ -6,8 +6,7 @@ conversation, and `conversations` runs each request as one round of it.
 
 from __future__ import annotations
 
-import time
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
@@ -27,13 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.dispatch.conversations import Conversations
-    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.completions import CompletableHandler
     from mcp_functions.handlers.lists import Lists
     from mcp_functions.handlers.lookup import Target
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.methods import Tasks
 
@@ -45,11 +42,7 @@ class Dispatcher:
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
-        audience: str,
-        seals: SealFactory | None,
-        *,
-        now: Callable[[], float] = time.time,
-        audit: Callable[[AuditRecord], object] | None = None,
+        make_conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
     ) -> None:
         """Index the handlers and build their catalog.
@@ -57,10 +50,7 @@ class Dispatcher:
         Args:
             handlers: the handlers of the Lambda.
             settings: the settings of the deployment.
-            audience: the server for which states are sealed: "<service>/<stage>".
-            seals: makes the states and the table of the function; None if it has no keys.
-            now: the clock, in unix seconds.
-            audit: the author's function that gets a record of each round.
+            make_conversations: makes the object that runs rounds, when the first request needs it.
             tasks: the tasks of the Lambda; None if no call may become one.
         """
         # By their list and their key: ("tools", "book"), or ("resources", "file:///terms").
@@ -69,11 +59,8 @@ class Dispatcher:
         }
         self.catalog = catalog.deployed_part(catalog.build(handlers))
         self._settings = settings
-        self._audience = audience
-        self._seals = seals
-        self._now = now
-        self._audit = audit
         self._tasks = tasks
+        self._conversations = cache(make_conversations)
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
         # What answers each method; a later row counts more. This function has no other method.
         self._methods: dict[str, Callable[[Request], Result]] = {
@@ -115,11 +102,11 @@ class Dispatcher:
         ask its user (`apps.answer_tools`).
         """
         if answer_tool:
-            return self._conversations.run_answer_tool(request, handler, answer_tool)
+            return self._conversations().run_answer_tool(request, handler, answer_tool)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
         if not handler.needs_round and "requestState" not in request.params:
             return Result(_run_alone(request, handler))
-        return self._conversations.run_round(request, handler)
+        return self._conversations().run_round(request, handler)
 
     def _authorize(self, request: Request, target: Target) -> Handler[..., Any]:
         """Return the handler of a target, if the caller may use it. The log names the handler in any case.
@@ -177,13 +164,6 @@ class Dispatcher:
     def _make_result(self, result: Mapping[str, Any], notifications: tuple[Mapping[str, Any], ...] = ()) -> Result:
         """Add what every result has, and the notifications that the client gets before it."""
         return Result(complete(result, self._server_info), notifications)
-
-    @cached_property
-    def _conversations(self) -> Conversations:
-        """What runs rounds. Many functions have only handlers that never ask."""
-        from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415
-
-        return Conversations(self._audience, self._seals, now=self._now, audit=self._audit, tasks=self._tasks)
 
     @cached_property
     def _lists(self) -> Lists:

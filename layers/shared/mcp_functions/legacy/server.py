@@ -68,7 +68,7 @@ class LegacyServer:
         calls = CallStore(settings, seal_factory, now) if seal_factory and settings.table else None
         self._deployment = Deployment(settings, answer_modern, catalog, now, session_tokens=tokens, call_store=calls)
 
-    def __call__(self, http: HttpRequest) -> Response | None:
+    def respond(self, http: HttpRequest) -> Response | None:
         """Answer one HTTP request; None if it is not of a client of 2025.
 
         Raises:

@@ -55,6 +55,6 @@ def function_of(catalog: Mapping[str, Any], task_id: str) -> str:
         UnknownTask: the id does not begin with the folder of a function that has tasks.
     """
     folder = task_id.partition(".")[0]
-    if folder not in catalog["tasks"]:
+    if folder not in catalog.get("tasks", ()):
         raise UnknownTask
     return folder
