@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 from mcp_functions import Header, Progress, tool
 from mcp_functions.assembly import Parts, assemble
 from mcp_functions.http import identity
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
@@ -29,6 +29,7 @@ from tests.support.settings import make_settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.http.exchange import Endpoint
     from mcp_functions.settings import Settings
 
 NOW = 1_785_000_000.0
@@ -239,10 +240,12 @@ def test_http_is_checked_before_the_message() -> None:
         return {**wire.event(body, http_method=http_method), "headers": headers}
 
     assert send(event("{", "GET", origin="https://evil.example"))["statusCode"] == 403
-    assert send(event("{", "GET"))["statusCode"] == 405
-    assert error(send(event("{"))) == PARSE_ERROR
-    assert error(send(event("[]"))) == INVALID_REQUEST
-    assert error(send(event('{"jsonrpc":"2.0","id":1,"method":"no/such","params":{}}'))) == INVALID_PARAMS  # no _meta
+    own = make_settings(auth_mode="none", earlier_revisions=False)
+    assert send(event("{", "GET"), settings=own)["statusCode"] == 405
+    assert error(send(event("{"), settings=own)) == PARSE_ERROR
+    assert error(send(event("[]"), settings=own)) == INVALID_REQUEST
+    without_meta = event('{"jsonrpc":"2.0","id":1,"method":"no/such","params":{}}')
+    assert error(send(without_meta, settings=own)) == INVALID_PARAMS
 
 
 def test_headers_are_checked_before_the_version_and_the_version_before_the_method() -> None:

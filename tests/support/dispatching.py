@@ -36,12 +36,10 @@ def make_parts(
     settings: Settings,
     folder: str,
     seals: SealFactory | None,
-    *,
-    now: Callable[[], float] = time,
-    audit: Callable[[Any], object] | None = None,
+    **others: Any,  # noqa: ANN401 - the clock `now`, and `audit` of `serve`
 ) -> Parts:
     """Make the parts of the endpoint of some handlers, which `assemble` puts together."""
-    parts = Parts(settings, folder, now, Options(handlers, audit=audit))
+    parts = Parts(settings, folder, others.get("now", time), Options(handlers, audit=others.get("audit")))
     parts.seals = seals
     return parts
 

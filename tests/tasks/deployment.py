@@ -90,7 +90,7 @@ class Deployment:
             return RequestStates(CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime)
 
         seals = OwnStates(self.settings, states)
-        seals.table = lambda _max_age: self._items  # type: ignore[method-assign]
+        seals.table = lambda max_age: self._items  # type: ignore[method-assign]  # noqa: ARG005
         parts = make_parts(handlers, self.settings, FUNCTION, seals, now=self.clock, audit=self._audit)
         parts.audience = "local/work/test"
         parts.invoke_worker = self.invoke_worker

@@ -9,13 +9,14 @@ Each optional feature is wired here, by its name. An operator may delete the fol
 
 from __future__ import annotations
 
+import os
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http import identity
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-from mcp_functions.settings import is_deployed
+from mcp_functions.settings import Settings, is_deployed
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.kms import Wrapping
-    from mcp_functions.settings import Settings
 
     class Forwarder(Protocol):
         """What a front door is to its endpoint (`front_door.FrontDoor`)."""
@@ -102,10 +102,16 @@ class Parts:
         return WorkerInvoker(name)
 
 
+def read_settings() -> Settings:
+    """Read the settings of this function from its environment. A warning in the log says if anybody may call."""
+    settings = Settings(os.environ)
+    identity.warn_if_open(settings)
+    return settings
+
+
 def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
     """Put the endpoint of a function together, with its handlers, or with a front door in their place."""
     settings, now, audit, handlers = parts.settings, parts.now, parts.options.audit, parts.options.handlers
-    identity.warn_if_open(settings)  # writes a warning if anybody may call
 
     # Tasks: a tool has `task=…`.
     tasks = run_task = None

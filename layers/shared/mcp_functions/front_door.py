@@ -17,20 +17,18 @@ The function checks a forwarded request again, as if it came from the client.
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
-from mcp_functions.assembly import Parts, assemble
+from mcp_functions.assembly import Parts, assemble, read_settings
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.handlers.catalog import deployed_part, describe_server
 from mcp_functions.http import forwarding
 from mcp_functions.http.events import folder_of
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.protocol.constants import CALL_METHODS, DISCOVERY_METHODS, TASK_METHODS
+from mcp_functions.protocol.constants import CALL_METHODS, DISCOVERY_METHODS, META_CLIENT_REVISION, TASK_METHODS
 from mcp_functions.protocol.errors import FunctionStopped, MethodNotFound
-from mcp_functions.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import Model, ServerInfo
+    from mcp_functions.settings import Settings
 
 
 def serve_catalog(
@@ -67,7 +66,7 @@ def serve_catalog(
 
     def make_endpoint(function_name: str, now: Clock) -> Endpoint:
         """Make the endpoint at the first event, with the settings of the environment."""
-        settings = Settings(os.environ)
+        settings = read_settings()
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
             catalog = {**json.load(file), "endpoint": description}
         front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), now=now)
@@ -150,7 +149,7 @@ class FrontDoor:
         return self.forward(target.folder, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
-        """Forward the event of a request to the function with this folder.
+        """Forward the event of a request, which `legacy` may translate, to the function with this folder.
 
         Raises:
             FunctionStopped: the operator stopped the function (MCP_STOPPED_FUNCTIONS).
@@ -159,9 +158,14 @@ class FrontDoor:
         if self._settings.stops(function):
             raise FunctionStopped
         name = f"{self._settings.stack}_{function}{self._settings.qualifier}"
+        event = request.event
+        if self._settings.earlier_revisions and META_CLIENT_REVISION in request.params["_meta"]:
+            from mcp_functions.legacy import forwardable_event  # noqa: PLC0415 - no other client needs it
+
+            event = forwardable_event(request)
         seconds = request.gateway_deadline - self._now()  # until API Gateway ends the client's request
         began = time.perf_counter()
         try:
-            return forwarding.forward(self._get_client, name, request.event, seconds=seconds)
+            return forwarding.forward(self._get_client, name, event, seconds=seconds)
         finally:
             observability.current().forward_seconds = time.perf_counter() - began

@@ -12,12 +12,11 @@ has the name of the function. Until then, `Options` keeps the arguments.
 
 from __future__ import annotations
 
-import os
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.assembly import Options, Parts, assemble
+from mcp_functions.assembly import Options, Parts, assemble, read_settings
 from mcp_functions.dispatch import preparation
 from mcp_functions.handlers import catalog
 from mcp_functions.handlers.base import Handler
@@ -27,7 +26,6 @@ from mcp_functions.http.events import folder_of
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.constants import ENDPOINT_FOLDER, WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,7 +125,7 @@ def _make_endpoint(options: Options, function_name: str, now: Clock) -> Endpoint
     Raises:
         Misconfigured: a handler needs the table, and the environment names no table or no key.
     """
-    settings = Settings(os.environ)
+    settings = read_settings()
     folder = folder_of(function_name, settings)
     if any(handler.task for handler in options.handlers):
         folder = folder.removesuffix(WORKER_SUFFIX)

@@ -19,6 +19,7 @@ never does.
 
 from __future__ import annotations
 
+from mcp_functions.legacy.runner import forwardable_event
 from mcp_functions.legacy.server import LegacyServer
 
-__all__ = ["LegacyServer"]
+__all__ = ["LegacyServer", "forwardable_event"]

@@ -154,14 +154,13 @@ def _message(
 
 
 def _modern_request(request: LegacyRequest, message: JSONRPCRequest) -> Request:
-    headers_ = _headers(message, request.deployment.catalog, request.http.headers)
     return Request(
         message=message,
-        headers=headers_,
+        headers=_headers(message, request.deployment.catalog, request.http.headers),
         principal=request.caller.principal,
         address=request.http.address,
         gateway_deadline=request.http.gateway_deadline - SPARE_SECONDS,
-        event=_forwardable_event(request.http.event, message, headers_),
+        event=request.http.event,
         scopes=request.caller.scopes,
         lambda_deadline=request.http.lambda_deadline,
     )
@@ -186,20 +185,20 @@ def _headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapp
     return written
 
 
-def _forwardable_event(event: Mapping[str, Any], message: JSONRPCRequest, written: Mapping[str, str]) -> dict[str, Any]:
-    """Return the event that API Gateway would have sent if a modern client had sent this message and these headers.
+def forwardable_event(request: Request) -> dict[str, Any]:
+    """Return the event that API Gateway would have sent if a modern client had sent this request of `run_request`.
 
     A front door forwards this event to another function. It is dated back by `SPARE_SECONDS`, so that the other
     function ends before this one must.
     """
-    context = dict(event["requestContext"])
+    context = dict(request.event["requestContext"])
     context["http"] = {**context["http"], "method": "POST"}
     spare_ms = int(SPARE_SECONDS * 1000)
     if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:
         context["timeEpoch"] -= spare_ms
-    changed = {"headers": dict(written), "requestContext": context}
-    body = {"body": dumps(message), "isBase64Encoded": False}
-    return {**event, **changed, **body}
+    changed = {"headers": dict(request.headers), "requestContext": context}
+    body = {"body": dumps(request.message), "isBase64Encoded": False}
+    return {**request.event, **changed, **body}
 
 
 def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
