@@ -32,6 +32,7 @@ from mcp_functions.protocol.errors import FunctionStopped, MethodNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from os import PathLike
 
     from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.gateway import Clock
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def serve_catalog(
-    path: str | os.PathLike[str],
+    path: str | PathLike[str],
     *,
     instructions: str | None = None,
     server_info: ServerInfo | Model | None = None,

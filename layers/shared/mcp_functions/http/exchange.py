@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.handlers import lookup
-from mcp_functions.http import cors, events, identity, metadata, responses
+from mcp_functions.http import cors, events, identity, responses
 from mcp_functions.http.request_log import note_method, trace_id
 from mcp_functions.protocol import errors, headers, json_reader
 from mcp_functions.protocol.constants import PROTOCOL_VERSION
@@ -108,6 +108,8 @@ class HttpExchange:
 
     def _respond_with_metadata(self) -> Response:
         """Respond with the metadata for clients without a token, at one of its paths."""
+        from mcp_functions.http import metadata  # noqa: PLC0415 - a client reads it once, before its first request
+
         document = metadata.document(self._http, self._endpoint.settings, self._endpoint.catalog.get("scopes", ()))
         if document is None:
             self._notes.reason = "not_found"
