@@ -27,6 +27,7 @@ PREFLIGHT = {"origin": "https://good.example", "access-control-request-method": 
 CLIENT_OF_2025 = {"mcp-protocol-version": "2025-06-18"}
 JSON = {"content-type": "application/json"}
 CALLER = {"authorizer": {"iam": {"accountId": "1", "userArn": "arn:aws:iam::1:user/a", "userId": "A"}}}
+HELLO = {**CLIENT_OF_2025, **JSON, "mcp-method": "initialize"}
 LARGE = " " * (LIMIT + 1)
 
 UNKNOWN = wire.message("no/such", {}, id="m")
@@ -43,7 +44,7 @@ STEPS: dict[str, tuple[dict[str, Any], Any, dict[str, Any], tuple[int, Any, Any]
     "metadata": (STOPPED, LARGE, {"path": PATH, "http_method": "GET"}, (200, None, None)),
     "preflight": (STOPPED, LARGE, {"headers": PREFLIGHT, "http_method": "OPTIONS"}, (204, None, None)),
     "stopped function": (STOPPED, LARGE, {"headers": CLIENT_OF_2025, "http_method": "GET"}, (503, -32603, None)),
-    "client of 2025": ({}, INITIALIZE, {"headers": {**CLIENT_OF_2025, **JSON, "mcp-method": "initialize"}, "context": CALLER}, (200, None, 7)),
+    "client of 2025": ({}, INITIALIZE, {"headers": HELLO, "context": CALLER}, (200, None, 7)),
     "HTTP method": ({}, LARGE, {"http_method": "PUT"}, (405, None, None)),
     "too large a body": ({}, LARGE, {"base64": True}, (413, -32600, None)),
     "too large a body of a client of 2025": ({}, LARGE, {"headers": CLIENT_OF_2025}, (413, -32600, None)),
