@@ -133,7 +133,7 @@ def answers(
     directory: Path, without: list[str], catalog_path: Path, events: list[tuple[str, Any]]
 ) -> list[dict[str, Any]]:
     """Answer events with a copy of the toolkit that lacks some folders."""
-    skip = shutil.ignore_patterns(*without, "__pycache__")
+    skip = shutil.ignore_patterns(*without)
     shutil.copytree(PACKAGE, directory / "mcp_functions", ignore=skip)
     shutil.copy(catalog_path, directory)
     found = subprocess.run(  # noqa: S603 - this interpreter
