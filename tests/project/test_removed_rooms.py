@@ -74,7 +74,7 @@ WITHOUT_VERSION = wire.event(wire.message("tools/list"), headers={"mcp-protocol-
 BOOK = {"name": "book", "arguments": {}}
 WORK = {"name": "work", "arguments": {}}
 FORM = {"uri": "ui://mcp-functions/ask"}
-SAYS_DIALECT = {"elicitation": {}, "experimental": {"sep-1685": {}}}
+SAYS_DIALECT: dict[str, Any] = {"elicitation": {}, "experimental": {"sep-1685": {}}}
 
 
 def event(method: str, params: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
