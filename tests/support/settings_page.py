@@ -11,8 +11,9 @@ from mcp_functions.settings import Setting, Settings, rows
 PAGE = Path(__file__).parents[2] / "docs/settings.md"
 HEAD = """# Settings
 
-Functions read these environment variables at their first event. `template.yaml` sets those that most deployments need; a
-wrong value refuses every request, and the log names the variable. `python -m tests.support.settings_page` writes this page.
+Functions read these environment variables at their first event. `template.yaml` sets those that most deployments
+need. A wrong value refuses every request, and the log names the variable. The table in the code makes this page:
+`python -m tests.support.settings_page`.
 """
 
 
