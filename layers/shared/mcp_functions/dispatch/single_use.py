@@ -62,13 +62,7 @@ def find_claim(
 ) -> RoundClaim | None:
     """Return the claim of a request to run its round; None if the round may run again.
 
-    Args:
-        request: the request, which continues a conversation.
-        handler: the handler of the conversation, which needs the table.
-        state: the verified state in the request.
-        seals: makes the table.
-        by_answer_tool: whether the answers come from an answer tool. A reopened chat shows an old form again, and its
-            answers must not count twice.
+    An answer tool runs each round once, because a reopened chat shows an old form again.
     """
     if handler.single_use is None and not by_answer_tool:
         return None

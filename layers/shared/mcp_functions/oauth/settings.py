@@ -28,10 +28,6 @@ def _read_resource_parameter(text: str) -> str:
     return text
 
 
-def _is_on(text: str) -> bool:
-    return text == "on"
-
-
 def _read_prompt(text: str) -> tuple[str, ...]:
     words = read_words(text)
     if not set(words) <= PROMPTS:
@@ -65,7 +61,7 @@ class OAuthSettings:
         "Further scopes to ask the provider for, as `offline_access`.")
     extra_prompt = Setting("MCP_OAUTH_EXTRA_PROMPT", NONE, _read_prompt, "identity",
         "Words of `prompt` that the provider always gets.")
-    all_scopes = Setting("MCP_OAUTH_ALL_SCOPES", False, _is_on, "identity",  # noqa: FBT003 - the default
+    all_scopes = Setting("MCP_OAUTH_ALL_SCOPES", False, lambda text: text == "on", "identity",  # noqa: FBT003 - the default
         "Whether every sign-in is for all scopes, because the provider grants no part of them.")
     registration = Setting("MCP_OAUTH_REGISTRATION", True, switch, "identity",  # noqa: FBT003
         "Whether clients may register (RFC 7591).")
