@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: tuple[AuthMode, ...] = get_args(AuthMode)
 
-NONE: tuple[str, ...] = ()
-
+NONE: tuple[str, ...] = ()  # the default of lists
 Value = TypeVar("Value")
 Choice = TypeVar("Choice", bound=str)
 
