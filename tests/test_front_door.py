@@ -16,12 +16,13 @@ from botocore import exceptions
 from botocore.exceptions import ClientError
 
 from mcp_functions import Header, prompt, resource, serve_catalog, tool
+from mcp_functions.assembly import assemble
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.settings import Settings
 from tests.support import wire
-from tests.support.dispatching import dispatcher
+from tests.support.dispatching import make_parts
 from tests.support.endpoints import make_function
 from tests.support.settings import make_settings
 
@@ -49,7 +50,7 @@ def note(owner: str) -> str:
 
 
 CATALOG = catalog.build_project({"add": [add], "b": [brief], "n": [note]})
-SERVER = dispatcher((add, brief, note), SETTINGS, "a", None)
+SERVER = assemble(make_parts((add, brief, note), SETTINGS, "a", None))
 
 
 class Lambda:

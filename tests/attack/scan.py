@@ -18,8 +18,9 @@ from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
-from mcp_functions_harness.client import messages, schema_values
+from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.http import CALLER, RESPONSE_SECONDS, Exchange, Request, Response, send
+from tests.attack import other_values
 
 MAX_ROUNDS = 6  # rounds of one conversation
 MAX_OTHER_CALLS = 4  # calls with other arguments that are tried
@@ -87,7 +88,7 @@ class Target:
         """Correct answers to all questions of the conversation."""
         answers: dict[str, Any] = {}
         for exchange in self.rounds:
-            answers |= schema_values.answers(exchange.response.questions or {})
+            answers |= other_values.answers(exchange.response.questions or {})
         return answers
 
     def __str__(self) -> str:
@@ -217,7 +218,7 @@ class Scan:
 
     def other_calls(self, target: Target) -> Iterator[Target]:
         """Yield calls of the same tool, prompt or resource with other arguments that ask too."""
-        other_arguments = schema_values.others(target.schema, target.params.get("arguments") or {})
+        other_arguments = other_values.others(target.schema, target.params.get("arguments") or {})
         changed = [{**target.params, "arguments": arguments} for arguments in other_arguments]
         for params in [*target.similar, *changed][:MAX_OTHER_CALLS]:
             other = Target(target.method, params, target.schema)
@@ -229,7 +230,7 @@ def _retry_params(response: Response) -> dict[str, Any]:
     """Return the params that the next round adds: correct answers, and the state."""
     params: dict[str, Any] = {}
     if response.questions:
-        params["inputResponses"] = schema_values.answers(response.questions)
+        params["inputResponses"] = other_values.answers(response.questions)
     if response.state is not None:
         params["requestState"] = response.state
     return params
@@ -243,7 +244,7 @@ def _state_and_answers(target: Target, response: Response) -> tuple[str, dict[st
     """
     if response.state is None or not response.questions:
         raise SkipCheck(reason=f"{target.name} asked before, and now: {response}")
-    return response.state, schema_values.answers(response.questions)
+    return response.state, other_values.answers(response.questions)
 
 
 def _field_names(questions: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -23,8 +23,8 @@ import boto3
 import pytest
 
 from mcp_functions_harness.emulator import front, process
-from mcp_functions_harness.emulator.certificate import write_certificate
 from mcp_functions_harness.emulator.credentials import make_user
+from tests.deployed.certificate import write_certificate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,18 +15,17 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, Question, Step, prompt, resource, tool
-from mcp_functions.http.exchange import Endpoint
+from mcp_functions.assembly import assemble
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.constants import CALL_METHODS, METHODS
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.store.sealed_table import LARGE_READS, MAX_CLIENT_BYTES
-from mcp_functions.tasks import Tasks, TaskStore, Worker
 from mcp_functions_harness.testing import MemoryBucket
 from tests.legacy import deployment as legacy_deployment
 from tests.legacy.clients import Client, read_question
 from tests.legacy.handlers import note, plain
 from tests.support import wire
-from tests.support.dispatching import dispatcher
+from tests.support.dispatching import make_parts
 from tests.support.metered_table import MeteredTable
 from tests.support.request_costs import LEGACY, MODERN, MOST, Case, Cost
 
@@ -138,13 +137,10 @@ class Deployment(legacy_deployment.Deployment):
 
     def _make_function(self) -> LambdaFunction:
         seals = self._make_seal_factory("all")
-        most = self.settings.max_open_tasks
-        table = seals.table(self.settings.max_task_ttl)
-        store = TaskStore(table, "all", self._order_worker, max_open_tasks=most, now=self.clock)
-        tasks = Tasks(self.handlers, self.settings, store, now=self.clock)
-        self._worker = Worker(tasks.tools, store, self.settings, now=self.clock)
-        server = dispatcher(self.handlers, self.settings, "local/all/prod", seals, now=self.clock, tasks=tasks)
-        return LambdaFunction(lambda _name, _now: Endpoint(self.settings, server.answer), now=self.clock)
+        parts = make_parts(self.handlers, self.settings, "all", seals, now=self.clock)
+        parts.invoke_worker = self._order_worker
+        endpoint = assemble(parts)
+        return LambdaFunction(lambda _name, _now: endpoint, now=self.clock)
 
     def _order_worker(self, task_id: str, owner: str | None) -> None:
         self.invocations += 1
@@ -157,7 +153,7 @@ class Deployment(legacy_deployment.Deployment):
     def run_workers(self) -> None:
         while self.orders:
             task_id, owner = self.orders.popleft()
-            self._worker.work({"id": task_id, "owner": owner}, wire.Context("local_all-worker", 900_000))
+            self._function({"mcpTask": {"id": task_id, "owner": owner}}, wire.Context("local_all-worker", 900_000))
 
     def cost_of(self, request: Callable[[], object], *, new_containers: bool = True) -> Cost:
         """Count what a request costs."""

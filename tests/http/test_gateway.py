@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
@@ -15,20 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import Header, Progress, tool
+from mcp_functions.assembly import Parts, assemble
 from mcp_functions.http import identity
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.legacy import LegacyServer
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
 from tests.support import wire
-from tests.support.dispatching import dispatcher
-from tests.support.endpoints import make_function
+from tests.support.dispatching import make_parts
+from tests.support.endpoints import Answering, make_function
 from tests.support.settings import make_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.http.exchange import Endpoint
     from mcp_functions.settings import Settings
 
 NOW = 1_785_000_000.0
@@ -61,7 +62,7 @@ def send(
     settings: Settings = SETTINGS,
     context: wire.Context | None = None,
 ) -> dict[str, Any]:
-    handle = handle or dispatcher((add,), settings, audience="local/test/local", seals=None).answer
+    handle = handle or assemble(make_parts((add,), settings, "test", None)).answer
     function = make_function(settings, handle, now=lambda: NOW)
     return function(event, context or wire.Context())
 
@@ -239,10 +240,12 @@ def test_http_is_checked_before_the_message() -> None:
         return {**wire.event(body, http_method=http_method), "headers": headers}
 
     assert send(event("{", "GET", origin="https://evil.example"))["statusCode"] == 403
-    assert send(event("{", "GET"))["statusCode"] == 405
-    assert error(send(event("{"))) == PARSE_ERROR
-    assert error(send(event("[]"))) == INVALID_REQUEST
-    assert error(send(event('{"jsonrpc":"2.0","id":1,"method":"no/such","params":{}}'))) == INVALID_PARAMS  # no _meta
+    own = make_settings(auth_mode="none", earlier_revisions=False)
+    assert send(event("{", "GET"), settings=own)["statusCode"] == 405
+    assert error(send(event("{"), settings=own)) == PARSE_ERROR
+    assert error(send(event("[]"), settings=own)) == INVALID_REQUEST
+    without_meta = event('{"jsonrpc":"2.0","id":1,"method":"no/such","params":{}}')
+    assert error(send(without_meta, settings=own)) == INVALID_PARAMS
 
 
 def test_headers_are_checked_before_the_version_and_the_version_before_the_method() -> None:
@@ -354,7 +357,7 @@ def test_the_endpoint_is_made_once_at_the_first_event_with_the_name_of_the_funct
 
     def make_endpoint(name: str, _now: object) -> Endpoint:
         names.append(name)
-        return Endpoint(SETTINGS, lambda _request: Result(EMPTY_RESULT))
+        return assemble(Parts(SETTINGS, "add", time.time), Answering(lambda _request: Result(EMPTY_RESULT)))
 
     function = LambdaFunction(make_endpoint)
     assert names == []
@@ -424,8 +427,7 @@ def test_the_time_for_checking_the_caller_does_not_extend_the_deadline_of_lambda
         requests.append(request)
         return Result(EMPTY_LIST)
 
-    legacy = LegacyServer(SETTINGS, handle, {}, None, now=lambda: NOW)
-    function = make_function(SETTINGS, handle, now=lambda: NOW, answer_legacy=legacy)
+    function = make_function(SETTINGS, handle, now=lambda: NOW)
     message_of_2025 = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     for message, headers in [(wire.message("tools/list"), {}), (message_of_2025, {"mcp-protocol-version": None})]:
         remaining_ms[0] = 20_000

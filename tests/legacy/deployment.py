@@ -12,17 +12,17 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.assembly import assemble
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.legacy import LegacyServer
 from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions_harness.testing.dynamodb import MemoryTable
 from tests.legacy.clients import ISSUER, RESOURCE, Client
 from tests.support import wire
-from tests.support.dispatching import dispatcher
+from tests.support.dispatching import make_parts
+from tests.support.endpoints import Answering
 from tests.support.placements import PLACEMENTS
 from tests.support.settings import make_settings
 from tests.support.strict_kms import Clock
@@ -195,7 +195,7 @@ class Deployment:
 
     def _make_function(self) -> LambdaFunction:
         seal_factory = self._make_seal_factory("all")
-        server = dispatcher(self.handlers, self.settings, "local/all/prod", seal_factory, now=self.clock)
+        server = assemble(make_parts(self.handlers, self.settings, "all", seal_factory, now=self.clock))
 
         def answer(request: Any) -> Any:  # noqa: ANN401 - as Dispatcher.answer has them
             if request.message["method"] in ("tools/call", "prompts/get", "resources/read"):
@@ -204,24 +204,17 @@ class Deployment:
                     raise FunctionDiedError
             return server.answer(request)
 
-        legacy = None
-        if self.placement == "direct":
-            legacy = self._make_legacy(answer, catalog.build(self.handlers), seal_factory)
-        return LambdaFunction(lambda _name, _now: Endpoint(self.settings, answer, answer_legacy=legacy), now=self.clock)
+        return self._make_legacy("all", Answering(answer, server.catalog), seal_factory)
 
     def _make_front_door(self) -> LambdaFunction:
         offered = {**catalog.build(self.handlers, "all"), "endpoint": {"instructions": "Be nice"}}
         front = FrontDoor(offered, self.settings, lambda: Invoke(self), now=self.clock)
-        legacy = self._make_legacy(front.answer, offered, self._make_seal_factory("mcp"))
-        return LambdaFunction(
-            lambda _name, _now: Endpoint(self.settings, front.answer, answer_legacy=legacy), now=self.clock
-        )
+        return self._make_legacy("mcp", front, self._make_seal_factory("mcp"))
 
-    def _make_legacy(
-        self, answer: Callable[[Any], Any], offered: Mapping[str, Any], seal_factory: SealFactory
-    ) -> LegacyServer:
-        seals = seal_factory if self.has_key else None
-        return LegacyServer(self.settings, answer, offered, seals, now=self.clock)
+    def _make_legacy(self, folder: str, server: Any, seal_factory: SealFactory) -> LambdaFunction:  # noqa: ANN401
+        parts = make_parts((), self.settings, folder, seal_factory if self.has_key else None, now=self.clock)
+        endpoint = assemble(parts, server)
+        return LambdaFunction(lambda _name, _now: endpoint, now=self.clock)
 
 
 class FunctionDiedError(KeyboardInterrupt):

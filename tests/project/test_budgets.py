@@ -45,8 +45,8 @@ CALLS = {
     "aws", "aws.clients", "aws.connection", "aws.endpoints", "aws.errors", "aws.signing",
 }  # fmt: skip
 EVERY = {
-    "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events",
-    "http.exchange", "http.gateway", "http.identity", "http.metadata", "http.request_log",
+    "assembly", "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events",
+    "http.exchange", "http.gateway", "http.identity", "http.request_log",
     "http.responses", "observability", "observability.lines", "protocol", "protocol.constants",
     "protocol.errors", "protocol.header_parameters", "protocol.headers",
     "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes", "settings", "tuples",

@@ -174,6 +174,8 @@ MISTAKES: list[tuple[str, object, str]] = [
     ("MayKeep.PolicyDocument.Statement", [{**MAY_KEEP, "Condition": {}}], "MayKeep must have no statements but these"),
     ("Table", ABSENT, "template.yaml needs a Table of type AWS::DynamoDB::Table"),
     ("Table.TimeToLiveSpecification", ABSENT, 'Table must have TimeToLiveSpecification: {"AttributeName": "expires"'),
+    ("Globals.Environment.Variables.MCP_PAGESIZE", "5", "Globals sets MCP_PAGESIZE, which no function reads"),
+    ("Globals.Environment.Variables.MCP_PAGE_SIZE", "many", "Globals: MCP_PAGE_SIZE must be a whole number"),
     ("Globals.Environment.Variables.MCP_TABLE", "mine", "Globals needs MCP_TABLE: !Ref Table"),
     ("Globals.Environment.Variables.MCP_KMS_KEYS", ABSENT, "Globals needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"),
     (

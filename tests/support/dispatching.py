@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcp_functions.dispatch.conversations import Conversations
-from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.assembly import Options, Parts, assemble
 from mcp_functions.dispatch.seal_factory import SealFactory
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import RequestStates
@@ -34,16 +31,17 @@ class OwnStates(SealFactory):
         return self._make(lifetime)
 
 
-def dispatcher(
+def make_parts(
     handlers: Sequence[Handler[..., Any]],
     settings: Settings,
-    audience: str,
+    folder: str,
     seals: SealFactory | None,
-    **options: Any,  # noqa: ANN401 - as Conversations takes them
-) -> Dispatcher:
-    """Make the dispatcher of some handlers."""
-    conversations = partial(Conversations, audience, seals, **options)
-    return Dispatcher(handlers, settings, conversations, options.get("tasks"))
+    **others: Any,  # noqa: ANN401 - the clock `now`, and `audit` of `serve`
+) -> Parts:
+    """Make the parts of the endpoint of some handlers, which `assemble` puts together."""
+    parts = Parts(settings, folder, others.get("now", time), Options(handlers, audit=others.get("audit")))
+    parts.seals = seals
+    return parts
 
 
 class Client:
@@ -85,8 +83,9 @@ class Client:
             )
 
         seals = OwnStates(settings, make_states) if has_keys else None
-        server = dispatcher(handlers, settings, audience, seals, now=lambda: self.now)
-        endpoint = Endpoint(settings, server.answer)
+        parts = make_parts(handlers, settings, "test", seals, now=lambda: self.now)
+        parts.audience = audience
+        endpoint = assemble(parts)
         self._function = LambdaFunction(lambda _name, _now: endpoint, handlers, now=lambda: self.now)
 
     def send(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> wire.Reply:  # noqa: ANN401

@@ -1,27 +1,32 @@
-"""A Lambda function whose endpoint answers requests with a function of a test."""
+"""A Lambda function whose endpoint answers requests with a function of a test, in place of handlers."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.http.exchange import Endpoint
+from mcp_functions.assembly import Parts, assemble
+from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import LambdaFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
 
 
+class Answering(NamedTuple):
+    """What stands in place of handlers: a front door that forwards nothing."""
+
+    answer: Callable[[Request], Any]
+    catalog: Mapping[str, Any] = catalog.build(())
+    forward: Any = None
+
+
 def make_function(
-    settings: Settings,
-    answer: Callable[[Request], Any],
-    *,
-    now: Callable[[], float] = time.time,
-    **parts: Any,  # noqa: ANN401 - as `Endpoint` takes them
+    settings: Settings, answer: Callable[[Request], Any], *, now: Callable[[], float] = time.time
 ) -> LambdaFunction:
-    """Make the function; `parts` are more fields of its `Endpoint`."""
-    endpoint = Endpoint(settings, answer, **parts)
+    """Make the function."""
+    endpoint = assemble(Parts(settings, "tested", now), Answering(answer))
     return LambdaFunction(lambda _name, _now: endpoint, now=now)

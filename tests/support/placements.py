@@ -8,18 +8,19 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import dialects, serve, settings
+from mcp_functions import serve, settings
+from mcp_functions.assembly import Parts, assemble
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.legacy import LegacyServer
+from mcp_functions.protocol.constants import ENDPOINT_FOLDER
 from tests.support import wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.http.exchange import Endpoint
 
 PLACEMENTS = ["direct", "behind the front door"]
 FOLDER = "all"
@@ -50,12 +51,6 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
     def make_endpoint(_name: str, now: Callable[[], float]) -> Endpoint:
         values = settings.Settings(os.environ)
         front_door = FrontDoor(listed, values, lambda: Lambdas(all=function), now=now)
-        legacy = LegacyServer(values, front_door.answer, listed, None, now=now)
-        endpoint = Endpoint(values, front_door.answer, listed, answer_legacy=legacy)
-        if values.dialects:
-            loaded = dialects.load(values.dialects)
-            translator = dialects.FrontDoorDialects(loaded, listed, front_door.answer, front_door.forward)
-            return endpoint._replace(answer=translator.answer, continue_dialect=translator.continue_call)
-        return endpoint
+        return assemble(Parts(values, ENDPOINT_FOLDER, now), front_door)
 
     return LambdaFunction(make_endpoint, handlers, now=now)

@@ -13,15 +13,15 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import store
-from mcp_functions.http.exchange import Endpoint
+from mcp_functions.assembly import assemble
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.store import DynamoDbTable, SealedTable
-from mcp_functions.tasks import Tasks, TaskStore, Worker
+from mcp_functions.tasks.task_store import TaskStore
 from mcp_functions_harness.testing.dynamodb import MemoryTable
 from tests.support import wire
-from tests.support.dispatching import OwnStates, dispatcher
+from tests.support.dispatching import OwnStates, make_parts
 from tests.support.settings import make_settings
 from tests.support.strict_kms import Clock
 
@@ -64,7 +64,7 @@ class Deployment:
             options: `audit`, the author's audit function; `seal`, which encrypts the items of the table; `clock`; and
                 fields of `Settings`.
         """
-        audit = options.pop("audit", None)
+        self._audit = options.pop("audit", None)
         seal = options.pop("seal", CodecAdapter(TransparentSeal(), store.LABEL))
         self.clock = options.pop("clock", None) or Clock()
         self.table = MemoryTable()
@@ -72,7 +72,7 @@ class Deployment:
         self.state_seal = wire.PlainCodec()
         defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
         self.settings = make_settings(resource_url=RESOURCE, server_name="tested", **{**defaults, **options})
-        items = SealedTable(
+        self._items = SealedTable(
             DynamoDbTable(self.table.name, lambda: self.table),
             seal,
             f"local/{FUNCTION}",
@@ -80,18 +80,21 @@ class Deployment:
             now=self.clock,
         )
         limit = self.settings.max_open_tasks
-        self.store = TaskStore(items, FUNCTION, self.invoke_worker, max_open_tasks=limit, now=self.clock)
-        self.tasks = Tasks(handlers, self.settings, self.store, now=self.clock)
-        self.worker = Worker(self.tasks.tools, self.store, self.settings, now=self.clock, audit=audit)
+        self.store = TaskStore(self._items, FUNCTION, self.invoke_worker, max_open_tasks=limit, now=self.clock)
+        self.deploy(*handlers)
+
+    def deploy(self, *handlers: Handler[..., Any]) -> None:
+        """Replace the function by one with these handlers. The table keeps the tasks."""
 
         def states(lifetime: int) -> RequestStates:
             return RequestStates(CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime)
 
         seals = OwnStates(self.settings, states)
-        server = dispatcher(
-            handlers, self.settings, "local/work/test", seals, now=self.clock, tasks=self.tasks, audit=audit
-        )
-        self.endpoint = Endpoint(self.settings, server.answer, server.catalog, run_task=self.worker.work)
+        seals.table = lambda max_age: self._items  # type: ignore[method-assign]  # noqa: ARG005
+        parts = make_parts(handlers, self.settings, FUNCTION, seals, now=self.clock, audit=self._audit)
+        parts.audience = "local/work/test"
+        parts.invoke_worker = self.invoke_worker
+        self.endpoint = assemble(parts)
         self.function = LambdaFunction(lambda _name, _now: self.endpoint, handlers, now=self.clock)
 
     def before_table_operation(self, action: Callable[[str], Fault]) -> None:

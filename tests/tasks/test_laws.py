@@ -29,7 +29,7 @@ from tests.tasks.jobs import STARTED_STEPS, STEP_HOOKS, Killed, kill_process, sa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.tasks import Task
+    from mcp_functions.tasks.task import Task
     from mcp_functions_harness.testing.dynamodb import Fault
 
 USERS = ("alice", "bob")

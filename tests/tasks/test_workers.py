@@ -18,12 +18,13 @@ from botocore.exceptions import ClientError
 
 from mcp_functions import Progress, Step, observability, serve, tool
 from mcp_functions.http.gateway import WorkFailed
-from mcp_functions.tasks import Worker, WorkerInvoker
+from mcp_functions.tasks.task_store import WorkerInvoker
+from mcp_functions.tasks.worker import Worker
 from mcp_functions_harness.testing import WITH_TASKS, Conversation, deployed
 from tests.support import filters, wire
 from tests.support.settings import make_settings
 from tests.tasks.deployment import Client, Deployment, result_text
-from tests.tasks.jobs import JOBS, STARTED_STEPS, STEP_HOOKS, Killed, kill_process, required
+from tests.tasks.jobs import JOBS, STARTED_STEPS, STEP_HOOKS, Killed, counted, kill_process, required
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -286,7 +287,7 @@ def test_an_item_that_does_not_open_is_an_unknown_task(deployment: Deployment, a
 
 def test_the_tasks_of_a_removed_tool_are_unknown(deployment: Deployment, alice: Client) -> None:
     task = alice.start_task("required")
-    del deployment.tasks.tools["required"]
+    deployment.deploy(*(job for job in JOBS if job.name != "required"))
     assert alice.error("tasks/get", {"taskId": task})["message"] == "Unknown task"
     deployment.run_workers()
     assert STARTED_STEPS == []
@@ -298,7 +299,7 @@ def test_the_tasks_of_a_removed_tool_are_unknown(deployment: Deployment, alice: 
 def test_a_step_that_takes_longer_than_the_lease_keeps_it(deployment: Deployment, alice: Client) -> None:
     deployment.clock.at = time.time()  # this worker reads the real clock
     task = alice.start_task("counted", count=2)
-    worker = Worker(deployment.tasks.tools, deployment.store, make_settings(task_lease=0.06), now=time.time)
+    worker = Worker({"counted": counted}, deployment.store, make_settings(task_lease=0.06), now=time.time)
     versions: set[str] = set()  # the worker writes a new version of the item when it renews its lease
 
     def wait_for_renewals() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from mcp_functions.handlers import lookup
 from mcp_functions.protocol.constants import META_LOG_LEVEL
 from mcp_functions.protocol.errors import McpError
+from mcp_functions.tasks import task_requests
 from mcp_functions_harness import catalog
 from mcp_functions_harness.calling.terminal import Terminal, notification_text
 from mcp_functions_harness.client.http import Response
@@ -82,7 +83,7 @@ class CalledServer(Server):
         if self.catalog is None:
             return ""
         if "taskId" in params:
-            return lookup.task_function(self.catalog, method, params)
+            return task_requests.function_of(self.catalog, params["taskId"])
         try:
             return lookup.find(self.catalog, method, params).folder
         except McpError as error:

@@ -10,43 +10,40 @@ A client knows only the URL of the front door, which does one of two things with
 
 The function checks a forwarded request again, as if it came from the client.
 
-A client of 2025 uses an earlier revision of the protocol, which `mcp_functions.legacy` translates. That revision has
-sessions, and questions that wait for an answer. The front door needs a KMS key to seal (encrypt) these.
+`legacy` gives clients of 2025 sessions, and questions that wait for an answer. The front door needs a KMS key to seal
+(encrypt) these.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
+from mcp_functions.assembly import Parts, assemble, read_settings
 from mcp_functions.handlers import lists, lookup
-from mcp_functions.handlers.catalog import describe_server
-from mcp_functions.http import forwarding, identity
+from mcp_functions.handlers.catalog import deployed_part, describe_server
+from mcp_functions.http import forwarding
 from mcp_functions.http.events import folder_of
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import CALL_METHODS, ENDPOINT_FOLDER, TASK_METHODS
-from mcp_functions.protocol.errors import FunctionStopped
-from mcp_functions.settings import Settings
+from mcp_functions.protocol.constants import CALL_METHODS, DISCOVERY_METHODS, META_CLIENT_REVISION, TASK_METHODS
+from mcp_functions.protocol.errors import FunctionStopped, MethodNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from os import PathLike
 
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.gateway import Clock
-    from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import Model, ServerInfo
+    from mcp_functions.settings import Settings
 
 
 def serve_catalog(
-    path: str | os.PathLike[str],
+    path: str | PathLike[str],
     *,
     instructions: str | None = None,
     server_info: ServerInfo | Model | None = None,
@@ -70,21 +67,11 @@ def serve_catalog(
 
     def make_endpoint(function_name: str, now: Clock) -> Endpoint:
         """Make the endpoint at the first event, with the settings of the environment."""
-        settings = Settings(os.environ)
-        identity.warn_if_open(settings)  # writes a warning if anybody may call
+        settings = read_settings()
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
             catalog = {**json.load(file), "endpoint": description}
-        folder = folder_of(function_name, settings)
-        front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), folder, now=now)
-        answer_legacy = front_door.answer_legacy if settings.earlier_revisions else None
-        endpoint = Endpoint(settings, front_door.answer, catalog, folder, answer_legacy=answer_legacy)
-        if settings.dialects:
-            from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
-
-            loaded = dialects.load(settings.dialects)
-            translator = dialects.FrontDoorDialects(loaded, catalog, front_door.answer, front_door.forward)
-            endpoint = endpoint._replace(answer=translator.answer, continue_dialect=translator.continue_call)
-        return endpoint
+        front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), now=now)
+        return assemble(Parts(settings, folder_of(function_name, settings), now), front_door=front_door)
 
     return LambdaFunction(make_endpoint, now=now, logger=logger)
 
@@ -97,7 +84,6 @@ class FrontDoor:
         catalog: Mapping[str, Any],
         settings: Settings,
         get_client: Callable[[], Any],
-        folder: str = ENDPOINT_FOLDER,
         *,
         now: Clock = time.time,
     ) -> None:
@@ -107,15 +93,21 @@ class FrontDoor:
             catalog: the content of catalog.json; its member "endpoint", if any, describes the front door (`Lists`).
             settings: the settings of the deployment.
             get_client: returns the client that invokes Lambda functions.
-            folder: the folder of the front door.
             now: the clock, unix seconds.
         """
-        self._catalog = catalog
+        self.catalog = deployed_part(catalog)
         self._settings = settings
         self._get_client = get_client
-        self._folder = folder
         self._now = now
-        self._lists = lists.Lists(catalog, settings)
+        self._lists = lists.Lists(self.catalog, settings)
+        # What answers each method; a later row counts more. No function has any other method.
+        self._methods: dict[str, Callable[[Request], AnyResult]] = {
+            **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
+            **dict.fromkeys(self.catalog.get("methods", ()), self._forward_extension),  # extensions of adopted servers
+            **dict.fromkeys(TASK_METHODS if self.catalog.get("tasks") else (), self._forward_task),  # tasks
+            "completion/complete": self._forward_call,  # completions of arguments
+            **dict.fromkeys(CALL_METHODS, self._forward_call),  # tools, prompts and resources
+        }
 
     def answer(self, request: Request) -> AnyResult:
         """Answer discovery and lists, and forward every other request to the function that serves it.
@@ -123,46 +115,37 @@ class FrontDoor:
         Raises:
             McpError: the request names no handler of the catalog, or the function could not be called.
         """
-        method = request.method
-        params = request.params
-        if method in CALL_METHODS or method == "completion/complete":
-            return self._answer_call(request)
-        if method in TASK_METHODS and self._catalog.get("tasks"):
-            headers.check_task_id(request.message, request.headers)
-            request.require_tasks_extension()
-            return self.forward(lookup.task_function(self._catalog, method, params), request)
-        methods: Mapping[str, str] = self._catalog.get("methods", {})  # of the extensions of adopted servers
-        if method in methods:
-            return self.forward(methods[method], request)
-        return self._lists.answer(method, params)  # refuses a method that no function has
+        if request.method not in self._methods:
+            raise MethodNotFound
+        return self._methods[request.method](request)
 
-    def answer_legacy(self, http: HttpRequest) -> Response | None:
-        """Respond to a client of 2025; None if the request is from another client."""
-        return self._legacy_server(http)
+    def _list(self, request: Request) -> AnyResult:
+        return self._lists.answer(request.method, request.params)
 
-    @cached_property
-    def _legacy_server(self) -> LegacyServer:
-        """The server for clients of 2025, made when the first of them calls. No other client needs its modules."""
-        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
-        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415
+    def _forward_extension(self, request: Request) -> AnyResult:
+        """Forward a request of an extension to the adopted server that has the extension."""
+        return self.forward(self.catalog["methods"][request.method], request)
 
-        service = f"{self._settings.stack}/{self._folder}"  # only this function can open what it seals
-        seals = SealFactory(self._settings, service, now=self._now) if self._settings.kms_keys else None
-        return LegacyServer(self._settings, self.answer, self._catalog, seals, now=self._now)
+    def _forward_task(self, request: Request) -> AnyResult:
+        """Forward a request about a task to the function that keeps the task."""
+        from mcp_functions.tasks import task_requests  # noqa: PLC0415 - few deployments have tasks
 
-    def _answer_call(self, request: Request) -> AnyResult:
+        task_id = task_requests.read_task_id(request)
+        return self.forward(task_requests.function_of(self.catalog, task_id), request)
+
+    def _forward_call(self, request: Request) -> AnyResult:
         """Forward a call or a completion, unless one of its headers differs from its arguments."""
-        if lookup.asks_for_form(self._catalog, request.method, request.params):
+        if lookup.asks_for_form(self.catalog, request.method, request.params):
             # The page in which apps show questions is the same for all tools.
             return lookup.form_result(self._settings.server_info)
         if request.method == "completion/complete":
-            target = lookup.find_reference(self._catalog, request.params)
+            target = lookup.find_reference(self.catalog, request.params)
         else:
-            target = lookup.find(self._catalog, request.method, request.params)
-        observability.current().handler = lookup.name_of(self._catalog, target)
+            target = lookup.find(self.catalog, request.method, request.params)
+        observability.current().handler = lookup.name_of(self.catalog, target)
         # An answer tool takes the user's answers for a tool. No header repeats its arguments.
         if request.method == "tools/call" and not target.answer_tool:
-            repeated = lookup.header_arguments(self._catalog, target.key)
+            repeated = lookup.header_arguments(self.catalog, target.key)
             lookup.check_headers(repeated, request.params, request.headers)
         return self.forward(target.folder, request)
 
@@ -173,11 +156,11 @@ class FrontDoor:
             FunctionStopped: the operator stopped the function (MCP_STOPPED_FUNCTIONS).
             McpError: the function could not be called, or did not respond in time.
         """
-        if function in self._settings.stopped_functions:
+        if self._settings.stops(function):
             raise FunctionStopped
         name = f"{self._settings.stack}_{function}{self._settings.qualifier}"
         event = request.event
-        if request.is_of_2025:
+        if self._settings.earlier_revisions and META_CLIENT_REVISION in request.params["_meta"]:
             from mcp_functions.legacy import forwardable_event  # noqa: PLC0415 - no other client needs it
 
             event = forwardable_event(request)

@@ -6,48 +6,39 @@
     handler = serve(add)        # template.yaml: `Handler: app.handler`
 
 When the author's module loads, `serve` checks its arguments and imports the modules that requests will need, because
-Lambda gives a full CPU while a function starts. The first event makes the endpoint, which answers requests: only the
-event has the name of the function. Until then, `ServeOptions` keeps the arguments.
+Lambda gives a full CPU while a function starts. The first event makes the endpoint (`assembly`), because only the event
+has the name of the function. Until then, `Options` keeps the arguments.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from functools import cache
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.assembly import Options, Parts, assemble, read_settings
 from mcp_functions.dispatch import preparation
-from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog
 from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.handlers.runner import read_errors
-from mcp_functions.http import identity
 from mcp_functions.http.events import folder_of
-from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.constants import ENDPOINT_FOLDER, WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.settings import Settings
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from mcp_functions.dispatch.conversations import Conversations
-    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.hooks import Call
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.gateway import Clock
-    from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.kms import Wrapping
-    from mcp_functions.tasks import Tasks, Worker
 
 
 def serve(  # noqa: PLR0913 - each is an option of the public API
@@ -106,9 +97,9 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     error_classes = read_errors(errors)
     copies = tuple(handler.with_options(about, error_classes, around) for handler in handlers)
     catalog.build(copies)  # a check: it refuses two handlers with the same name now, and not at the first event
-    options = ServeOptions(copies, audience, wrapping, codec, audit)
+    options = Options(copies, audience, wrapping, codec, audit)
     preparation.prepare(copies, uses_kms=wrapping is None and codec is None)
-    return LambdaFunction(options.make_endpoint, copies, now=now, logger=logger)
+    return LambdaFunction(partial(_make_endpoint, options), copies, now=now, logger=logger)
 
 
 def _check_handlers(handlers: Sequence[object], around: object) -> None:
@@ -125,121 +116,30 @@ def _check_handlers(handlers: Sequence[object], around: object) -> None:
         raise TypeError(message)
 
 
-class ServeOptions(NamedTuple):
-    """The arguments of `serve` from which the endpoint is made at the first event."""
+def _make_endpoint(options: Options, function_name: str, now: Clock) -> Endpoint:
+    """Make the endpoint of the Lambda function with this name, with the settings of its environment.
 
-    handlers: tuple[Handler[..., Any], ...]
-    audience: str | None
-    wrapping: Sequence[Wrapping] | None
-    codec: Codec | None
-    audit: Callable[[AuditRecord], object] | None
+    A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs them.
+    Its name is "shop_booking-worker", and it has the same folder, "booking".
 
-    def make_endpoint(self, function_name: str, now: Clock) -> Endpoint:
-        """Make the endpoint of the Lambda function with this name, with the settings of its environment.
-
-        A function whose calls may become tasks has a worker: a second Lambda function with the same code, which runs
-        them.
-
-            stack "shop", function "shop_booking" or its worker "shop_booking-worker", stage "prod":
-
-            folder      "booking"               the folder in functions/; that of the function also for its worker
-            service     "shop/booking"          shares data keys; an `audience` replaces it
-            audience    "shop/booking/prod"     shares states
-
-        Raises:
-            Misconfigured: a handler needs the table, and the environment names no table or no key.
-        """
-        has_tasks = any(handler.task for handler in self.handlers)
-        settings = Settings(os.environ)
-        folder = folder_of(function_name, settings)
-        if has_tasks:
-            folder = folder.removesuffix(WORKER_SUFFIX)
-        service = self.audience or f"{settings.stack}/{folder}"
-        audience = f"{service}/{settings.stage}"
-
-        self._remove_unused_keys(settings, folder)
-        seals = None
-        if self.codec or self.wrapping or settings.kms_keys:
-            seals = self._make_seals(settings, service, now)
-        if any(handler.needs_table for handler in self.handlers) and not (seals and settings.table):
-            raise Misconfigured(
-                reason="MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their"
-                " policies, which mcp-functions block --write NAME writes into template.yaml"
-            )
-        identity.warn_if_open(settings)  # writes a warning if anybody may call
-
-        tasks = worker = None
-        if has_tasks and seals:  # with tasks, there are seals
-            tasks, worker = self._make_tasks(settings, folder, seals, now)
-
-        def make_conversations() -> Conversations:
-            from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - not every function needs it
-
-            return Conversations(audience, seals, now=now, audit=self.audit, tasks=tasks)
-
-        dispatcher = Dispatcher(self.handlers, settings, make_conversations, tasks)
-
-        @cache
-        def legacy_server() -> LegacyServer:
-            """Make the server for clients of 2025 when the first of them calls."""
-            from mcp_functions.legacy import LegacyServer  # noqa: PLC0415 - no other client needs it
-
-            return LegacyServer(settings, dispatcher.answer, dispatcher.catalog, seals, now=now)
-
-        def answer_legacy(http: HttpRequest) -> Response | None:
-            """Respond to a client of 2025; None if the request is from another client."""
-            return legacy_server()(http)
-
-        endpoint = Endpoint(
-            settings,
-            dispatcher.answer,
-            dispatcher.catalog,
-            folder,
-            run_task=worker.work if worker else None,
-            answer_legacy=answer_legacy if settings.earlier_revisions else None,
-        )
-        if settings.dialects:
-            from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
-
-            context = dialects.DialectContext(
-                answer_modern=dispatcher.answer,
-                folder=folder,
-                settings=settings,
-                audience=audience,
-                states=(seals or self._make_seals(settings, service, now)).states,
-                answer_within=max((handler.answer_within for handler in self.handlers), default=1),
-                now=now,
-            )
-            translator = dialects.FunctionDialects(dialects.load(settings.dialects), context)
-            endpoint = endpoint._replace(answer=translator.answer, continue_dialect=translator.continue_call)
-        return endpoint
-
-    def _remove_unused_keys(self, settings: Settings, folder: str) -> None:
-        """Remove the keys and the table from the settings of a function that has no permissions for them.
-
-        The template names them in every environment, but gives the permissions only to functions that need them.
-        """
-        # The endpoint of the server keeps sessions and questions of clients of 2025 in the table.
-        if folder == ENDPOINT_FOLDER or any(handler.needs_table for handler in self.handlers):
-            return
+    Raises:
+        Misconfigured: a handler needs the table, and the environment names no table or no key.
+    """
+    settings = read_settings()
+    folder = folder_of(function_name, settings)
+    if any(handler.task for handler in options.handlers):
+        folder = folder.removesuffix(WORKER_SUFFIX)
+    needs_table = any(handler.needs_table for handler in options.handlers)
+    # The template names the key and the table in every environment, but gives the permissions only to functions that
+    # need them. The endpoint of the server keeps sessions and questions of clients of 2025 in the table.
+    if folder != ENDPOINT_FOLDER and not needs_table:
         settings.table = ""
-        if not any(handler.needs_state for handler in self.handlers):
+        if not any(handler.needs_state for handler in options.handlers):
             settings.kms_keys = ()
-
-    def _make_seals(self, settings: Settings, service: str, now: Clock) -> SealFactory:
-        """Make the factory of seals, which encrypt the states that clients carry and the items of the table."""
-        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
-
-        return SealFactory(settings, service, self.wrapping, self.codec, now=now)
-
-    def _make_tasks(self, settings: Settings, folder: str, seals: SealFactory, now: Clock) -> tuple[Tasks, Worker]:
-        """Make what answers requests about tasks, and what runs them in the worker. A new task invokes the worker."""
-        from mcp_functions.tasks import Tasks, TaskStore, Worker, WorkerInvoker  # noqa: PLC0415 - few have tasks
-
-        # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
-        invoker = WorkerInvoker(f"{settings.stack}_{folder}{WORKER_SUFFIX}{settings.qualifier}")
-        table = seals.table(settings.max_task_ttl)
-        store = TaskStore(table, folder, invoker, max_open_tasks=settings.max_open_tasks, now=now)
-        tasks = Tasks(self.handlers, settings, store, now=now)
-        worker = Worker(tasks.tools, store, settings, now=now, audit=self.audit)
-        return tasks, worker
+    parts = Parts(settings, folder, now, options)
+    if needs_table and not (parts.seals and settings.table):
+        raise Misconfigured(
+            reason="MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their"
+            " policies, which mcp-functions block --write NAME writes into template.yaml"
+        )
+    return assemble(parts)

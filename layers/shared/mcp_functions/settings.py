@@ -3,25 +3,144 @@
     Settings({"MCP_STACK": "shop", "MCP_PAGE_SIZE": "50"}).page_size  ->  50
 
 A function reads them once, at its first event. A wrong value raises `Misconfigured`, whose text names the variable.
+Each setting is one row of the class: the variable, its default, what reads it, and the page that explains it. The rows
+make docs/settings.md, the texts of errors, and the check of a template (`mcp_functions_harness.checks.settings`).
 """
 
 from __future__ import annotations
 
+import os
 import re
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from mcp_functions.protocol import scopes
 from mcp_functions.protocol.errors import Misconfigured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.scopes import Hierarchy
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: tuple[AuthMode, ...] = get_args(AuthMode)
 
+NONE: tuple[str, ...] = ()  # the default of lists
+Value = TypeVar("Value")
 Choice = TypeVar("Choice", bound=str)
+
+
+class Setting(Generic[Value]):
+    """One row of the table of settings: what an environment variable means.
+
+    Attributes:
+        variable: the name of the variable.
+        default: the value if the variable is not set.
+        page: the page of docs/ that explains it.
+        about: what it decides, for the page of all variables.
+    """
+
+    def __init__(self, variable: str, default: Value, read: Callable[[str], Value], page: str, about: str) -> None:
+        """Take a row; `read` turns the text into the value, and raises a ValueError with the rule that it breaks."""
+        self.variable = variable
+        self.default = default
+        self.page = page
+        self.about = about
+        self._read = read
+
+    def read(self, environ: Mapping[str, str]) -> Value:
+        """Read the value from an environment.
+
+        Raises:
+            Misconfigured: the text is invalid.
+        """
+        if self.variable not in environ:
+            return self.default
+        try:
+            return self._read(environ[self.variable])
+        except ValueError as error:
+            reason = f"{self.variable} {error}"
+            raise Misconfigured(reason=reason) from None  # the reason repeats the text of the ValueError
+
+    def __get__(self, instance: object, owner: type) -> Value:
+        """Tell a type checker the type of the value. `read_all` writes the value over this row."""
+        return self.default
+
+
+def rows(settings: type) -> dict[str, Setting[Any]]:
+    """Return the rows of a class of settings, by the name of the value in Python."""
+    return {name: row for name, row in vars(settings).items() if isinstance(row, Setting)}
+
+
+def read_all(settings: object, environ: Mapping[str, str]) -> None:
+    """Set the value of each row of a class on its new instance."""
+    for name, row in rows(type(settings)).items():
+        setattr(settings, name, row.read(environ))
+
+
+def read_items(text: str) -> tuple[str, ...]:
+    """Read a list with commas between its items."""
+    stripped = [item.strip() for item in text.split(",")]
+    return tuple(item for item in stripped if item)
+
+
+def read_set(text: str) -> frozenset[str]:
+    """Read a list whose order means nothing."""
+    return frozenset(read_items(text))
+
+
+def read_words(text: str) -> tuple[str, ...]:
+    """Read a list of words, with blanks or commas between them."""
+    return tuple(text.replace(",", " ").split())
+
+
+def number(text: str) -> int:
+    """Read a whole number."""
+    if not re.fullmatch(r"\d+", text):
+        message = "must be a whole number"
+        raise ValueError(message)
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """Read a whole number. A smaller one counts as 1: no page, for example, can be empty."""
+    return max(1, number(text))
+
+
+def one_of(*choices: Choice) -> Callable[[str], Choice]:
+    """Return what reads one of several words."""
+
+    def read(text: str) -> Choice:
+        for choice in choices:
+            if text == choice:
+                return choice
+        *others, last = choices
+        message = f"must be {', '.join(others)} or {last}"
+        raise ValueError(message)
+
+    return read
+
+
+def switch(text: str) -> bool:
+    """Read "on" or "off"."""
+    return one_of("on", "off")(text) == "on"
+
+
+def read_revision(text: str) -> str:
+    """Read a revision of the specification, which is a date."""
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        message = "must be a revision, as in 2025-11-25"
+        raise ValueError(message)
+    return text
+
+
+def read_hierarchy(text: str) -> Hierarchy:
+    """Read which scopes include others."""
+    try:
+        return scopes.read_hierarchy(text)
+    except ValueError as error:
+        message = f"holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
+        raise ValueError(message) from None
 
 
 class Settings:
@@ -30,93 +149,96 @@ class Settings:
     A text or a list is empty if the deployment has no such thing. Code that needs other values changes a copy.
     """
 
+    # fmt: off
+    # ---- The CloudFormation stack, and the server
+    stack = Setting("MCP_STACK", "", str, "security", "The CloudFormation stack. It must be set.")
+    stage = Setting("MCP_STAGE", "prod", str, "security",
+        "States and data keys of one stage, as `test`, do not open in another.")
+    qualifier = Setting("MCP_QUALIFIER", "", str, "recipes",
+        "The version or alias of the functions that the endpoint calls, as `:live`.")
+    stopped_functions = Setting("MCP_STOPPED_FUNCTIONS", frozenset[str](), read_set, "runbooks",
+        "The folders of functions that refuse every request.")
+    server_name = Setting("MCP_SERVER_NAME", "", str, "recipes", "The server's name. Not set: that of the stack.")
+    server_version = Setting("MCP_SERVER_VERSION", "0", str, "recipes", "The server's version.")
+    # ---- Sealed (encrypted) states, and stored items
+    kms_keys = Setting("MCP_KMS_KEYS", NONE, read_items, "security",
+        "The ARNs of KMS keys. The first one seals, and each of them opens.")
+    generation = Setting("MCP_GENERATION", "1", str, "security",
+        "A new generation makes all older states invalid, because each data key is bound to it.")
+    max_state_chars = Setting("MCP_MAX_STATE_CHARS", 24 * 1024, number, "security",
+        "The most characters of a sealed state. It goes to the client and back in each request of a call.")
+    table = Setting("MCP_TABLE", "", str, "tasks", "The DynamoDB table.")
+    blobs = Setting("MCP_BLOBS", "", str, "tasks", "The S3 bucket for values that are too large for an item.")
+    # ---- Who may call
+    auth_mode: Setting[AuthMode] = Setting("MCP_AUTH_MODE", "iam", one_of(*AUTH_MODES), "identity",
+        "How the API knows who calls.")
+    allowed_origins = Setting("MCP_ALLOWED_ORIGINS", frozenset[str](), read_set, "identity",
+        "The origins of the web pages that may call (CORS).")
+    caller_key_arn = Setting("MCP_LOG_CALLERS", "", str, "observability",
+        "The ARN of the HMAC key that makes pseudonyms of callers for the log.")
+    stopped_callers = Setting("MCP_STOPPED_CALLERS", frozenset[str](), read_set, "runbooks",
+        "The pseudonyms of callers that are refused.")
+    # ---- What an access token must contain, in the modes `jwt` and `oauth`
+    jwt_issuer = Setting("MCP_JWT_ISSUER", "", str, "identity", "The issuer of access tokens.")
+    jwt_audiences = Setting("MCP_JWT_AUDIENCE", NONE, read_items, "identity", "The audiences that a token may have.")
+    resource_url = Setting("MCP_RESOURCE_URL", "", str, "identity",
+        "The URL that clients connect to. Empty: the domain of each request, and the path /mcp.")
+    scopes_supported = Setting("MCP_SCOPES_SUPPORTED", NONE, read_words, "identity",
+        "The scopes that the OAuth metadata lists.")
+    scope_hierarchy: Setting[Hierarchy] = Setting("MCP_SCOPE_HIERARCHY", {}, read_hierarchy, "identity",
+        "Which scopes include others: `a > b > c, d > b`.")
+    # ---- In the mode `oauth`, the sign-in front, a function of this stack, is between clients and their provider.
+    oauth_url = Setting("MCP_OAUTH_URL", "", str, "identity",
+        "The URL of the sign-in front. Empty: it has the origin of the resource.")
+    oauth_client_id = Setting("MCP_OAUTH_CLIENT_ID", "", str, "identity",
+        "The front's own id at the provider, which no other application uses.")
+    oauth_binding: Setting[Literal["aud", "client_id"]] = Setting("MCP_OAUTH_BINDING", "aud",
+        one_of("aud", "client_id"), "identity", "The claim that binds an access token to this server.")
+    oauth_scope_prefix = Setting("MCP_OAUTH_SCOPE_PREFIX", "", str, "identity",
+        "The text that the provider writes before each scope of this server.")
+    # ---- The limits of requests, lists and tasks
+    max_body_bytes = Setting("MCP_MAX_BODY_BYTES", 4 * 1024 * 1024, positive, "security",
+        "A request's size before it is parsed. Lambda's own limit for an event is 6 MB.")
+    list_ttl_ms = Setting("MCP_LIST_TTL_MS", 60_000, number, "costs", "How long clients may cache a list.")
+    page_size = Setting("MCP_PAGE_SIZE", 100, positive, "costs", "How many entries one page of a list has.")
+    max_open_tasks = Setting("MCP_MAX_OPEN_TASKS", 100, number, "tasks", "How many tasks of one caller may be open.")
+    max_task_ttl = Setting("MCP_MAX_TASK_TTL_SECONDS", 7 * 24 * 3600, positive, "tasks", "How long a task is kept.")
+    task_lease = Setting("MCP_TASK_LEASE_SECONDS", 30, positive, "tasks",
+        "The time without a sign of life after which another worker continues a task.")
+    # ---- Which clients of other protocols are answered
+    dialects = Setting("MCP_DIALECTS", NONE, read_items, "dialects",
+        "Proposals for MCP that clients may use with this server.")
+    earlier_revisions = Setting("MCP_EARLIER_REVISIONS", True, switch, "legacy",  # noqa: FBT003 - the default
+        "Whether clients of 2025 are answered.")
+    session_seconds = Setting("MCP_SESSION_SECONDS", 24 * 3600, positive, "legacy",
+        "How long a session of a client of 2025 lasts.")
+    question_seconds = Setting("MCP_QUESTION_SECONDS", 900, positive, "legacy",
+        "How long the user of such a client may take to answer a question.")
+    questions_since = Setting("MCP_QUESTIONS_SINCE", "2025-11-25", read_revision, "legacy",
+        "A client of 2025 is asked only if it speaks this revision or a later one.")
+    # fmt: on
+
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Read the settings from an environment, as `os.environ`.
 
         Raises:
             Misconfigured: a variable is missing or invalid.
         """
-        # ---- The CloudFormation stack, and the server
-        self.stack = environ.get("MCP_STACK", "")
-        if not self.stack:
+        if not environ.get("MCP_STACK"):
             raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
-        # A state of one stage, "test" for example, does not open in another. Nor do data keys.
-        self.stage = environ.get("MCP_STAGE", "prod")
-        # The version or alias of the functions that the endpoint calls, as in ":live".
-        self.qualifier = environ.get("MCP_QUALIFIER", "")
-        # The folders of functions that refuse every request.
-        self.stopped_functions = frozenset(read_list(environ, "MCP_STOPPED_FUNCTIONS"))
+        read_all(self, environ)
         self.server_name = environ.get("MCP_SERVER_NAME", self.stack)
-        self.server_version = environ.get("MCP_SERVER_VERSION", "0")
         self.is_sam_local = bool(environ.get("AWS_SAM_LOCAL"))
-
-        # ---- Sealed (encrypted) states, and stored items
-        # The ARNs of KMS keys. The first one seals, and each of them opens.
-        self.kms_keys = read_list(environ, "MCP_KMS_KEYS")
-        # A new generation makes all older states invalid, because each data key is bound to it.
-        self.generation = environ.get("MCP_GENERATION", "1")
-        # A sealed state goes to the client and back in each request of a call.
-        self.max_state_chars = read_number(environ, "MCP_MAX_STATE_CHARS", 24 * 1024)
-        # The DynamoDB table, and the S3 bucket for values that are too large for an item of the table.
-        self.table = environ.get("MCP_TABLE", "")
-        self.blobs = environ.get("MCP_BLOBS", "")
-
-        # ---- Who may call
-        self.auth_mode = read_choice(environ, "MCP_AUTH_MODE", AUTH_MODES, "iam")
-        # The origins of the web pages that may call (CORS).
-        self.allowed_origins = frozenset(read_list(environ, "MCP_ALLOWED_ORIGINS"))
-        # The HMAC key that makes pseudonyms of callers for the log, and the pseudonyms of callers that are refused.
-        self.caller_key_arn = environ.get("MCP_LOG_CALLERS", "")
-        self.stopped_callers = frozenset(read_list(environ, "MCP_STOPPED_CALLERS"))
         if self.stopped_callers and not self.caller_key_arn:
             reason = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
             raise Misconfigured(reason=reason)
-
-        # ---- What an access token must contain, in the modes `jwt` and `oauth`
-        self.jwt_issuer = environ.get("MCP_JWT_ISSUER", "")
-        self.jwt_audiences = read_list(environ, "MCP_JWT_AUDIENCE")
-        # The URL that clients connect to; by default, the domain of each request, and the path /mcp.
-        self.resource_url = environ.get("MCP_RESOURCE_URL", "")
-        # The scopes that the OAuth metadata lists, and which of them include others.
-        self.scopes_supported = read_words(environ, "MCP_SCOPES_SUPPORTED")
-        self.scope_hierarchy = _read_hierarchy(environ, "MCP_SCOPE_HIERARCHY")
-
-        # In the mode `oauth`, the sign-in front, a function of this stack, is between clients and their provider.
-        # Its URL; by default, the front has the origin of the resource.
-        self.oauth_url = environ.get("MCP_OAUTH_URL", "")
-        # The front's own id at the provider, which no other application uses.
-        self.oauth_client_id = environ.get("MCP_OAUTH_CLIENT_ID", "")
-        # The claim that binds an access token to this server.
-        self.oauth_binding: Literal["aud", "client_id"]
-        self.oauth_binding = read_choice(environ, "MCP_OAUTH_BINDING", ("aud", "client_id"), "aud")
-        # The text that the provider writes before each scope of this server.
-        self.oauth_scope_prefix = environ.get("MCP_OAUTH_SCOPE_PREFIX", "")
-
-        # ---- The limits of requests, lists and tasks
-        # A request's size before it is parsed. Lambda's own limit for an event is 6 MB.
-        self.max_body_bytes = read_number(environ, "MCP_MAX_BODY_BYTES", 4 * 1024 * 1024, at_least=1)
-        # How long clients may cache a list, and how many entries one page of it has.
-        self.list_ttl_ms = read_number(environ, "MCP_LIST_TTL_MS", 60_000)
-        self.page_size = read_number(environ, "MCP_PAGE_SIZE", 100, at_least=1)
-        # How many tasks of one caller may be open, and how long a task is kept.
-        self.max_open_tasks = read_number(environ, "MCP_MAX_OPEN_TASKS", 100)
-        self.max_task_ttl = read_number(environ, "MCP_MAX_TASK_TTL_SECONDS", 7 * 24 * 3600, at_least=1)
-        # The time without a sign of life after which another worker continues a task.
-        self.task_lease = read_number(environ, "MCP_TASK_LEASE_SECONDS", 30, at_least=1)
-
-        # ---- Which clients of other protocols are answered
-        # Proposals for MCP that clients may use with this server.
-        self.dialects = read_list(environ, "MCP_DIALECTS")
-        # Whether clients of 2025 are answered, and how long one of their sessions lasts.
-        self.earlier_revisions = read_switch(environ, "MCP_EARLIER_REVISIONS")
-        self.session_seconds = read_number(environ, "MCP_SESSION_SECONDS", 24 * 3600, at_least=1)
-        # How long the user of such a client may take to answer a question.
-        self.question_seconds = read_number(environ, "MCP_QUESTION_SECONDS", 900, at_least=1)
-        # A client of 2025 is asked only if it speaks this revision or a later one.
-        self.questions_since = _read_revision(environ, "MCP_QUESTIONS_SINCE", "2025-11-25")
-
         if self.takes_tokens:
             self._check_tokens()
+        # A feature whose folder is not in the layer is off.
+        if not is_deployed("dialects"):
+            self.dialects = ()
+        if not is_deployed("legacy"):
+            self.earlier_revisions = False
 
     def _check_tokens(self) -> None:
         """Check that a token for another server is refused, and that URLs are written as clients compare them."""
@@ -129,6 +251,10 @@ class Settings:
                 raise Misconfigured(reason=reason)
         _check_url("MCP_RESOURCE_URL", self.resource_url, "the URL that clients connect to")
         _check_url("MCP_OAUTH_URL", self.oauth_url, "the URL of the sign-in front")
+
+    def stops(self, folder: str) -> bool:
+        """Tell whether the operator stopped the function in a folder."""
+        return folder in self.stopped_functions
 
     @property
     def takes_tokens(self) -> bool:
@@ -146,55 +272,10 @@ class Settings:
         return {"ttlMs": self.list_ttl_ms, "cacheScope": "public" if self.auth_mode == "none" else "private"}
 
 
-def read_list(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """Read a list with commas between its items."""
-    stripped = [item.strip() for item in environ.get(name, "").split(",")]
-    return tuple(item for item in stripped if item)
-
-
-def read_words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """Read a list of words, with blanks or commas between them."""
-    return tuple(environ.get(name, "").replace(",", " ").split())
-
-
-def read_number(environ: Mapping[str, str], name: str, default: int, *, at_least: int = 0) -> int:
-    """Read a whole number. A smaller one counts as `at_least`: no page, for example, can be empty."""
-    if name not in environ:
-        return default
-    if not re.fullmatch(r"\d+", environ[name]):
-        raise Misconfigured(reason=f"{name} must be a whole number")
-    return max(at_least, int(environ[name]))
-
-
-def read_choice(environ: Mapping[str, str], name: str, choices: Sequence[Choice], default: Choice) -> Choice:
-    """Read one of several words."""
-    word = environ.get(name, default)
-    for choice in choices:
-        if word == choice:
-            return choice
-    *others, last = choices
-    raise Misconfigured(reason=f"{name} must be {', '.join(others)} or {last}")
-
-
-def read_switch(environ: Mapping[str, str], name: str) -> bool:
-    """Read a variable that is "on" or "off"; by default, it is on."""
-    return read_choice(environ, name, ("on", "off"), "on") == "on"
-
-
-def _read_revision(environ: Mapping[str, str], name: str, default: str) -> str:
-    """Read a revision of the specification, which is a date."""
-    revision = environ.get(name, default)
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", revision):
-        raise Misconfigured(reason=f"{name} must be a revision, as in 2025-11-25")
-    return revision
-
-
-def _read_hierarchy(environ: Mapping[str, str], name: str) -> Hierarchy:
-    try:
-        return scopes.read_hierarchy(environ.get(name, ""))
-    except ValueError as error:
-        reason = f"{name} holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
-        raise Misconfigured(reason=reason) from None  # the reason repeats the text of the ValueError
+@cache
+def is_deployed(room: str) -> bool:
+    """Tell whether the layer has the folder of an optional feature, as "legacy". An operator may delete it."""
+    return os.path.isdir(os.path.join(os.path.dirname(__file__), room))  # noqa: PTH112, PTH118, PTH120 - slow to import
 
 
 def _check_url(name: str, url: str, meaning: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp_functions_harness.client import schema_values
 from mcp_functions_harness.client.http import Exchange
+from tests.attack import other_values
 from tests.attack.findings import Basis, Proof, Severity, check
 from tests.attack.scan import Scan, SkipCheck, Target
 
@@ -141,7 +142,7 @@ def _misfits(request: Mapping[str, Any], canary: str) -> Iterator[tuple[str, dic
         return
     yield "an action that does not exist", {**schema_values.answer(request), "action": "yes"}
     schema = (request.get("params") or {}).get("requestedSchema") or {}
-    for description, content in schema_values.misfits(schema, canary):
+    for description, content in other_values.misfits(schema, canary):
         yield description, {"action": "accept", "content": content}
     if schema.get("required"):
         yield "accepted without content", {"action": "accept"}

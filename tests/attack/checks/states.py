@@ -22,8 +22,8 @@ from itertools import islice
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any, TypeAlias
 
-from mcp_functions_harness.client import schema_values
 from mcp_functions_harness.client.http import Exchange, Response
+from tests.attack import other_values
 from tests.attack.findings import Basis, Proof, Severity, check
 from tests.attack.scan import Scan, SkipCheck
 
@@ -250,7 +250,7 @@ def _edited(valid: str) -> States:
             value = json.loads(decode(valid))
         except (ValueError, UnicodeDecodeError):
             continue
-        for path, other in schema_values.edits(value):
+        for path, other in other_values.edits(value):
             has_edits = True
             yield f"{path} of its {name} changed", encode(json.dumps(other, separators=(",", ":")))
     if not has_edits:

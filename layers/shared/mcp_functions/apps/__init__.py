@@ -3,11 +3,9 @@
     answer_tools   the second tools, `<tool>-form` and `<tool>-answer`, which take the answers and the state
     asking         the choice between them, and the result that has the question and a sealed state
     answer_calls   turns a call of an answer tool into a call of the tool that asked
-    unfinished     how a call ends whose user cannot be asked, and questions as texts
     listings       the lists for such clients: with answer tools and the form
     form           the page with the form
     hosts          clients that stop at a round without a question
-    tool_options   the options of `@tool` about asking and apps
 
 A function whose client declares elicitation imports nothing of this package.
 """

@@ -7,27 +7,27 @@ with the answers and the state (`answer_tools`):
     FORM     the `_meta` of the result has questions and state, because hosts hide `_meta` from the model
     MODEL    the text of the result tells the model what to ask, and how to pass on answers and state
 
-If neither can ask, the call ends, and its result says why (`unfinished`).
+If neither can ask, the call ends, and its result says why (`rounds.unfinished`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import unfinished
 from mcp_functions.apps.answer_tools import FORM, MODEL
 from mcp_functions.protocol.constants import META_FORM
 from mcp_functions.protocol.errors import ToolError
 from mcp_functions.protocol.messages import shows_apps, shows_forms, value_at
+from mcp_functions.rounds import unfinished
 from mcp_functions.rounds.input_requests import missing_capabilities
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.apps.answer_tools import AnswerTool
-    from mcp_functions.apps.unfinished import AskingHandler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.rounds.unfinished import AskingHandler
 
 # Parts of the texts for the model.
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
@@ -55,7 +55,7 @@ def choose_answer_tool(
     missing = missing_capabilities(questions.values(), request.capabilities)
     chosen = _usable_answer_tool(handler, questions, request.capabilities, last)
     if chosen is None or unfinished.is_required(handler, missing):
-        raise ToolError(unfinished.explain(handler, questions, missing, is_of_2025=request.is_of_2025))
+        raise ToolError(unfinished.explain(handler, questions, missing, request.params["_meta"]))
     return chosen
 
 

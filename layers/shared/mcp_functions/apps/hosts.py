@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.constants import META_CLIENT_INFO
+from mcp_functions.protocol.constants import META_CLIENT_INFO, META_CLIENT_REVISION
 from mcp_functions.protocol.messages import shows_forms
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def continues_calls(meta: Mapping[str, Any], declared: Mapping[str, Any]) -> boo
         meta: the `_meta` of the request, with the client's name and version.
         declared: the client's capabilities.
     """
+    if META_CLIENT_REVISION in meta:  # `legacy` repeats the requests of its clients of 2025
+        return True
     info = meta.get(META_CLIENT_INFO)
     if shows_forms(declared) or not isinstance(info, dict):
         return True

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import DialectContext, declaration
-from mcp_functions.handlers import lookup
 from mcp_functions.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_PROTOCOL_VERSION,
     PROTOCOL_VERSION,
     RESUME_METHOD,
 )
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
+from mcp_functions.protocol.errors import InvalidRequestState, MethodNotFound, Misconfigured, StateTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -83,8 +82,11 @@ class FrontDoorDialects(NamedTuple):
         for dialect in self.dialects:
             task_id = dialect.read_task_id(request)
             if task_id is not None:
-                folder = lookup.task_function(self.catalog, "tasks/get", {"taskId": task_id})
-                return self.forward(folder, request)
+                if not self.catalog.get("tasks"):
+                    raise MethodNotFound
+                from mcp_functions.tasks import task_requests  # noqa: PLC0415 - few deployments have tasks
+
+                return self.forward(task_requests.function_of(self.catalog, task_id), request)
         return self.answer_modern(request)
 
     def continue_call(self, http: HttpRequest, body: JSONValue) -> Continuation | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.protocol.constants import CALL_METHODS
+from mcp_functions.protocol.constants import CALL_METHODS, META_CLIENT_REVISION
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result, value_at
 
@@ -59,7 +59,7 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
 
     A client of 2025 declares it only once, at the start of its session, and gets no dialect.
     """
-    if request.is_of_2025:
+    if META_CLIENT_REVISION in request.params["_meta"]:
         return None
     declared = value_at(request.capabilities, "experimental", name)
     return declared if isinstance(declared, dict) else None

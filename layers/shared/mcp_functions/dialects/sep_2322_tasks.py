@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, declaration
-from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import EXTENSION_TASKS, META_CLIENT_CAPABILITIES, META_SERVER_INFO
+from mcp_functions.protocol.constants import EXTENSION_TASKS, META_CLIENT_CAPABILITIES, META_SERVER_INFO, META_TASK_TTL
 from mcp_functions.protocol.errors import (
     InvalidParams,
     InvalidRequestState,
@@ -92,7 +91,9 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
     if "task" not in request.params:
         return _call_without_task(context, request)
     extended = _with_extension(request, request.capabilities)
-    result = context.answer_modern(extended._replace(task_ttl=_ttl(request.params["task"])))
+    wanted = {META_TASK_TTL: _ttl(request.params["task"])}
+    meta = {**extended.params["_meta"], **wanted}
+    result = context.answer_modern(extended.with_params({**extended.params, "_meta": meta}))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
     status = _status(result.result)
@@ -126,10 +127,9 @@ class TaskRequest(NamedTuple):
         request = _with_extension(self.request, capabilities)
         params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
         message: Any = {**request.message, "method": method, "params": params}
-        # This client need not send the header `mcp-name`. If it does, the header must not contradict the body.
-        headers.check_task_id(message, {"mcp-name": self.task_id, **request.headers})
-        # The headers must name the method of the extension in place of the dialect's.
-        modern_headers = {**request.headers, "mcp-method": method, "mcp-name": self.task_id}
+        # This client need not send the header `mcp-name`. If it does, the extension checks it. The headers must name
+        # the method of the extension in place of the dialect's.
+        modern_headers = {"mcp-name": self.task_id, **request.headers, "mcp-method": method}
         result = self.context.answer_modern(request._replace(message=message, headers=modern_headers))
         assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
         return result.result

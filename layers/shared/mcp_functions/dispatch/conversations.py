@@ -28,6 +28,7 @@ from mcp_functions.protocol.messages import Result, is_asked_in_app, shows_forms
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import History, Round, RoundOptions, RoundRequest
 from mcp_functions.seal.request_state import start_round
+from mcp_functions.settings import is_deployed
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates, RoundStart
-    from mcp_functions.tasks import Tasks
+    from mcp_functions.tasks.methods import Tasks
 
 
 class _Call(NamedTuple):
@@ -109,7 +110,7 @@ class Conversations:
         """Answer a form of a reopened chat, which asks if its question is still open. Otherwise an error says so."""
         from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
 
-        claim = self._make_claim(call)
+        claim = self._find_claim(call)
         if claim:
             claim.check_unused()
         return Result(asking.result_for_check())
@@ -154,42 +155,21 @@ class Conversations:
         """Run the round and return its result, or the recorded result of a round that must not run twice."""
         if call.round.questions.actions:
             observability.current().answered_by = call.answered_by
-        claim = self._make_claim(call)
+        claim = self._find_claim(call)
         try:
-            result = self._run_claimed(call, claim) if claim else self._run_handler(call)
+            result = claim.run(partial(self._run_handler, call), self._now()) if claim else self._run_handler(call)
         except Crash as crash:  # nothing was recorded for this round, so the same request may run again
             result = runner.crash_result(call.handler, crash)
         return Result(result, tuple(call.round.notifications))
 
-    def _make_claim(self, call: _Call) -> RoundClaim | None:
+    def _find_claim(self, call: _Call) -> RoundClaim | None:
         """Return the claim of a round that must run only once; None if the round may run again."""
-        state = call.start.claims
-        if self._seals is None or state is None:
+        if self._seals is None or call.start.claims is None or not call.handler.needs_table:
             return None  # without a state, nothing recognizes a repeated request
-        must_run_once = call.handler.single_use is not None
-        if call.answer_tool and call.handler.needs_table:
-            must_run_once = True  # a reopened chat shows an old form again, whose answers must not count twice
-        if not must_run_once:
-            return None
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where needed
 
-        table = self._seals.table(single_use.item_seconds(call.handler.answer_within))
-        return single_use.RoundClaim(call.request, call.handler, state, table)
-
-    def _run_claimed(self, call: _Call, claim: RoundClaim) -> dict[str, Any]:
-        """Run a round that must not run twice. If it ran before, return the result that the table has."""
-        result = claim.run(partial(self._run_handler, call), self._now())
-        if result is None:
-            return runner.error_result(call.handler, "This was done before, and its answer was not kept.")
-        # The client may have restarted since the result was recorded, and may lack what its questions need.
-        questions = result.get("inputRequests", {})
-        missing = missing_capabilities(questions.values(), call.request.capabilities)
-        if not missing:
-            return result
-        from mcp_functions.apps import unfinished  # noqa: PLC0415 - only for clients without elicitation
-
-        text = unfinished.explain(call.handler, questions, missing, is_of_2025=call.request.is_of_2025)
-        return runner.error_result(call.handler, text)
+        by_answer_tool = call.answer_tool is not None
+        return single_use.find_claim(call.request, call.handler, call.start.claims, self._seals, by_answer_tool)
 
     def _run_handler(self, call: _Call) -> dict[str, Any]:
         """Run the author's function. Return its result, or a result with its questions."""
@@ -235,9 +215,14 @@ class Conversations:
         Raises:
             ToolError: as `_ask`.
         """
+        handler, request, questions = call.handler, call.request, call.round.requests
+        if not is_deployed("apps"):
+            from mcp_functions.rounds import unfinished  # noqa: PLC0415 - only for clients without elicitation
+
+            missing = missing_capabilities(questions.values(), request.capabilities)
+            raise ToolError(unfinished.explain(handler, questions, missing, request.params["_meta"]))
         from mcp_functions.apps import answer_calls, asking  # noqa: PLC0415 - only for clients without elicitation
 
-        handler, request, questions = call.handler, call.request, call.round.requests
         answer_tool = asking.choose_answer_tool(handler, questions, request, call.answer_tool)
         binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, request.principal)
         record = call.round.next_record()
@@ -275,8 +260,8 @@ def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> 
     """Tell whether the client sends the next request after an `input_required` result, with all answers."""
     if questions:
         return not missing_capabilities(questions.values(), request.capabilities)
-    # The client only has to repeat its request with the new state. `legacy` does that for a client of 2025.
-    if request.is_of_2025 or shows_forms(request.capabilities):
+    # The client only has to repeat its request with the new state.
+    if shows_forms(request.capabilities) or not is_deployed("apps"):
         return True
     from mcp_functions.apps import hosts  # noqa: PLC0415 - only for clients without elicitation
 

@@ -1,26 +1,25 @@
 """Chooses what answers a request, by its method and by the name in its params.
 
-    tools/call, prompts/get, resources/read    the handler of that name
-    completion/complete                        the handler whose argument the user types
-    tasks/…                                    `tasks`, if a tool of this function may become a task
-    a method of an extension                   the adopted server that has the extension
-    every other method                         `Lists`: discovery and lists
-
 A handler that never asks its user runs here. The call of any other handler may take several requests: it is a
 conversation, and `conversations` runs each request as one round of it.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.handlers.runner import crash_result, run_round
-from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import CALL_METHODS, LOG_LEVELS, META_LOG_LEVEL, TASK_METHODS
-from mcp_functions.protocol.errors import Crash, InvalidParams
+from mcp_functions.protocol.constants import (
+    CALL_METHODS,
+    DISCOVERY_METHODS,
+    LOG_LEVELS,
+    META_LOG_LEVEL,
+    TASK_METHODS,
+)
+from mcp_functions.protocol.errors import Crash, InvalidParams, MethodNotFound
 from mcp_functions.protocol.messages import MAX_ID_CHARS, Result, complete, is_dict_of, is_id, value_at
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.lookup import Target
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
-    from mcp_functions.tasks import Tasks
+    from mcp_functions.tasks.methods import Tasks
 
 
 class Dispatcher:
@@ -58,28 +57,29 @@ class Dispatcher:
         self._handlers: dict[tuple[str, str], Handler[..., Any]] = {
             (catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers
         }
-        self.catalog = catalog.build(handlers)
+        self.catalog = catalog.deployed_part(catalog.build(handlers))
         self._settings = settings
         self._tasks = tasks
-        # These two are made when a request first needs them.
         self._conversations = cache(make_conversations)
-        self._lists = cache(self._make_lists)
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
+        # What answers each method; a later row counts more. This function has no other method.
+        self._methods: dict[str, Callable[[Request], Result]] = {
+            **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
+            **dict.fromkeys(self.catalog.get("methods", ()), self._pass_on),  # extensions of adopted servers
+            **dict.fromkeys(TASK_METHODS if tasks else (), self._answer_task),  # tasks
+            "completion/complete": self._complete_argument,  # completions of arguments
+            **dict.fromkeys(CALL_METHODS, self._call),  # tools, prompts and resources
+        }
 
     def answer(self, request: Request) -> Result:
-        """Answer one request whose headers have been checked."""
-        method = request.method
-        if method in CALL_METHODS:
-            return self._call(request)
-        if method == "completion/complete":
-            return self._make_result(self._complete_argument(request))
-        if method in TASK_METHODS and self._tasks:
-            headers.check_task_id(request.message, request.headers)
-            request.require_tasks_extension()
-            return self._make_result(self._tasks.answer(request))
-        if method in self.catalog.get("methods", ()):
-            return self._make_result(self._pass_on(request))
-        return self._lists().answer(method, request.params)  # refuses a method that this function does not have
+        """Answer one request whose headers have been checked.
+
+        Raises:
+            McpError: this function does not have the method, or what answers it refuses the request.
+        """
+        if request.method not in self._methods:
+            raise MethodNotFound
+        return self._methods[request.method](request)
 
     def _call(self, request: Request) -> Result:
         """Find the handler that a call names, check the call, and run the handler."""
@@ -126,13 +126,18 @@ class Dispatcher:
 
             access_tokens.require_scopes(handler, request, self._settings)
 
-    def _pass_on(self, request: Request) -> dict[str, Any]:
+    def _answer_task(self, request: Request) -> Result:
+        """Answer a request about a task."""
+        assert self._tasks  # noqa: S101 - only then is this method a row
+        return self._make_result(self._tasks.answer(request))
+
+    def _pass_on(self, request: Request) -> Result:
         """Answer a request of an extension, with the adopted server that has the extension."""
         handler = next(each for each in self._handlers.values() if request.method in each.extension_methods)
         self._check_scopes(request, handler)
-        return handler.pass_on(request)
+        return self._make_result(handler.pass_on(request))
 
-    def _complete_argument(self, request: Request) -> dict[str, Any]:
+    def _complete_argument(self, request: Request) -> Result:
         """Suggest values for an argument that a user types, perhaps from the values of other arguments.
 
         Raises:
@@ -148,15 +153,22 @@ class Dispatcher:
         if not is_dict_of(str, arguments):
             raise InvalidParams(message="params.context.arguments must be an object of strings")
         if handler.passes_on:
-            return handler.pass_on(request)
-        return cast("CompletableHandler[..., Any]", handler).find_completions(name, value, arguments)
+            return self._make_result(handler.pass_on(request))
+        completable = cast("CompletableHandler[..., Any]", handler)
+        return self._make_result(completable.find_completions(name, value, arguments))
+
+    def _list(self, request: Request) -> Result:
+        """Answer discovery or a list."""
+        return self._lists.answer(request.method, request.params)
 
     def _make_result(self, result: Mapping[str, Any], notifications: tuple[Mapping[str, Any], ...] = ()) -> Result:
         """Add what every result has, and the notifications that the client gets before it."""
         return Result(complete(result, self._server_info), notifications)
 
-    def _make_lists(self) -> Lists:
-        from mcp_functions.handlers.lists import Lists  # noqa: PLC0415 - most requests are calls
+    @cached_property
+    def _lists(self) -> Lists:
+        """What answers discovery and lists. Most requests are calls."""
+        from mcp_functions.handlers.lists import Lists  # noqa: PLC0415
 
         return Lists(self.catalog, self._settings)
 

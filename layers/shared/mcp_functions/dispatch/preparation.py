@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.protocol.json_reader import GcPause
+from mcp_functions.settings import is_deployed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,7 @@ def prepare(handlers: Sequence[Handler[..., Any]], *, uses_kms: bool) -> None:
         uses_kms: whether KMS has the keys, if the function seals states.
     """
     with GcPause():  # imports leave no garbage, and looking for it would take 4 ms
+        import_module("mcp_functions.dispatch.dispatcher")
         for handler in handlers:
             _import_for(handler)
         if uses_kms and any(handler.needs_state for handler in handlers):
@@ -55,8 +57,9 @@ def _import_for(handler: Handler[..., Any]) -> None:
         import_module("mcp_functions.handlers.hooks")
     if handler.needs_table:
         import_module("mcp_functions.dispatch.single_use")
-    if handler.task:
-        import_module("mcp_functions.tasks")
+    if handler.task and is_deployed("tasks"):
+        import_module("mcp_functions.tasks.methods")
+        import_module("mcp_functions.tasks.worker")
 
 
 def _prepare_service(service: str) -> None:

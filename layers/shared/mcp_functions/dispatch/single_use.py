@@ -30,8 +30,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
+from mcp_functions.handlers import runner
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.seal.canonical_json import canonical_digest
 from mcp_functions.seal.request_state import SKEW_MS, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
@@ -39,6 +41,7 @@ from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.claims import Claims
@@ -48,6 +51,22 @@ LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may 
 SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
 ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
 MAX_ATTEMPTS = 3  # how often a claim is written: each failure means that another request has changed the item
+
+
+def find_claim(
+    request: Request,
+    handler: Handler[..., Any],
+    state: Claims,
+    seals: SealFactory,
+    by_answer_tool: bool,  # noqa: FBT001
+) -> RoundClaim | None:
+    """Return the claim of a request to run its round; None if the round may run again.
+
+    An answer tool runs each round once, because a reopened chat shows an old form again.
+    """
+    if handler.single_use is None and not by_answer_tool:
+        return None
+    return RoundClaim(request, handler, state, seals.table(item_seconds(handler.answer_within)))
 
 
 class RoundClaim:
@@ -62,6 +81,8 @@ class RoundClaim:
             state: the verified state in the request.
             table: the table, whose items live for at least `item_seconds`.
         """
+        self._request = request
+        self._handler = handler
         self._table = table
         self._key = Key("conversation", state.flow, state.binding.principal)
         # The end of the conversation, when each of its states has expired, and a little later; in unix seconds.
@@ -72,8 +93,8 @@ class RoundClaim:
         # When another invocation may run the round, in unix seconds.
         self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS
 
-    def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
-        """Run a round, or return its recorded result; None if that was not kept because it was too large.
+    def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any]:
+        """Run the round, or return its recorded result. An error result says that this was too large to be kept.
 
         Args:
             run_round: runs the round.
@@ -86,8 +107,7 @@ class RoundClaim:
         """
         item = self._claim(now)
         if "answer" in item.payload:
-            recorded: dict[str, Any] | None = item.payload["answer"]
-            return recorded
+            return self._repeat(item.payload["answer"])
         try:
             result = run_round()
         except BaseException:  # also when the process must stop: the round has no result, so it may run again
@@ -96,6 +116,20 @@ class RoundClaim:
             raise
         self._record(item, result)
         return result
+
+    def _repeat(self, recorded: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the recorded result of the round, or an error result if the client cannot have it."""
+        if recorded is None:
+            return runner.error_result(self._handler, "This was done before, and its answer was not kept.")
+        # The client may have restarted since the result was recorded, and may lack what its questions need.
+        questions = recorded.get("inputRequests", {})
+        missing = missing_capabilities(questions.values(), self._request.capabilities)
+        if not missing:
+            return recorded
+        from mcp_functions.rounds import unfinished  # noqa: PLC0415 - only for clients without elicitation
+
+        text = unfinished.explain(self._handler, questions, missing, self._request.params["_meta"])
+        return runner.error_result(self._handler, text)
 
     def check_unused(self) -> None:
         """Check that no request has claimed this round or a later one. This request does not claim it either.

@@ -31,6 +31,8 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.settings import is_deployed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -46,6 +48,8 @@ LIST_NAMES = tuple(LISTS_BY_KIND.values())
 UNLISTED_KEY = "*"  # see "functions" above
 # The members that list what has a property: the tools that ask, for example.
 PROPERTIES = ("scopes", "tasks", "asks", "formless", "relays", "apps")
+# Those of them that an optional room reads, by the folder of the room.
+PROPERTIES_BY_ROOM = {"apps": ("asks", "formless", "relays", "apps"), "tasks": ("tasks",)}
 # A client that cannot show a question sends the answer to a second tool, the answer tool: `book-form` or `book-answer`.
 ANSWER_TOOL_SUFFIXES = ("-form", "-answer")
 
@@ -152,6 +156,12 @@ def _check_answer_tools(catalog: Mapping[str, Any]) -> None:
             if name in catalog["functions"]["tools"]:
                 message = f"rename the tool {name!r}: {tool!r} asks its user, and this is the name of its answer tool"
                 raise ValueError(message)
+
+
+def deployed_part(catalog: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a catalog without the features whose folders were deleted from the layer."""
+    missing = {member for room, members in PROPERTIES_BY_ROOM.items() if not is_deployed(room) for member in members}
+    return {member: value for member, value in catalog.items() if member not in missing} if missing else catalog
 
 
 def key_of(entry: Mapping[str, Any]) -> str:

@@ -49,7 +49,7 @@ class Lists:
         """Answer `server/discover` or a list method.
 
         Raises:
-            MethodNotFound: there is no such method, or no handler for this list.
+            MethodNotFound: no handler belongs to this list.
             UnknownName: the cursor does not belong to this list.
         """
         view = self._view_of(params["_meta"])
@@ -83,10 +83,8 @@ class Lists:
             cache = {**cache, "cacheScope": "private"}
         if method == "server/discover":
             result = self._discover(catalog)
-        elif method in LIST_METHODS:
-            result = self._page(catalog, LIST_METHODS[method], params)
         else:
-            raise MethodNotFound
+            result = self._page(catalog, LIST_METHODS[method], params)
         result = complete({**result, **cache}, self._server_info)
         return Result(result, text=dumps(result))
 

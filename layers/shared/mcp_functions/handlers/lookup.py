@@ -5,7 +5,6 @@
     prompts/get            {"name": "review"}                                   the prompt of that name
     resources/read         {"uri": "notes://today"}                             the resource, or a matching template
     completion/complete    {"ref": {"type": "ref/prompt", "name": "review"}}    the prompt, resource or template
-    tasks/get              {"taskId": "book.7f…"}                               the function `book`
 
 `book-answer` is an answer tool: a second tool, which takes the answers of a client that cannot show questions.
 
@@ -19,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import ANSWER_TOOL_SUFFIXES, UNLISTED_KEY, key_of
 from mcp_functions.protocol import header_parameters
-from mcp_functions.protocol.constants import APP_FORM_URI, TASK_METHODS
-from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
+from mcp_functions.protocol.constants import APP_FORM_URI
+from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.tuples import NamedTuple
 
@@ -141,22 +140,6 @@ def _text_param(params: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise InvalidParams(message=f"params.{name} must be a string")
     return value
-
-
-def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> str:
-    """Return the folder of the function that keeps a task. The id of a task is `<folder>.<random text>`.
-
-    Raises:
-        MethodNotFound: no function of the catalog has tasks.
-        UnknownTask: the id does not begin with a function that has tasks.
-    """
-    folders: list[str] = catalog.get("tasks", [])
-    if not folders:
-        raise MethodNotFound
-    folder = _text_param(params, TASK_METHODS[method]).partition(".")[0]
-    if folder not in folders:
-        raise UnknownTask
-    return folder
 
 
 def asks_for_form(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> bool:

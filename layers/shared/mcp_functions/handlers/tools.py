@@ -89,7 +89,7 @@ class Tool(FunctionHandler[P, R]):
         self.has_answer_tool = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
-            from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
+            from mcp_functions.handlers import tool_options  # noqa: PLC0415 - few tools have these options
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)

@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_functions import observability
 from mcp_functions.handlers import lookup
-from mcp_functions.http import cors, events, identity, metadata, responses
-from mcp_functions.http.request_log import trace_id
+from mcp_functions.http import cors, events, identity, responses
+from mcp_functions.http.request_log import note_method, trace_id
 from mcp_functions.protocol import errors, headers, json_reader
-from mcp_functions.protocol.constants import CALL_METHODS, METHODS, PROTOCOL_VERSION
+from mcp_functions.protocol.constants import PROTOCOL_VERSION
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 from mcp_functions.tuples import NamedTuple
 
@@ -40,37 +39,21 @@ Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"
 
 
 class Endpoint(NamedTuple):
-    """What a Lambda function serves. The first event makes it."""
+    """What a Lambda function answers with; `assembly` makes it. A feature that the deployment does not have is None."""
 
     settings: Settings
-    answer: Callable[[Request], AnyResult]  # calls a handler here, or forwards to the function that has it
-    catalog: Mapping[str, Any] = {}  # describes the handlers (`handlers.catalog`)
-    folder: str = ""  # the folder of the function, as in template.yaml
-    # Continues a task; None if no call may become a task.
-    run_task: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
-    # Translates a message of a dialect into a request; returns None for any other message.
-    continue_dialect: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
+    # Calls a handler here, or forwards to the function that has it.
+    answer: Callable[[Request], AnyResult]
+    # Describes the handlers (`handlers.catalog`).
+    catalog: Mapping[str, Any]
+    # Whether the operator stopped this function.
+    is_stopped: bool
     # Responds to a client of 2025; returns None for a message of this revision.
-    answer_legacy: Callable[[HttpRequest], Response | None] | None = None
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the operator stopped this function."""
-        return self.folder in self.settings.stopped_functions
-
-    def continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> None:
-        """Carry out the order of a worker, unless the operator stopped this function.
-
-        Raises:
-            Misconfigured: no call of this function may become a task.
-        """
-        if self.is_stopped:
-            # The task waits. When a client asks for its result, that request invokes another worker.
-            observability.current().conclude("refused", errors.FunctionStopped.__name__)
-        elif self.run_task is None:
-            raise errors.Misconfigured(reason="an order to work, but no tool here has task=…")
-        else:
-            self.run_task(order, context)
+    answer_legacy: Callable[[HttpRequest], Response | None] | None
+    # Translates a message of a dialect into a request; returns None for any other message.
+    continue_dialect: Callable[[HttpRequest, JSONValue], Continuation | None] | None
+    # Continues a task, as an order to a worker says.
+    run_task: Callable[[Mapping[str, Any], LambdaContext], None] | None
 
 
 class HttpExchange:
@@ -125,6 +108,8 @@ class HttpExchange:
 
     def _respond_with_metadata(self) -> Response:
         """Respond with the metadata for clients without a token, at one of its paths."""
+        from mcp_functions.http import metadata  # noqa: PLC0415 - a client reads it once, before its first request
+
         document = metadata.document(self._http, self._endpoint.settings, self._endpoint.catalog.get("scopes", ()))
         if document is None:
             self._notes.reason = "not_found"
@@ -193,13 +178,6 @@ class HttpExchange:
             self._notes.conclude("input_required")
         else:  # nothing is asked: the function ran out of time, and goes on when the client sends the next request
             self._notes.conclude("shed")
-
-
-def note_method(notes: Notes, method: str) -> None:
-    """Note the method for the log line. The handler is "unknown" until one with the requested name is found."""
-    notes.method = method if method in METHODS else observability.UNKNOWN
-    if method in CALL_METHODS or method == "completion/complete":
-        notes.handler = observability.UNKNOWN
 
 
 def _read_message(http: HttpRequest, endpoint: Endpoint) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:

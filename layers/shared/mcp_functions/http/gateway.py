@@ -18,10 +18,11 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions import observability
 from mcp_functions.http import events, responses
 from mcp_functions.http.exchange import HttpExchange
 from mcp_functions.http.request_log import RequestLog, note_response
-from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
+from mcp_functions.protocol.errors import FunctionStopped, Misconfigured, is_ctrl_c, to_mcp_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -117,7 +118,7 @@ class LambdaFunction:
             notes.method = "work"
             notes.status = 200
             try:
-                self._get_endpoint(context).continue_task(order, context)
+                _run_task(self._get_endpoint(context), order, context)
             except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
                 if is_ctrl_c(error):
                     raise
@@ -133,3 +134,18 @@ class LambdaFunction:
             if self._endpoint is None:
                 self._endpoint = self._make_endpoint(context.function_name, self.now)
             return self._endpoint
+
+
+def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
+    """Carry out the order of a worker, unless the operator stopped this function.
+
+    Raises:
+        Misconfigured: no call of this function may become a task.
+    """
+    if endpoint.is_stopped:
+        # The task waits. When a client asks for its result, that request invokes another worker.
+        observability.current().conclude("refused", FunctionStopped.__name__)
+    elif endpoint.run_task is None:
+        raise Misconfigured(reason="an order to work, but no tool here has task=…")
+    else:
+        endpoint.run_task(order, context)

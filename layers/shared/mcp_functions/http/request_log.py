@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.observability import lines
+from mcp_functions.protocol.constants import CALL_METHODS, METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +73,13 @@ class RequestLog:
         finally:
             observability.request_notes.reset(earlier_notes)
             lines.replace_correlation_id(self.logger, earlier_id)
+
+
+def note_method(notes: Notes, method: str) -> None:
+    """Note the method of a message. The handler is "unknown" until one with the requested name is found."""
+    notes.method = method if method in METHODS else observability.UNKNOWN
+    if method in CALL_METHODS or method == "completion/complete":
+        notes.handler = observability.UNKNOWN
 
 
 def note_response(notes: Notes, response: Response) -> None:

@@ -13,8 +13,8 @@ translated back. A session id holds the session itself, sealed: the client can n
     streams.py          the events for a client that returns for the rest of a call; call_ids.py has the ids for that
     call_store.py       the table with the messages that a client has not fetched yet
 
-`serving` and `front_door` import this package for the first request that is not of 2026-07-28. With
-`MCP_EARLIER_REVISIONS=off` they never do.
+`assembly` imports this package for the first request that is not of 2026-07-28. With `MCP_EARLIER_REVISIONS=off` it
+never does.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.apps.unfinished import describe_request
 from mcp_functions.legacy import explanations, responses, translation
 from mcp_functions.legacy.call_ids import PendingQuestion
 from mcp_functions.legacy.call_store import CallRecord, Phase
@@ -33,6 +32,7 @@ from mcp_functions.legacy.explanations import Obstacle
 from mcp_functions.legacy.runner import run_rounds
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 from mcp_functions.protocol.messages import value_at
+from mcp_functions.rounds.unfinished import describe_request
 from mcp_functions.store import Conflict, ItemTooLarge
 
 if TYPE_CHECKING:

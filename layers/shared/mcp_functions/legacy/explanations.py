@@ -9,12 +9,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps.unfinished import describe_request, unfinished_text
 from mcp_functions.http import events
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.errors import URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import HandlerError, capability_names
 from mcp_functions.protocol.messages import value_at
+from mcp_functions.rounds.unfinished import describe_request, unfinished_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
 from mcp_functions.http import events
-from mcp_functions.http.exchange import note_method
+from mcp_functions.http.request_log import note_method
 from mcp_functions.http.responses import empty
 from mcp_functions.legacy import conversations, replies, responses, revisions, sessions, streams
 from mcp_functions.legacy.call_store import CallStore
@@ -68,7 +68,7 @@ class LegacyServer:
         calls = CallStore(settings, seal_factory, now) if seal_factory and settings.table else None
         self._deployment = Deployment(settings, answer_modern, catalog, now, session_tokens=tokens, call_store=calls)
 
-    def __call__(self, http: HttpRequest) -> Response | None:
+    def respond(self, http: HttpRequest) -> Response | None:
         """Answer one HTTP request; None if it is not of a client of 2025.
 
         Raises:

@@ -63,7 +63,7 @@ class Services:
         settings = OAuthSettings(environ)
         common = settings.common
         folder = folder_of(function_name, common)
-        if folder in common.stopped_functions:
+        if common.stops(folder):
             raise FunctionStopped
         self.settings = settings
         self.now = now

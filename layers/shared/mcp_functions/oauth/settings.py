@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.settings import Settings, read_switch, read_words
+from mcp_functions.settings import NONE, Setting, Settings, read_all, read_words, switch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,23 +21,61 @@ PROMPTS = {"login", "select_account", "consent"}  # what a person may be asked a
 CLIENT_ID = r"[A-Za-z0-9._-]{1,64}"  # the id of a pre-registered client
 
 
-class OAuthSettings:
-    """The settings of the authorization server.
+def _read_resource_parameter(text: str) -> str:
+    if text not in RESOURCE_PARAMETERS:
+        message = "must be resource, audience or empty"
+        raise ValueError(message)
+    return text
 
-    Attributes:
-        common: the settings that all functions of the deployment share.
-        secret_arn: the ARN of the client secret in Secrets Manager; "" for a public client.
-        resource_parameter: one of RESOURCE_PARAMETERS.
-        extra_scopes: further scopes to ask the provider for, for example `offline_access`.
-        extra_prompt: words of `prompt` that the provider always gets.
-        all_scopes: whether every sign-in is for all scopes, because the provider grants no part of them.
-        registration: whether clients may register (RFC 7591).
-        documents: whether a client id may be the URL of a metadata document.
-        clients: the metadata of pre-registered clients, by client id.
-        blocked_clients: digests from the log (`flow`), ids or hosts of clients.
-        blocked_hosts: no redirect URI may lead to these hosts.
-        client_generation: an operator changes it to end all registrations.
-    """
+
+def _read_prompt(text: str) -> tuple[str, ...]:
+    words = read_words(text)
+    if not set(words) <= PROMPTS:
+        message = "may have login, select_account and consent"
+        raise ValueError(message)
+    return words
+
+
+def _read_clients(text: str) -> dict[str, dict[str, Any]]:
+    """Read the pre-registered clients: a JSON array of metadata (RFC 7591), each with its `client_id`."""
+    message = "must be a JSON array of objects, each with a client_id of its own and redirect_uris"
+    try:
+        clients = {client["client_id"]: client for client in json.loads(text or "[]")}
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(message) from None  # the cause could quote the variable
+    for client_id in clients:
+        if not isinstance(client_id, str) or not re.fullmatch(CLIENT_ID, client_id):
+            raise ValueError(message)
+    return clients
+
+
+class OAuthSettings:
+    """The settings of the authorization server. Its attribute `common` has those that all functions share."""
+
+    # fmt: off
+    secret_arn = Setting("MCP_OAUTH_SECRET_ARN", "", str, "identity",
+        "The ARN of the client secret in Secrets Manager. Empty: a public client.")
+    resource_parameter = Setting("MCP_OAUTH_RESOURCE_PARAMETER", "", _read_resource_parameter, "identity",
+        "The parameter in which the provider takes the resource that a token is for: `resource` or `audience`.")
+    extra_scopes = Setting("MCP_OAUTH_EXTRA_SCOPES", NONE, read_words, "identity",
+        "Further scopes to ask the provider for, as `offline_access`.")
+    extra_prompt = Setting("MCP_OAUTH_EXTRA_PROMPT", NONE, _read_prompt, "identity",
+        "Words of `prompt` that the provider always gets.")
+    all_scopes = Setting("MCP_OAUTH_ALL_SCOPES", False, lambda text: text == "on", "identity",  # noqa: FBT003 - the default
+        "Whether every sign-in is for all scopes, because the provider grants no part of them.")
+    registration = Setting("MCP_OAUTH_REGISTRATION", True, switch, "identity",  # noqa: FBT003
+        "Whether clients may register (RFC 7591).")
+    documents = Setting("MCP_OAUTH_CLIENT_DOCUMENTS", True, switch, "identity",  # noqa: FBT003
+        "Whether a client id may be the URL of a metadata document.")
+    clients = Setting("MCP_OAUTH_CLIENTS", dict[str, dict[str, Any]](), _read_clients, "identity",
+        "The metadata of pre-registered clients, a JSON array.")
+    blocked_clients = Setting("MCP_OAUTH_BLOCKED_CLIENTS", NONE, read_words, "identity",
+        "Clients that are refused: digests from the log (`flow`), ids or hosts.")
+    blocked_hosts = Setting("MCP_OAUTH_BLOCKED_HOSTS", NONE, lambda text: read_words(text.lower()), "identity",
+        "Hosts to which no redirect URI may lead.")
+    client_generation = Setting("MCP_OAUTH_CLIENT_GENERATION", "1", lambda text: text or "1", "identity",
+        "An operator changes it to end all registrations.")
+    # fmt: on
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Read the settings from the environment.
@@ -51,21 +89,7 @@ class OAuthSettings:
                 "the sign-in front needs MCP_AUTH_MODE oauth, and a key in MCP_KMS_KEYS to seal what browsers carry"
             )
             raise Misconfigured(message)
-        self.secret_arn = environ.get("MCP_OAUTH_SECRET_ARN", "")
-        self.resource_parameter = environ.get("MCP_OAUTH_RESOURCE_PARAMETER", "")
-        if self.resource_parameter not in RESOURCE_PARAMETERS:
-            raise Misconfigured(reason="MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty")
-        self.extra_scopes = read_words(environ, "MCP_OAUTH_EXTRA_SCOPES")
-        self.extra_prompt = read_words(environ, "MCP_OAUTH_EXTRA_PROMPT")
-        if not set(self.extra_prompt) <= PROMPTS:
-            raise Misconfigured(reason="MCP_OAUTH_EXTRA_PROMPT may have login, select_account and consent")
-        self.all_scopes = environ.get("MCP_OAUTH_ALL_SCOPES", "off") == "on"
-        self.registration = read_switch(environ, "MCP_OAUTH_REGISTRATION")
-        self.documents = read_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS")
-        self.clients = _read_clients(environ.get("MCP_OAUTH_CLIENTS") or "[]")
-        self.blocked_clients = frozenset(read_words(environ, "MCP_OAUTH_BLOCKED_CLIENTS"))
-        self.blocked_hosts = frozenset(host.lower() for host in read_words(environ, "MCP_OAUTH_BLOCKED_HOSTS"))
-        self.client_generation = environ.get("MCP_OAUTH_CLIENT_GENERATION") or "1"
+        read_all(self, environ)
 
     @property
     def url(self) -> str:
@@ -96,16 +120,3 @@ class OAuthSettings:
         settings.common.resource_url = metadata.resource_url(self.common, context)
         settings.common.oauth_url = metadata.front_url(self.common, context)
         return settings
-
-
-def _read_clients(text: str) -> dict[str, dict[str, Any]]:
-    """Read the pre-registered clients: a JSON array of metadata (RFC 7591), each with its `client_id`."""
-    message = "MCP_OAUTH_CLIENTS must be a JSON array of objects, each with a client_id of its own and redirect_uris"
-    try:
-        clients = {client["client_id"]: client for client in json.loads(text)}
-    except (ValueError, TypeError, KeyError):
-        raise Misconfigured(message) from None  # the cause could quote the variable
-    for client_id in clients:
-        if not isinstance(client_id, str) or not re.fullmatch(CLIENT_ID, client_id):
-            raise Misconfigured(message)
-    return clients

@@ -28,6 +28,7 @@ LIST_METHODS = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
+DISCOVERY_METHODS = ("server/discover", *LIST_METHODS)
 
 # Extension io.modelcontextprotocol/tasks: the methods, and the parameter with the id of the task, which `Mcp-Name`
 # repeats.
@@ -48,6 +49,8 @@ META_FORM = f"{OWN_META}form"  # in a result: what the form shows and returns
 # In a request: the key for the revision of a client of 2025. `legacy` translates the request of such a client into a
 # request of this revision.
 META_CLIENT_REVISION = f"{OWN_META}earlier"
+# In a request: how long the client of a dialect wants its task to be kept, in milliseconds.
+META_TASK_TTL = f"{OWN_META}task-ttl"
 
 # The method in the log if a message of a dialect continues a call. No request has this method.
 RESUME_METHOD = "turns/resume"

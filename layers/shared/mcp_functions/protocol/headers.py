@@ -19,7 +19,7 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.constants import CALL_METHODS, META_PROTOCOL_VERSION, TASK_METHODS
+from mcp_functions.protocol.constants import CALL_METHODS, META_PROTOCOL_VERSION
 from mcp_functions.protocol.errors import HeaderMismatch
 from mcp_functions.protocol.json_writer import to_base64
 from mcp_functions.protocol.messages import check_meta, check_version, value_at
@@ -85,19 +85,6 @@ def _name_in(message: Mapping[str, Any]) -> object:
     if isinstance(method, str) and method in CALL_METHODS:
         return value_at(message, "params", CALL_METHODS[method])
     return None
-
-
-def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-    """Check that the header `Mcp-Name` of a request about a task is there, and repeats the task's id (extension tasks).
-
-    `check_request` does not check this header, because without the extension these methods do not exist.
-
-    Raises:
-        HeaderMismatch: `Mcp-Name` is missing, malformed, or differs from `params.taskId`.
-    """
-    task_id = message["params"].get(TASK_METHODS[message["method"]])
-    if isinstance(task_id, str) and read(headers, NAME_HEADER) != task_id:
-        raise mismatch(NAME_HEADER)
 
 
 def read(headers: Mapping[str, str], name: str) -> str:

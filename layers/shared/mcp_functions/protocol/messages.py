@@ -12,19 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 from mcp_functions.protocol.constants import (
     APP_MIME_TYPE,
     EXTENSION_APPS,
-    EXTENSION_TASKS,
     META_CLIENT_CAPABILITIES,
-    META_CLIENT_REVISION,
     META_PROTOCOL_VERSION,
     META_SERVER_INFO,
     SUPPORTED_VERSIONS,
 )
-from mcp_functions.protocol.errors import (
-    InvalidParams,
-    InvalidRequest,
-    MissingRequiredClientCapability,
-    UnsupportedProtocolVersion,
-)
+from mcp_functions.protocol.errors import InvalidParams, InvalidRequest, UnsupportedProtocolVersion
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -62,7 +55,6 @@ class Request(NamedTuple):
     event: Mapping[str, Any]  # the API Gateway event without credentials, which the endpoint forwards
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
     lambda_deadline: float = 0.0  # when Lambda ends this function, in unix seconds; 0 if unknown
-    task_ttl: int = 0  # how long the client wants to keep a task, in milliseconds; 0 means the tool's own time
 
     @property
     def method(self) -> str:
@@ -84,21 +76,6 @@ class Request(NamedTuple):
         """The capabilities on this request: "servers MUST NOT infer capabilities from prior requests" (basic)."""
         declared = self.params["_meta"][META_CLIENT_CAPABILITIES]
         return declared if isinstance(declared, dict) else {}
-
-    @property
-    def is_of_2025(self) -> bool:
-        """Whether a client of 2025 sent it, and `legacy` translated it."""
-        return META_CLIENT_REVISION in self.params["_meta"]
-
-    @property
-    def takes_tasks(self) -> bool:
-        """Whether the client declares the tasks extension on this request."""
-        return isinstance(value_at(self.capabilities, "extensions", EXTENSION_TASKS), dict)
-
-    def require_tasks_extension(self) -> None:
-        """Refuse a request whose client does not declare the tasks extension."""
-        if not self.takes_tasks:
-            raise MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
 
 
 class ResponseBody(NamedTuple):

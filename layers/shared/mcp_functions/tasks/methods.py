@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.http import access_tokens
+from mcp_functions.protocol.constants import META_TASK_TTL
 from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, UnknownTask
 from mcp_functions.protocol.messages import complete, is_dict_of
 from mcp_functions.protocol.results import tool_error
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.seal.binding import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
-from mcp_functions.tasks import transitions
+from mcp_functions.tasks import task_requests, transitions
 from mcp_functions.tasks.open_tasks import TooManyTasks, digest_caller
 from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, Task
 
@@ -71,11 +72,12 @@ class Tasks:
         """Run this round of a call, or begin a task."""
         tool = self.tools[params["name"]]
         support = tool.task_support(params)  # "required", "allowed" or None for the arguments of this call
-        if support == "required":
-            request.require_tasks_extension()
+        takes_tasks = task_requests.declares_extension(request)
+        if support == "required" and not takes_tasks:
+            raise task_requests.missing_extension()
         # Tasks extension: "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on
         # the request."
-        if support is None or not request.takes_tasks:
+        if support is None or not takes_tasks:
             return tool.call(params, round_)
         needs_app = tool.asks and round_.options.has_app  # this client shows questions only in an MCP app
         if needs_app and support == "allowed":  # an app can continue a call, and not a task
@@ -103,6 +105,9 @@ class Tasks:
         """Return the first state, which requests a worker for the next round."""
         now = self._now_ms()
         tool_ttl = tool.task_ttl * 1000
+        wanted_ttl = request.params["_meta"].get(META_TASK_TTL)  # only clients of a dialect can name a time
+        if type(wanted_ttl) is not int or wanted_ttl < 1:
+            wanted_ttl = tool_ttl
         observability.current().caller_id = caller_id(request.principal, request.address)
         task = Task(
             tool=tool.name,
@@ -112,7 +117,7 @@ class Tasks:
             declared=request.capabilities,
             flow=round_.history.flow or os.urandom(16).hex(),  # a round without a seal has no id
             created=now,
-            ttl=min(tool_ttl, self._settings.max_task_ttl * 1000, request.task_ttl or tool_ttl),
+            ttl=min(tool_ttl, self._settings.max_task_ttl * 1000, wanted_ttl),
             updated=now,
             # `step.now` is the time of the call, so later rounds must read the same time.
             record={**transitions.round_record(round_), "began": round_.began},
@@ -128,9 +133,7 @@ class Tasks:
                 not found").
             McpError: the request is invalid.
         """
-        task_id = request.params.get("taskId")
-        if not isinstance(task_id, str):
-            raise InvalidParams(message="params.taskId must be a string")
+        task_id = task_requests.read_task_id(request)
         observability.current().caller_id = caller_id(request.principal, request.address)
         owner = principal_digest(request.principal)
         try:
@@ -171,9 +174,9 @@ class Tasks:
         # capabilities"
         missing = missing_capabilities(questions.values(), request.capabilities)
         if missing:
-            from mcp_functions.apps import unfinished  # noqa: PLC0415 - only for clients without elicitation
+            from mcp_functions.rounds import unfinished  # noqa: PLC0415 - only for clients without elicitation
 
-            raise unfinished.missing_capability_error(missing, questions)
+            raise unfinished.missing_capability_error(missing, questions, {})
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}

@@ -185,9 +185,9 @@ def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None
         missing = missing_capabilities(round_.requests.values(), task.declared)
         if not missing:
             return None
-        from mcp_functions.apps import unfinished  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.rounds import unfinished  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": tool_error(unfinished.explain(tool, round_.requests, missing))}
+        return {"result": tool_error(unfinished.explain(tool, round_.requests, missing, {}))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
         if not _ends_task(error):
             raise

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import MissingRequiredClientCapability
 from mcp_functions.protocol.messages import value_at
 
@@ -36,7 +37,7 @@ class AskingHandler(Protocol):
 
 
 def explain(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], missing: Mapping[str, Any], *, is_of_2025: bool = False
+    handler: AskingHandler, questions: Mapping[str, JSONObject], missing: Mapping[str, Any], meta: Mapping[str, Any]
 ) -> str:
     """Return the text of the result of such a call.
 
@@ -44,20 +45,25 @@ def explain(
         handler: the handler that asks.
         questions: the questions, by key; empty if the round ended only because its time was up.
         missing: the capabilities that the client would need, as ClientCapabilities.
-        is_of_2025: whether the client is of 2025: then `legacy` makes the result from the error.
+        meta: the `_meta` of the request.
 
     Raises:
         MissingRequiredClientCapability: only an error can say so. The tool requires the capability, the handler is a
-            prompt or a resource, or the client is of 2025.
+            prompt or a resource, or the client reads only errors.
     """
-    needs_error = is_of_2025 or handler.kind != "tool" or is_required(handler, missing)
+    needs_error = reads_errors(meta) or handler.kind != "tool" or is_required(handler, missing)
     if missing and needs_error:
-        raise missing_capability_error(missing, questions, is_of_2025=is_of_2025)
+        raise missing_capability_error(missing, questions, meta)
     if questions:
         reason = "this client declares no way to ask its user"
     else:
         reason = "the work takes longer than one request, and this client does not continue it"
     return unfinished_text(reason, map(describe_request, questions.values()))
+
+
+def reads_errors(meta: Mapping[str, Any]) -> bool:
+    """Tell whether the client makes its own result from an error: `legacy` does, for its clients of 2025."""
+    return META_CLIENT_REVISION in meta
 
 
 def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:
@@ -66,17 +72,17 @@ def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:
 
 
 def missing_capability_error(
-    missing: Mapping[str, Any], questions: Mapping[str, JSONObject], *, is_of_2025: bool = False
+    missing: Mapping[str, Any], questions: Mapping[str, JSONObject], meta: Mapping[str, Any]
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities and the texts of the questions.
 
-    For a client of 2025, the error's data has the questions too, for `legacy`.
+    For a client that reads errors, the error's data has the questions too.
     """
     if not questions:
         return MissingRequiredClientCapability(missing)
     described = {key: describe_request(question) for key, question in questions.items()}
     text = f". The server would have asked: {' / '.join(described.values())}"
-    if is_of_2025:
+    if reads_errors(meta):
         return MissingRequiredClientCapability(missing, text, asks=described)
     return MissingRequiredClientCapability(missing, text)
 

@@ -1,0 +1,33 @@
+"""Checks the variables of the toolkit in template.yaml against the table of settings (`mcp_functions.settings`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_functions.aws.endpoints import CLIENT_VARIABLE
+from mcp_functions.oauth.settings import OAuthSettings
+from mcp_functions.protocol.errors import Misconfigured
+from mcp_functions.settings import Settings, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp_functions_harness.checks.project import Project
+
+SETTINGS = {row.variable: row for row in (*rows(Settings).values(), *rows(OAuthSettings).values())}
+
+
+def functions_know_the_variables_of_the_template(project: Project) -> Iterator[str]:
+    """Check that each variable MCP_… is a setting, and that a value which is written in the template is valid."""
+    blocks = {"Globals": project.globals, **project.of_type("AWS::Serverless::Function")}
+    for place, block in blocks.items():
+        for name, value in block.get("Environment", {}).get("Variables", {}).items():
+            if not name.startswith("MCP_") or name == CLIENT_VARIABLE:
+                continue
+            if name not in SETTINGS:
+                yield f"{place} sets {name}, which no function reads: docs/settings.md lists the variables"
+            elif isinstance(value, str):
+                try:
+                    SETTINGS[name].read({name: value})
+                except Misconfigured as error:
+                    yield f"{place}: {error.reason}"
