@@ -20,11 +20,11 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGE, PICTURE, DATA = DOCS / "performance.md", DOCS / "performance.png", DOCS / "performance.json"
 BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
-COLD = ("contender", "path", "CPU ms", "p10-p90", "MB", "modules", "x fastest peer")
-WARM = ("contender", "path", "CPU µs", "p10-p90", "x fastest peer")
+COLD = ("contender", "CPU ms", "p10-p90", "MB", "modules", "x fastest peer")
+WARM = ("contender", "CPU µs", "p10-p90", "x fastest peer")
 BUSY = 0.5  # load average, before this run adds its own
 FOLDED = "All figures of this run"
-DIRECT, DOOR = "direct", "through `/mcp`"
+DOOR = ", through `/mcp`"
 
 
 def markdown(results: Results) -> str:
@@ -102,7 +102,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def number(value: float) -> str:
     """Write a figure with three significant digits."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2
-    return f"{value:,.{digits}f}".replace(",", " ")
+    return f"{value:,.{digits}f}"
 
 
 def times(value: float | None) -> str:
@@ -123,7 +123,7 @@ def _rows(results: Results, case: Case, first: Case) -> Iterator[list[str]]:
     for title in case.entrants:
         if found := results.get(case.name, title):
             ratio = times(results.ratio(case.name, title, first.name, peer)) if peer else ""
-            yield [title, DOOR if case.door else DIRECT, *_cells(case, found), ratio]
+            yield [f"{title}{DOOR}" if case.door else title, *_cells(case, found), ratio]
 
 
 def _cells(case: Case, found: Figure) -> list[str]:

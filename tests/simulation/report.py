@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.seal.key_choice import EPOCH_SECONDS
 from tests.simulation.fleet import Load
-from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, USUAL, VARIATIONS, WARM_UP
+from tests.simulation.plan import ALONE, CEILING, OURS, USUAL, VARIATIONS, WARM_UP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _OTHERS = [name for name in VARIATIONS if name != USUAL]
 
 def markdown(results: Results) -> str:
     """Write the table, under the parameters that it holds for."""
-    limit = f"At most {_number(CEILING)} calls are allowed for this design, with every seed."
+    limit = f"This design may make {_number(CEILING)} calls at most, with every seed."
     return "\n".join([f"{parameters()} {limit}", "", *_table(heads(), _rows(results))])
 
 
@@ -30,16 +30,16 @@ def parameters() -> str:
     """Describe the simulated fleets."""
     load = Load(1)
     return (
-        f"Routing is random, at {load.rate:g} request a second and container. A conversation has {load.questions}"
-        f" questions; {load.answered:.0%} of them are answered, after a lognormal time (median {load.median:g} s, sigma"
-        f" {load.sigma:g}), at most {load.lifetime} s. Containers live {load.alive / 3600:g} h on average"
-        f" (exponential). An epoch is {EPOCH_SECONDS} s; the first {WARM_UP} are not counted."
+        f"Random routing, {load.rate:g} request a second and container; {load.questions} questions a conversation,"
+        f" {load.answered:.0%} answered after a lognormal time (median {load.median:g} s, sigma {load.sigma:g}, at most"
+        f" {load.lifetime} s). Containers live {load.alive / 3600:g} h on average (exponential). The first {WARM_UP} epochs"
+        f" of {EPOCH_SECONDS} s are not counted."
     )
 
 
 def heads() -> list[str]:
     """Name the columns of the comparison."""
-    return ["containers", NAIVE, ALONE, OURS, "wait for KMS", *_OTHERS, "cold start, each"]
+    return ["containers", ALONE, OURS, "wait for KMS", *_OTHERS, "cold start, each"]
 
 
 def written(page: str, tables: str) -> str:
@@ -52,11 +52,11 @@ def written(page: str, tables: str) -> str:
 def _rows(results: Results) -> Iterable[list[str]]:
     for size in _sizes(results):
         found = results[USUAL, OURS, size]
-        designs = [results[USUAL, design, size].steady for design in (NAIVE, ALONE, OURS)]
+        designs = [results[USUAL, design, size].steady for design in (ALONE, OURS)]
         others = [results[name, OURS, size].steady for name in _OTHERS]
         calls = [_number(one.calls_per_million) for one in (*designs, *others)]
         cold = f"{found.cold.calls / size / len(found.each):.1f}"
-        yield [str(size), *calls[:3], _share(found.steady.waiting_share), *calls[3:], cold]
+        yield [str(size), *calls[:2], f"{found.steady.waiting_share:.2%}", *calls[2:], cold]
 
 
 def _sizes(results: Results) -> list[int]:
@@ -69,8 +69,4 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}".replace(",", " ")
-
-
-def _share(value: float) -> str:
-    return f"{value:.2%}"
+    return f"{value:,.0f}"

@@ -69,7 +69,7 @@ def test_every_fleet_size_on_the_page_stays_below_the_limit() -> None:
     shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in FIGURES.splitlines()]
     rows = [row for row in shown if len(row) == len(report.heads()) and row[0].isdecimal()]
     assert [int(row[0]) for row in rows] == list(plan.SIZES)
-    assert all(int(row[column].replace(" ", "")) <= CEILING for row in rows)
+    assert all(int(row[column].replace(",", "")) <= CEILING for row in rows)
 
 
 def test_the_page_has_the_figures_of_the_current_code() -> None:
