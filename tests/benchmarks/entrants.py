@@ -49,7 +49,12 @@ ENTRANTS = {
     for entrant in (
         Entrant(EMPTY, ""),
         Entrant(JSON, "json"),
-        Entrant(FLOOR, "floor", ("layers",), note="strict, standard library; one tool, one form of call; no log, no limits, no identity"),
+        Entrant(
+            FLOOR,
+            "floor",
+            ("layers",),
+            note="strict, standard library; one tool, one form of call; no log, no limits, no identity",
+        ),
         Entrant(SEALING, "sealing_floor", ("layers",), note="states are sealed as envelope.md says"),
         Entrant(OURS, "ours", ("layers", "boto3"), environ=tuple(QUIET.items())),
         Entrant(OBSERVED, "ours", ("layers", "boto3"), environ=tuple(LOUD.items()), note="metrics come from the logs"),

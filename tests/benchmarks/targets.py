@@ -74,7 +74,7 @@ TARGETS = (
     Target("guard: warm list of 50, compared with mcp lowlevel", ("warm-list", OURS), ("warm-list", LOWLEVEL), 0.07),
     Target("guard: warm ask, compared with mcp lowlevel", ("warm-ask", OURS), ("warm-ask", LOWLEVEL), 0.75),
     Target("guard: warm answer, compared with mcp lowlevel", ("warm-answer", OURS), ("warm-answer", LOWLEVEL), 0.75),
-    Target("guard: warm middle round, compared with mcp lowlevel", ("warm-middle", OURS), ("warm-middle", LOWLEVEL), 0.95),
+    Target("guard: warm middle, compared with mcp lowlevel", ("warm-middle", OURS), ("warm-middle", LOWLEVEL), 0.95),
 )
 STATES = (  # KB, the table, the quantity, and the limit as a multiple of mcp + Mangum
     (16, "state", "long strings", 0.6),  # a guard too

@@ -178,7 +178,7 @@ OUTAGES = [
 
 @pytest.mark.parametrize("http", [None, 200], ids=["today", "2025"])
 @pytest.mark.parametrize("exception", DENIALS, ids=repr)
-def test_the_alarm_for_the_operator_matches_every_denial_of_kms(
+def test_a_denial_of_kms_raises_the_alarm_for_the_operator(
     exception: Exception | dict[str, Any], http: int | None
 ) -> None:
     error = error_of_kms(exception)
@@ -187,7 +187,9 @@ def test_the_alarm_for_the_operator_matches_every_denial_of_kms(
 
 @pytest.mark.parametrize("http", [None, 200], ids=["today", "2025"])
 @pytest.mark.parametrize("exception", OUTAGES, ids=repr)
-def test_the_outage_alarm_matches_every_outage_and_the_alarm_for_the_operator_none(exception: Exception, http: int | None) -> None:
+def test_an_outage_of_kms_raises_its_alarm_and_not_that_for_the_operator(
+    exception: Exception, http: int | None
+) -> None:
     lines_of_it = log_lines_of(error_of_kms(exception), http=http)
     assert all(counts("Outages", line) and not counts("Misconfigured", line) for line in lines_of_it)
 

@@ -1,4 +1,4 @@
-"""`make simulate`: what KMS costs fleets of 1 to 1000 containers, as a table, in docs/performance.md and as a picture."""
+"""`make simulate`: what KMS costs fleets of 1 to 1000 containers, as a table of docs/performance.md and a picture."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def parameters() -> str:
     return (
         f"Random routing, {load.rate:g} request a second and container; {load.questions} questions a conversation,"
         f" {load.answered:.0%} answered after a lognormal time (median {load.median:g} s, sigma {load.sigma:g}, at most"
-        f" {load.lifetime} s). Containers live {load.alive / 3600:g} h on average (exponential). The first {WARM_UP} epochs"
-        f" of {EPOCH_SECONDS} s are not counted."
+        f" {load.lifetime} s). Containers live {load.alive / 3600:g} h on average (exponential). The first {WARM_UP}"
+        f" epochs of {EPOCH_SECONDS} s are not counted."
     )
 
 

@@ -85,11 +85,11 @@ def _befell(seen: Seen) -> str:
     far = sum(abs(float(str(one["skew"]))) > plan.TOLERATED for one in born)
     status = Counter(one.status for one in heard if one.status is not None)
     return (
-        f"Processes: {_number(len(born))} started, {_number(len(seen.killed))} killed from outside, {_number(len(died))}"
-        f" at a chosen point, {_number(far)} with a clock beyond the tolerance. KMS calls:"
+        f"Processes: {_number(len(born))} started, {_number(len(seen.killed))} killed from outside,"
+        f" {_number(len(died))} at a chosen point, {_number(far)} with a clock beyond the tolerance. KMS calls:"
         f" {', '.join(f'{_number(weather[name])} {name}' for name in plan.WEATHER)}. Requests:"
-        f" {_number(what['duplicate'] // 2)} sent twice at once, {_number(what['late'] + what['again'])} repeated later,"
-        f" {_number(what['lost'])} with a lost response, {_number(what['rewound'])} with an earlier state,"
+        f" {_number(what['duplicate'] // 2)} sent twice at once, {_number(what['late'] + what['again'])} repeated"
+        f" later, {_number(what['lost'])} with a lost response, {_number(what['rewound'])} with an earlier state,"
         f" {_number(what['stranger'])} with another person's. Responses:"
         f" {', '.join(f'{_number(times)} x {number}' for number, times in sorted(status.items()))}."
     )
