@@ -104,7 +104,7 @@ browser: .venv/.dev ## headless Chromium goes through the sign-in, and holds con
 	CI=true .venv/bin/python -m pytest tests/browser $(PYTEST_ARGS)
 
 .PHONY: simulate
-simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/simulation.md and its picture
+simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/performance.md and its picture
 	@.venv/bin/python -m tests.simulation
 
 .PHONY: bench

@@ -9,10 +9,10 @@ from tests.benchmarks.dialects import MODERN, PLAIN
 if TYPE_CHECKING:
     from tests.benchmarks.dialects import Dialect
 
-OURS, OBSERVED, FLOOR = "mcp-functions", "mcp-functions, logs and metrics on", "floor: strict, standard library"
-AWSLABS, SDK, LOWLEVEL = "awslabs.mcp-lambda-handler 0.1.15", "mcp 2.3.0 + Mangum", "mcp 2.3.0 lowlevel, no Mangum"
+OURS, OBSERVED, FLOOR = "mcp-functions", "mcp-functions, logs on", "floor"
+AWSLABS, SDK, LOWLEVEL = "awslabs.mcp-lambda-handler 0.1.15", "mcp 2.3.0 + Mangum", "mcp 2.3.0 lowlevel"
 SDK_KMS, FASTMCP = "mcp 2.3.0 + Mangum, boto3 KMS codec", "fastmcp 4.1.6 + Mangum"
-SEALING = "floor: sealed as envelope.md says"
+SEALING = "floor, sealed"
 LIGHT = "mcp-functions, a form without pydantic"
 EMPTY, JSON = "python, nothing imported", "python, import json"
 
@@ -49,10 +49,15 @@ ENTRANTS = {
     for entrant in (
         Entrant(EMPTY, ""),
         Entrant(JSON, "json"),
-        Entrant(FLOOR, "floor", ("layers",), note="one tool, one form of call; no log, no limits, no identity"),
-        Entrant(SEALING, "sealing_floor", ("layers",), note="the floor, with states sealed and bound like ours"),
+        Entrant(
+            FLOOR,
+            "floor",
+            ("layers",),
+            note="strict, standard library; one tool, one form of call; no log, no limits, no identity",
+        ),
+        Entrant(SEALING, "sealing_floor", ("layers",), note="states are sealed as envelope.md says"),
         Entrant(OURS, "ours", ("layers", "boto3"), environ=tuple(QUIET.items())),
-        Entrant(OBSERVED, "ours", ("layers", "boto3"), environ=tuple(LOUD.items())),
+        Entrant(OBSERVED, "ours", ("layers", "boto3"), environ=tuple(LOUD.items()), note="metrics come from the logs"),
         Entrant(LIGHT, "ours_light", ("layers", "boto3"), environ=tuple(QUIET.items()), note="the form is a Literal"),
         Entrant(
             AWSLABS,
@@ -62,9 +67,9 @@ ENTRANTS = {
             peer=True,
             note="revision 2024-11-05: checks no header and no argument, has no structured result, cannot ask",
         ),
-        Entrant(SDK, "mcp_mangum", ("mcp",), peer=True, note="session manager held open; no log of requests"),
+        Entrant(SDK, "mcp_mangum", ("mcp",), peer=True, note="no log of requests"),
         Entrant(SDK_KMS, "mcp_mangum", ("mcp", "boto3"), peer=True, note="one wrapped key, unwrapped at start"),
         Entrant(LOWLEVEL, "mcp_lowlevel", ("mcp",), peer=True, note="arguments, answers unchecked; no adapter"),
-        Entrant(FASTMCP, "fastmcp_mangum", ("fastmcp",), peer=True, note="session manager held open"),
+        Entrant(FASTMCP, "fastmcp_mangum", ("fastmcp",), peer=True),
     )
 }

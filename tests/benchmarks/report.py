@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.benchmarks import targets
 from tests.benchmarks.cases import CASES, GROWTH, TABLES, growing
-from tests.benchmarks.entrants import ENTRANTS, FLOOR, OURS
+from tests.benchmarks.entrants import ENTRANTS, OURS
 from tests.benchmarks.figures import decile
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGE, PICTURE, DATA = DOCS / "performance.md", DOCS / "performance.png", DOCS / "performance.json"
 BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
-COLD = ("contender", "path", "CPU ms", "p10 to p90", "wall ms", "MB", "modules", "x fastest peer", "x floor")
-WARM = ("contender", "path", "CPU µs", "p10 to p90", "wall µs", "x fastest peer", "x floor")
+COLD = ("contender", "CPU ms", "p10-p90", "MB", "modules", "x fastest peer")
+WARM = ("contender", "CPU µs", "p10-p90", "x fastest peer")
 BUSY = 0.5  # load average, before this run adds its own
-FOLDED = "All figures of this run: calls, contenders and growth"
-DIRECT, DOOR = "direct", "`/mcp`, then the function"
+FOLDED = "All figures of this run"
+DOOR = ", through `/mcp`"
 
 
 def markdown(results: Results) -> str:
@@ -62,8 +62,8 @@ def _growth(results: Results) -> Iterator[str]:
         if not measured:
             continue
         rows = [[str(case.size), *_grown(results, case)] for case in measured]
-        heads = [unit, *(f"{title}, CPU µs" for title in cases[0].entrants), "ours / fastest peer"]
-        yield "\n".join([f"### {title}", "", *table(heads, rows)])
+        heads = [unit, *cases[0].entrants, "ours / fastest peer"]
+        yield "\n".join([f"### {title}, CPU µs", "", *table(heads, rows)])
 
 
 def _grown(results: Results, case: Case) -> list[str]:
@@ -102,7 +102,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def number(value: float) -> str:
     """Write a figure with three significant digits."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2
-    return f"{value:,.{digits}f}".replace(",", " ")
+    return f"{value:,.{digits}f}"
 
 
 def times(value: float | None) -> str:
@@ -122,14 +122,14 @@ def _rows(results: Results, case: Case, first: Case) -> Iterator[list[str]]:
     peer = results.fastest_peer(first.name)
     for title in case.entrants:
         if found := results.get(case.name, title):
-            ratios = [times(results.ratio(case.name, title, first.name, by)) if by else "" for by in (peer, FLOOR)]
-            yield [title, DOOR if case.door else DIRECT, *_cells(case, found), *ratios]
+            ratio = times(results.ratio(case.name, title, first.name, peer)) if peer else ""
+            yield [f"{title}{DOOR}" if case.door else title, *_cells(case, found), ratio]
 
 
 def _cells(case: Case, found: Figure) -> list[str]:
     unit = 1000 if case.start == "cold" else 1
-    spread = f"{number(decile(found.cpu, 1) / unit)} to {number(decile(found.cpu, 9) / unit)}"
-    cells = [number(found.median / unit), spread, number(decile(found.wall, 5) / unit)]
+    spread = f"{number(decile(found.cpu, 1) / unit)}-{number(decile(found.cpu, 9) / unit)}"
+    cells = [number(found.median / unit), spread]
     return [*cells, f"{found.memory:.0f}", str(found.modules)] if case.start == "cold" else cells
 
 

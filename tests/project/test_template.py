@@ -304,7 +304,7 @@ def _with_mistake(template: dict[str, Any], where: str, instead: object) -> dict
 
 
 OLD_KEY = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-ROTATIONS = [  # docs/security.md: deploys 1 and 2 (3 stands below), and the other ways to write them
+ROTATIONS = [  # docs/runbooks.md: deploys 1 and 2 (3 stands below), and the other ways to write them
     {"Fn::Join": [",", [OLD_KEY, KEY]]},
     {"Fn::Join": [",", [KEY, {"Ref": "OldKey"}]]},
     {"Fn::Sub": "${RequestStateKey.Arn}," + OLD_KEY},

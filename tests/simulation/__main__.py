@@ -1,4 +1,4 @@
-"""`make simulate`: what KMS costs fleets of 1 to 1000 containers, as tables, in docs/simulation.md and as a picture."""
+"""`make simulate`: what KMS costs fleets of 1 to 1000 containers, as a table of docs/performance.md and a picture."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import sys
 
 from tests.simulation import plan, plot, report
 from tests.support.pictures import NoMatplotlib
-
-PICTURE = report.DOCS / "kms-calls.png"
 
 
 def main() -> int:
@@ -17,7 +15,7 @@ def main() -> int:
     sys.stdout.write(f"{tables}\n")
     report.PAGE.write_text(report.written(report.PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
     try:
-        plot.draw(results, PICTURE)
+        plot.draw(results, report.PICTURE)
     except NoMatplotlib as missing:
         sys.stderr.write(f"{missing}\n")
     for line in plan.over(results):

@@ -29,7 +29,7 @@ DATA_KEY = bytes(32)
 
 @dataclass(frozen=True)
 class Load:
-    """The load of a fleet (the parameters of `docs/simulation.md`).
+    """The load of a fleet (the parameters of `docs/performance.md`).
 
     Attributes:
         containers: at any time.

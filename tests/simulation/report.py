@@ -1,4 +1,4 @@
-"""The numbers as Markdown: what `make simulate` prints, and what it writes between the marks of docs/simulation.md."""
+"""The numbers as Markdown: what `make simulate` prints, and what it writes between its marks in docs/performance.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.seal.key_choice import EPOCH_SECONDS
 from tests.simulation.fleet import Load
-from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, SIZES, USUAL, VARIATIONS, WARM_UP
+from tests.simulation.plan import ALONE, CEILING, OURS, USUAL, VARIATIONS, WARM_UP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,33 +15,31 @@ if TYPE_CHECKING:
     from tests.simulation.plan import Results
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = DOCS / "simulation.md"
+PAGE, PICTURE = DOCS / "performance.md", DOCS / "kms-calls.png"
 BEGIN, END = "<!-- written by `make simulate`: begin -->", "<!-- end -->"
-USD_PER_CALL = 0.03 / 10_000
+_OTHERS = [name for name in VARIATIONS if name != USUAL]
 
 
 def markdown(results: Results) -> str:
-    """Write the tables, under the parameters that they hold for."""
-    return "\n".join([parameters(), "", *_designs(results), "", *_variations(results)])
+    """Write the table, under the parameters that it holds for."""
+    limit = f"This design may make {_number(CEILING)} calls at most, with every seed."
+    return "\n".join([f"{parameters()} {limit}", "", *_table(heads(), _rows(results))])
 
 
 def parameters() -> str:
     """Describe the simulated fleets."""
     load = Load(1)
-    counted = ", ".join(f"{size}: {effort.epochs} x {effort.seeds}" for size, effort in SIZES.items())
     return (
-        f"Routing is random, at {load.rate:g} request a second and container. A conversation has {load.questions}"
-        f" questions; {load.answered:.0%} of them are answered, after a lognormal time (median {load.median:g} s, sigma"
-        f" {load.sigma:g}), at most {load.lifetime} s. Containers live {load.alive / 3600:g} h on average"
-        f" (exponential). An epoch is {EPOCH_SECONDS} s; the first {WARM_UP} are not counted. A round is a question: a"
-        " state is sealed, and opened when its answer comes. Counted epochs x seeds, by containers:"
-        f" {counted} (fewer for the other designs)."
+        f"Random routing, {load.rate:g} request a second and container; {load.questions} questions a conversation,"
+        f" {load.answered:.0%} answered after a lognormal time (median {load.median:g} s, sigma {load.sigma:g}, at most"
+        f" {load.lifetime} s). Containers live {load.alive / 3600:g} h on average (exponential). The first {WARM_UP}"
+        f" epochs of {EPOCH_SECONDS} s are not counted."
     )
 
 
 def heads() -> list[str]:
     """Name the columns of the comparison."""
-    return ["containers", *(head for design in (NAIVE, ALONE, OURS) for head in (design, "wait"))]
+    return ["containers", ALONE, OURS, "wait for KMS", *_OTHERS, "cold start, each"]
 
 
 def written(page: str, tables: str) -> str:
@@ -51,38 +49,14 @@ def written(page: str, tables: str) -> str:
     return f"{before}{BEGIN}\n{tables}\n{END}{after}"
 
 
-def _designs(results: Results) -> list[str]:
-    rows = []
-    for size in _sizes(results):
-        row = [str(size)]
-        for design in (NAIVE, ALONE, OURS):
-            steady = results[USUAL, design, size].steady
-            row += [_number(steady.calls_per_million), _share(steady.waiting_share)]
-        rows.append(row)
-    note = (
-        f"KMS calls per million rounds in steady state (at most {_number(CEILING)} for this design, with every seed), "
-        "and the share of requests that wait for KMS:"
-    )
-    return [note, "", *_table(heads(), rows)]
-
-
-def _variations(results: Results) -> list[str]:
-    shown = ["containers", "USD per million rounds", "minimum and maximum, by seed", "calls per container, cold start"]
-    others = [name for name in VARIATIONS if name != USUAL]
-    rows = []
+def _rows(results: Results) -> Iterable[list[str]]:
     for size in _sizes(results):
         found = results[USUAL, OURS, size]
-        row = [str(size), f"{found.steady.calls_per_million * USD_PER_CALL:.4f}"]
-        row += [f"{_number(min(found.each))} to {_number(max(found.each))}"]
-        row += [f"{found.cold.calls / size / len(found.each):.1f}"]
-        row += [_number(results[name, OURS, size].steady.calls_per_million) for name in others]
-        rows.append(row)
-    note = (
-        "More about this design: its price (0.03 USD for 10 000 calls) and the spread between seeds. The cold start is "
-        "the KMS calls of each container in its first quarter of an hour, if all start at once. The last columns are "
-        "calls per million rounds under other loads:"
-    )
-    return [note, "", *_table([*shown, *others], rows)]
+        designs = [results[USUAL, design, size].steady for design in (ALONE, OURS)]
+        others = [results[name, OURS, size].steady for name in _OTHERS]
+        calls = [_number(one.calls_per_million) for one in (*designs, *others)]
+        cold = f"{found.cold.calls / size / len(found.each):.1f}"
+        yield [str(size), *calls[:2], f"{found.steady.waiting_share:.2%}", *calls[2:], cold]
 
 
 def _sizes(results: Results) -> list[int]:
@@ -95,8 +69,4 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}".replace(",", " ")
-
-
-def _share(value: float) -> str:
-    return "all" if value == 1 else f"{value:.2%}"
+    return f"{value:,.0f}"

@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--conversations", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--workers", type=int, default=6, help="requests at once")
-    parser.add_argument("--page", action="store_true", help="write docs/soak.md and its picture")
+    parser.add_argument("--page", action="store_true", help="write docs/performance.md and its picture")
     chosen = parser.parse_args(arguments)
     directory = Path(tempfile.mkdtemp(prefix="soak-"))
     try:

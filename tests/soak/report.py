@@ -1,4 +1,4 @@
-"""A run as figures: what `make soak` prints, and what it writes between the marks of docs/soak.md."""
+"""A run as figures: what `make soak` prints, and what it writes between its marks in docs/performance.md."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from tests.soak.wires import Delivery
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE, PICTURE = DOCS / "soak.md", DOCS / "soak.png"
+PAGE, PICTURE = DOCS / "performance.md", DOCS / "soak.png"
 BEGIN, END = "<!-- written by `make soak PAGE=1`: begin -->", "<!-- end -->"
 
 
 def markdown(seen: Seen, breaches: int, *, seed: int) -> str:
     """Write the figures, under where and how they were got."""
-    return "\n".join([_where(seen, seed), "", *_table("result", _outcomes(seen, breaches)), "", *_befell(seen)])
+    return "\n".join([_where(seen, seed), "", *_table("result", _outcomes(seen, breaches)), "", _befell(seen)])
 
 
 def written(page: str, figures: str) -> str:
@@ -67,44 +67,32 @@ def _outcomes(seen: Seen, breaches: int) -> list[tuple[str, str]]:
     return [
         ("conversations", _number(len(seen.planned))),
         ("… with the correct result", _number(results)),
-        ("… with a correct error", _number(len(seen.finals) - results)),
-        ("breaches (a wrong result, a repeated step, a leftover process, …)", _number(breaches)),
-        ("requests", _number(len(seen.deliveries))),
-        ("seconds", _number(seen.seconds)),
-        ("requests a second", f"{len(seen.deliveries) / seen.seconds:.0f}"),
-        ("latency in milliseconds: median, 95%, 99%, maximum", _times(answered)),
-        ("… of responses with a result", _times(one for one in answered if one.result)),
-        ("memory of the harness, second and last quarter", " and ".join(f"{value:.1f} MB" for value in memory)),
-        ("its open descriptors, second and last quarter", " and ".join(f"{value:.0f}" for value in descriptors)),
-        ("maximum number of its processes at once", _number(max((one.children for one in seen.samples), default=0))),
+        ("breaches", _number(breaches)),
+        ("requests, in seconds", f"{_number(len(seen.deliveries))}, in {_number(seen.seconds)}"),
+        ("latency in ms: median, 95%, 99%, maximum", _times(answered)),
+        ("MB of the harness, second and last quarter", ", ".join(f"{value:.1f}" for value in memory)),
+        ("its descriptors, second and last quarter", ", ".join(f"{value:.0f}" for value in descriptors)),
+        ("its processes, at most", _number(max((one.children for one in seen.samples), default=0))),
         ("processes left at the end", _number(len(seen.left))),
     ]
 
 
-def _befell(seen: Seen) -> list[str]:
+def _befell(seen: Seen) -> str:
+    """Write in one sentence how many of each fault and of each response there were."""
     heard = seen.deliveries
     what, weather = Counter(one.what for one in heard), Counter(one["weather"] for one in _kind(seen, "kms"))
-    born, died = _kind(seen, "born"), Counter(f"{one['folder']} {one['at']}" for one in _kind(seen, "dies"))
+    born, died = _kind(seen, "born"), _kind(seen, "dies")
     far = sum(abs(float(str(one["skew"]))) > plan.TOLERATED for one in born)
-    status = Counter("a lost one" if one.status is None else _named(one) for one in heard)
-    rows = [
-        ("processes started", _number(len(born))),
-        ("killed from outside, busy or idle", _number(len(seen.killed))),
-        *((f"killed from inside, {where}", _number(died[where])) for where in plan.KILLS),
-        ("clocks beyond the tolerance", _number(far)),
-        *((f"KMS calls: {name}", _number(weather[name])) for name in plan.WEATHER),
-        ("requests sent twice at once", _number(what["duplicate"] // 2)),
-        ("requests repeated later, or after the end", _number(what["late"] + what["again"])),
-        ("requests whose response was lost", _number(what["lost"])),
-        ("requests with an earlier state", _number(what["rewound"])),
-        ("requests with another person's state", _number(what["stranger"])),
-        *((f"answered {name}", _number(times)) for name, times in sorted(status.items()) if name != "a lost one"),
-    ]
-    return _table("faults and responses", rows)
-
-
-def _named(delivery: Delivery) -> str:
-    return f"{delivery.status} {delivery.error.get('message', '')}".strip() if delivery.error else str(delivery.status)
+    status = Counter(one.status for one in heard if one.status is not None)
+    return (
+        f"Processes: {_number(len(born))} started, {_number(len(seen.killed))} killed from outside,"
+        f" {_number(len(died))} at a chosen point, {_number(far)} with a clock beyond the tolerance. KMS calls:"
+        f" {', '.join(f'{_number(weather[name])} {name}' for name in plan.WEATHER)}. Requests:"
+        f" {_number(what['duplicate'] // 2)} sent twice at once, {_number(what['late'] + what['again'])} repeated"
+        f" later, {_number(what['lost'])} with a lost response, {_number(what['rewound'])} with an earlier state,"
+        f" {_number(what['stranger'])} with another person's. Responses:"
+        f" {', '.join(f'{_number(times)} x {number}' for number, times in sorted(status.items()))}."
+    )
 
 
 def _kind(seen: Seen, kind: str) -> list[dict[str, object]]:
@@ -124,4 +112,4 @@ def _table(head: str, rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}".replace(",", " ")
+    return f"{value:,.0f}"

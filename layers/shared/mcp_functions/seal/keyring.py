@@ -45,7 +45,7 @@ REFILL_PER_SECOND = 20 / 30
 FAILED_UNWRAP_COST = 20  # the cost of an unwrap that fails, or after which the token turns out to be forged
 AUTHENTIC_UNWRAP_COST = 1  # the cost of an unwrap for an authentic token
 
-_log = logging.getLogger("mcp_functions.seal.key_choice")  # docs/security.md tells operators to watch this name
+_log = logging.getLogger("mcp_functions.seal.key_choice")  # docs/runbooks.md tells operators to watch this name
 
 
 class Keyring:
