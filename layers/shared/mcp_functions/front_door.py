@@ -75,14 +75,28 @@ def serve_catalog(
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
             catalog = {**json.load(file), "endpoint": description}
         folder = folder_of(function_name, settings)
-        front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), folder, now=now)
+        client = forwarding.CachedClient(forwarding.lambda_client)
+        front_door = FrontDoor(catalog, settings, client, folder, now=now)
+        if "hidden" in catalog:
+            from mcp_functions import visibility  # noqa: PLC0415 - few deployments hide anything
+
+            def answer_of(shown: Mapping[str, Any]) -> Callable[[Request], AnyResult]:
+                return FrontDoor(shown, settings, client, folder, now=now).answer
+
+            front_door.answer_modern = visibility.PerCaller(catalog, settings, answer_of).answer
+        if catalog.get("skills"):
+            from mcp_functions import skills  # noqa: PLC0415 - few deployments have skills
+
+            file = os.path.join(os.path.dirname(path), skills.FILE)  # noqa: PTH118, PTH120 - without pathlib, as above
+            bundle = skills.Bundle(file)
+            front_door.answer_modern = skills.Skills(bundle, catalog, settings, front_door.answer_modern).answer
         answer_legacy = front_door.answer_legacy if settings.earlier_revisions else None
-        endpoint = Endpoint(settings, front_door.answer, catalog, folder, answer_legacy=answer_legacy)
+        endpoint = Endpoint(settings, front_door.answer_modern, catalog, folder, answer_legacy=answer_legacy)
         if settings.dialects:
             from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
             loaded = dialects.load(settings.dialects)
-            translator = dialects.FrontDoorDialects(loaded, catalog, front_door.answer, front_door.forward)
+            translator = dialects.FrontDoorDialects(loaded, catalog, front_door.answer_modern, front_door.forward)
             endpoint = endpoint._replace(answer=translator.answer, continue_dialect=translator.continue_call)
         return endpoint
 
@@ -116,6 +130,8 @@ class FrontDoor:
         self._folder = folder
         self._now = now
         self._lists = lists.Lists(catalog, settings)
+        # What answers requests also for clients of 2025: `answer`, unless a feature is wired around it.
+        self.answer_modern: Callable[[Request], AnyResult] = self.answer
 
     def answer(self, request: Request) -> AnyResult:
         """Answer discovery and lists, and forward every other request to the function that serves it.
@@ -148,7 +164,7 @@ class FrontDoor:
 
         service = f"{self._settings.stack}/{self._folder}"  # only this function can open what it seals
         seals = SealFactory(self._settings, service, now=self._now) if self._settings.kms_keys else None
-        return LegacyServer(self._settings, self.answer, self._catalog, seals, now=self._now)
+        return LegacyServer(self._settings, self.answer_modern, self._catalog, seals, now=self._now)
 
     def _answer_call(self, request: Request) -> AnyResult:
         """Forward a call or a completion, unless one of its headers differs from its arguments."""

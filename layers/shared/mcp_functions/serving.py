@@ -33,7 +33,7 @@ from mcp_functions.settings import Settings
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from mcp_functions.dispatch.conversations import Conversations
@@ -43,10 +43,12 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import Clock
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
+    from mcp_functions.protocol.messages import AnyResult, Request, Result
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.kms import Wrapping
+    from mcp_functions.skills import Bundle
     from mcp_functions.tasks import Tasks, Worker
 
 
@@ -61,6 +63,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     instructions: str | None = None,
     server_info: ServerInfo | Model | None = None,
     around: Callable[[Call], AbstractContextManager[object]] | None = None,
+    skills: str | os.PathLike[str] | None = None,
     now: Clock = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
@@ -89,6 +92,8 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
             Otherwise they are an argument of `serve_catalog`. Every result repeats them.
         around: a hook. It gets the `Call` before each round, and returns a context manager inside which the round runs.
             It may raise a ToolError, which the model gets instead of the result or of another exception.
+        skills: skills.json, if this function is the whole server: `python -m mcp_functions_harness catalog` writes the
+            skills of the project there.
         now: the clock, unix seconds, for tests.
 
     Returns:
@@ -106,7 +111,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     error_classes = read_errors(errors)
     copies = tuple(handler.with_options(about, error_classes, around) for handler in handlers)
     catalog.build(copies)  # a check: it refuses two handlers with the same name now, and not at the first event
-    options = ServeOptions(copies, audience, wrapping, codec, audit)
+    options = ServeOptions(copies, audience, wrapping, codec, audit, skills)
     preparation.prepare(copies, uses_kms=wrapping is None and codec is None)
     return LambdaFunction(options.make_endpoint, copies, now=now, logger=logger)
 
@@ -133,6 +138,7 @@ class ServeOptions(NamedTuple):
     wrapping: Sequence[Wrapping] | None
     codec: Codec | None
     audit: Callable[[AuditRecord], object] | None
+    skills: str | os.PathLike[str] | None = None
 
     def make_endpoint(self, function_name: str, now: Clock) -> Endpoint:
         """Make the endpoint of the Lambda function with this name, with the settings of its environment.
@@ -177,14 +183,32 @@ class ServeOptions(NamedTuple):
 
             return Conversations(audience, seals, now=now, audit=self.audit, tasks=tasks)
 
-        dispatcher = Dispatcher(self.handlers, settings, make_conversations, tasks)
+        listed = catalog.build(self.handlers)
+        answer: Callable[[Request], AnyResult]
+        bundle: Bundle | None = None
+        if self.skills is not None:
+            from mcp_functions.skills import Bundle, Skills  # noqa: PLC0415 - few functions have skills
+
+            bundle = Bundle(self.skills)
+            listed = bundle.add_to(listed)
+        if "hidden" in listed:
+            from mcp_functions.visibility import PerCaller  # noqa: PLC0415 - few functions hide anything
+
+            def answer_of(shown: Mapping[str, Any]) -> Callable[[Request], Result]:
+                return Dispatcher(self.handlers, settings, make_conversations, tasks, shown).answer
+
+            answer = PerCaller(listed, settings, answer_of).answer
+        else:
+            answer = Dispatcher(self.handlers, settings, make_conversations, tasks, listed).answer
+        if bundle is not None:
+            answer = Skills(bundle, listed, settings, answer).answer
 
         @cache
         def legacy_server() -> LegacyServer:
             """Make the server for clients of 2025 when the first of them calls."""
             from mcp_functions.legacy import LegacyServer  # noqa: PLC0415 - no other client needs it
 
-            return LegacyServer(settings, dispatcher.answer, dispatcher.catalog, seals, now=now)
+            return LegacyServer(settings, answer, listed, seals, now=now)
 
         def answer_legacy(http: HttpRequest) -> Response | None:
             """Respond to a client of 2025; None if the request is from another client."""
@@ -192,8 +216,8 @@ class ServeOptions(NamedTuple):
 
         endpoint = Endpoint(
             settings,
-            dispatcher.answer,
-            dispatcher.catalog,
+            answer,
+            listed,
             folder,
             run_task=worker.work if worker else None,
             answer_legacy=answer_legacy if settings.earlier_revisions else None,
@@ -202,7 +226,7 @@ class ServeOptions(NamedTuple):
             from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
             context = dialects.DialectContext(
-                answer_modern=dispatcher.answer,
+                answer_modern=answer,
                 folder=folder,
                 settings=settings,
                 audience=audience,

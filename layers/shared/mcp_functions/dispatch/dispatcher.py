@@ -45,6 +45,7 @@ class Dispatcher:
         settings: Settings,
         make_conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
+        shown: Mapping[str, Any] | None = None,
     ) -> None:
         """Index the handlers and build their catalog.
 
@@ -53,12 +54,13 @@ class Dispatcher:
             settings: the settings of the deployment.
             make_conversations: makes the object that runs rounds, when the first request needs it.
             tasks: the tasks of the Lambda; None if no call may become one.
+            shown: the catalog, if it is another one than that of all these handlers.
         """
         # By their list and their key: ("tools", "book"), or ("resources", "file:///terms").
         self._handlers: dict[tuple[str, str], Handler[..., Any]] = {
             (catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers
         }
-        self.catalog = catalog.build(handlers)
+        self.catalog = catalog.build(handlers) if shown is None else shown
         self._settings = settings
         self._tasks = tasks
         # These two are made when a request first needs them.
@@ -73,7 +75,7 @@ class Dispatcher:
             return self._call(request)
         if method == "completion/complete":
             return self._make_result(self._complete_argument(request))
-        if method in TASK_METHODS and self._tasks:
+        if method in TASK_METHODS and self._tasks and self.catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self._make_result(self._tasks.answer(request))
@@ -93,7 +95,8 @@ class Dispatcher:
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         outcome = self._run(request, handler, target.answer_tool)
-        return self._make_result(_limit_caching(outcome.result, params), outcome.notifications)
+        result = _limit_caching(outcome.result, params, is_hidden=handler.hide_without_scopes)
+        return self._make_result(result, outcome.notifications)
 
     def _run(self, request: Request, handler: Handler[..., Any], answer_tool: str) -> Result:
         """Run a handler, for a call of itself or of its answer tool.
@@ -170,14 +173,16 @@ def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
         return crash_result(handler, crash)
 
 
-def _limit_caching(result: Mapping[str, Any], params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Forbid clients to cache a result that depends on more than the URI.
+def _limit_caching(result: Mapping[str, Any], params: Mapping[str, Any], *, is_hidden: bool) -> Mapping[str, Any]:
+    """Forbid clients to cache a result that depends on more than the URI, and caches to share what is hidden.
 
     "results of requests that carry inputResponses or requestState MUST NOT be cached" (server/utilities/caching).
     """
     is_of_conversation = "requestState" in params or "inputResponses" in params
     if is_of_conversation and "cacheScope" in result:
         return {**result, "ttlMs": 0, "cacheScope": "private"}
+    if is_hidden and "cacheScope" in result:
+        return {**result, "cacheScope": "private"}
     return result
 
 

@@ -69,7 +69,8 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     """Find the resource with a URI, or else the first template that matches it."""
     resources: Mapping[str, str] = catalog["functions"]["resources"]
     templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
-    if not resources and not templates:
+    # A skill is a resource without a function.
+    if not resources and not templates and not catalog.get("skills"):
         raise MethodNotFound
     uri = _text_param(params, "uri")
     if uri in resources:
