@@ -147,7 +147,7 @@ def _walk(folder: Path, shown: str, complaints: list[str]) -> Iterator[tuple[str
 def _wrong_path(path: str, folded: dict[str, str]) -> str | None:
     """Return what is wrong with the path of a file; `folded` keeps each path as case-insensitive systems see it."""
     if not path.isprintable() or UNSAFE.search(path):
-        return "rename it: a name has no control character and none of \\ : * ? \" < > | % #"
+        return 'rename it: a name has no control character and none of \\ : * ? " < > | % #'
     if unicodedata.normalize("NFC", path) != path:
         return "rename it with composed characters (Unicode NFC): systems write the others differently"
     if any(part != part.strip() or part.endswith(".") for part in path.split("/")):

@@ -27,7 +27,9 @@ BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": F
 # YAML 1.2, section 10.3.2, "Core schema: tag resolution"
 INTEGER = re.compile(r"[-+]?[0-9]+")
 OTHER_BASE = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
-FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+FLOAT = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
 
 
 class Wrong(Exception):
@@ -83,7 +85,7 @@ def _check_events(source: str) -> None:
     """Refuse aliases, tags, deep nesting and a second document, before any value is made."""
     depth = documents = 0
     for event in yaml.parse(source, Loader=yaml.SafeLoader):
-        line = 2 + event.start_mark.line
+        line = 2 + (event.start_mark.line if event.start_mark else 0)
         documents += isinstance(event, yaml.DocumentStartEvent)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
@@ -103,7 +105,7 @@ def _value(node: yaml.Node, lines: dict[str, int], path: str) -> Any:  # noqa: A
     """Return the JSON value of a node. `lines` gets the line of each key, with its path."""
     if isinstance(node, yaml.SequenceNode):
         return [_value(each, lines, f"{path}[]") for each in node.value]
-    if not isinstance(node, yaml.MappingNode):
+    if isinstance(node, yaml.ScalarNode):
         return _scalar(node)
     found: dict[str, Any] = {}
     for key_node, value_node in node.value:
@@ -119,7 +121,7 @@ def _value(node: yaml.Node, lines: dict[str, int], path: str) -> Any:  # noqa: A
     return found
 
 
-def _scalar(node: yaml.Node) -> str | float | bool | None:
+def _scalar(node: yaml.ScalarNode) -> str | float | bool | None:
     """Return a scalar, if readers of YAML 1.1 and of 1.2 agree about it and JSON has it."""
     text: str = node.value
     line = 2 + node.start_mark.line
@@ -152,7 +154,7 @@ def _plain(text: str) -> str | float | bool | None:
     return text
 
 
-def _plain_1_1(node: yaml.Node) -> object:
+def _plain_1_1(node: yaml.ScalarNode) -> object:
     """Return what a scalar without quotes is for PyYAML, a reader of YAML 1.1; another object if it is an error."""
     try:
         made: object = yaml.SafeLoader("").construct_object(node)

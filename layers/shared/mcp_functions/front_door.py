@@ -87,8 +87,8 @@ def serve_catalog(
         if catalog.get("skills"):
             from mcp_functions import skills  # noqa: PLC0415 - few deployments have skills
 
-            file = os.path.join(os.path.dirname(path), skills.FILE)  # noqa: PTH118, PTH120 - without pathlib, as above
-            bundle = skills.Bundle(file)
+            beside = os.path.join(os.path.dirname(path), skills.FILE)  # noqa: PTH118, PTH120 - without pathlib, as above
+            bundle = skills.Bundle(beside)
             front_door.answer_modern = skills.Skills(bundle, catalog, settings, front_door.answer_modern).answer
         answer_legacy = front_door.answer_legacy if settings.earlier_revisions else None
         endpoint = Endpoint(settings, front_door.answer_modern, catalog, folder, answer_legacy=answer_legacy)

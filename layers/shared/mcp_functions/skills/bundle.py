@@ -1,8 +1,8 @@
-"""skills.json: the skills of a project, with the content of their files.
+r"""skills.json: the skills of a project, with the content of their files.
 
     {"skills": [{"entry": {"uri": "skill://plan-a-trip/SKILL.md", "frontmatter": {…}, "resources": [{"uri": …}, …]},
                  "scopes": ["trips:read"], "hidden": true}],
-     "files": {"skill://plan-a-trip/SKILL.md": {"mimeType": "text/markdown", "text": "---\\nname: plan-a-trip\\n…"}}}
+     "files": {"skill://plan-a-trip/SKILL.md": {"mimeType": "text/markdown", "text": "---\nname: plan-a-trip\n…"}}}
 
 An entry is what clients get. A file that is no UTF-8 has `blob`, base64, in the place of `text`. `scopes` and `hidden`
 are left out if they are empty.
@@ -63,7 +63,7 @@ class Bundle:
     def of(cls, content: Mapping[str, Any]) -> Bundle:
         """Return a bundle of skills that no file has yet."""
         bundle = cls("")
-        bundle._content = dict(content)  # noqa: SLF001 - its own
+        bundle._content = dict(content)
         return bundle
 
     @cached_property
@@ -77,14 +77,15 @@ class Bundle:
             with open(self._path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start slower
                 content: dict[str, Any] = json.load(file)
         except (OSError, ValueError) as error:
-            message = f"{FILE} cannot be read ({type(error).__name__}): mcp-functions catalog writes it, then deploy again"
-            raise Misconfigured(reason=message) from error
+            reason = f"{FILE} cannot be read: mcp-functions catalog writes it beside app.py"
+            raise Misconfigured(reason=reason) from error
         return content
 
     @cached_property
     def skills(self) -> list[Skill]:
         """The skills, sorted by their names."""
-        return [Skill(each["entry"], each.get("scopes", ()), each.get("hidden", False)) for each in self._content["skills"]]
+        written = self._content["skills"]
+        return [Skill(each["entry"], each.get("scopes", ()), each.get("hidden", False)) for each in written]
 
     @property
     def files(self) -> Mapping[str, Mapping[str, Any]]:
@@ -115,11 +116,11 @@ class Bundle:
         """
         if not self.skills:
             return dict(catalog)
-        method, folder = next(((each, catalog.get("methods", {}).get(each)) for each in SKILL_METHODS), ("", None))
-        if folder is not None:
-            place = f"functions/{folder}" if folder else "the adopted server"
-            message = f"{place} answers {method} with skills of its own: a project has either these or the folder skills/"
-            raise ValueError(message)
+        for method in SKILL_METHODS:
+            if method in catalog.get("methods", {}):
+                place = f"functions/{catalog['methods'][method]}"
+                message = f"{place} is an adopted server with skills of its own: serve these, or the folder skills/"
+                raise ValueError(message)
         added = dict(catalog)
         added["resources"] = list(catalog["resources"])
         hidden = {**catalog.get("hidden", {})}

@@ -131,7 +131,7 @@ class Skills:
             access_tokens.require_scopes(skill, request, self._settings)
 
     def _cached(self, result: Mapping[str, Any]) -> Result:
-        """Complete a result: "`ttlMs` and `cacheScope` are REQUIRED". No cache shares what not every caller may read."""
+        """Complete a result: "`ttlMs` and `cacheScope` are REQUIRED". No cache shares what needs scopes."""
         cache = self._settings.cache
         if any(skill.scopes for skill in self._bundle.skills):
             cache = {**cache, "cacheScope": "private"}

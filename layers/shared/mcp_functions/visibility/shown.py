@@ -47,7 +47,8 @@ def show(catalog: Mapping[str, Any], held: Collection[str]) -> Mapping[str, Any]
     shown_folders = {folder for folders in functions.values() for folder in folders.values()}
     methods = catalog.get("methods", {})
     shown["methods"] = {method: folder for method, folder in methods.items() if folder in shown_folders}
-    shown["skills"] = {uri: digest for uri, digest in catalog.get("skills", {}).items() if uri not in hidden["resources"]}
+    skills = catalog.get("skills", {})
+    shown["skills"] = {uri: digest for uri, digest in skills.items() if uri not in hidden["resources"]}
     shown["servers"] = _shown_servers(catalog, held)
     return shown
 
