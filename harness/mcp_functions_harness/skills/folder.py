@@ -148,19 +148,20 @@ def _wrong_path(path: str, folded: dict[str, str]) -> str | None:
     """Return what is wrong with the path of a file; `folded` keeps each path as case-insensitive systems see it."""
     if not path.isprintable() or UNSAFE.search(path):
         return 'rename it: a name has no control character and none of \\ : * ? " < > | % #'
-    if unicodedata.normalize("NFC", path) != path:
-        return "rename it with composed characters (Unicode NFC): systems write the others differently"
-    if any(part != part.strip() or part.endswith(".") for part in path.split("/")):
-        return "rename it: no name begins or ends with a blank, or ends with a dot"
-    if len(path) > MAX_PATH:
-        return f"its path has {len(path)} characters, and at most {MAX_PATH} are allowed"
     other = folded.setdefault(path.casefold(), path)
-    if other != path:
-        return f"rename it: on some systems it is the same file as {other}"
-    parts = path.casefold().split("/")
-    if parts[-1] == MAIN_FILE.casefold() and path.rpartition("/")[2] != MAIN_FILE:
-        return f"rename it to {MAIN_FILE}"
-    return None
+    name = path.rpartition("/")[2]
+    reason = None
+    if unicodedata.normalize("NFC", path) != path:
+        reason = "rename it with composed characters (Unicode NFC): systems write the others differently"
+    elif any(part != part.strip() or part.endswith(".") for part in path.split("/")):
+        reason = "rename it: no name begins or ends with a blank, or ends with a dot"
+    elif len(path) > MAX_PATH:
+        reason = f"its path has {len(path)} characters, and at most {MAX_PATH} are allowed"
+    elif other != path:
+        reason = f"rename it: on some systems it is the same file as {other}"
+    elif name != MAIN_FILE and name.casefold() == MAIN_FILE.casefold():
+        reason = f"rename it to {MAIN_FILE}"
+    return reason
 
 
 def _wrong_fields(values: dict[str, Any], folder: str) -> Iterator[tuple[str, str]]:
@@ -226,7 +227,7 @@ def wrong_links(skill: SkillFolder, uris: set[str]) -> Iterator[str]:
             if link.scheme:
                 yield f"{place}: the link {link.target} leads out of the skill: {link.scheme}: is for one machine"
                 continue
-            # "A client resolves a relative reference against the skill's root"; people write from the file's own folder.
+            # "A client resolves a relative reference against the skill's root"; people also write from the file's folder.
             from_root, from_file = links.resolve(link.path, ""), links.resolve(link.path, path.rpartition("/")[0])
             if from_root is None and from_file is None:
                 yield f"{place}: the link {link.target} leads out of the skill: copy the file into it"

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.gateway import Clock
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.messages import AnyResult, Request, Result
+    from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.codec_adapter import Codec
@@ -183,25 +183,7 @@ class ServeOptions(NamedTuple):
 
             return Conversations(audience, seals, now=now, audit=self.audit, tasks=tasks)
 
-        listed = catalog.build(self.handlers)
-        answer: Callable[[Request], AnyResult]
-        bundle: Bundle | None = None
-        if self.skills is not None:
-            from mcp_functions.skills import Bundle, Skills  # noqa: PLC0415 - few functions have skills
-
-            bundle = Bundle(self.skills)
-            listed = bundle.add_to(listed)
-        if "hidden" in listed:
-            from mcp_functions.visibility import PerCaller  # noqa: PLC0415 - few functions hide anything
-
-            def answer_of(shown: Mapping[str, Any]) -> Callable[[Request], Result]:
-                return Dispatcher(self.handlers, settings, make_conversations, tasks, shown).answer
-
-            answer = PerCaller(listed, settings, answer_of).answer
-        else:
-            answer = Dispatcher(self.handlers, settings, make_conversations, tasks, listed).answer
-        if bundle is not None:
-            answer = Skills(bundle, listed, settings, answer).answer
+        answer, listed = self._make_answer(settings, make_conversations, tasks)
 
         @cache
         def legacy_server() -> LegacyServer:
@@ -237,6 +219,33 @@ class ServeOptions(NamedTuple):
             translator = dialects.FunctionDialects(dialects.load(settings.dialects), context)
             endpoint = endpoint._replace(answer=translator.answer, continue_dialect=translator.continue_call)
         return endpoint
+
+    def _make_answer(
+        self, settings: Settings, make_conversations: Callable[[], Conversations], tasks: Tasks | None
+    ) -> tuple[Callable[[Request], AnyResult], Mapping[str, Any]]:
+        """Make what answers requests, and the catalog; with skills and hidden handlers, if this function has any."""
+        listed: Mapping[str, Any] = catalog.build(self.handlers)
+        bundle: Bundle | None = None
+        if self.skills is not None:
+            from mcp_functions.skills import Bundle  # noqa: PLC0415 - few functions have skills
+
+            bundle = Bundle(self.skills)
+            listed = bundle.add_to(listed)
+
+        def answer_for(shown: Mapping[str, Any]) -> Callable[[Request], AnyResult]:
+            return Dispatcher(self.handlers, settings, make_conversations, tasks, shown).answer
+
+        if "hidden" in listed:
+            from mcp_functions.visibility import PerCaller  # noqa: PLC0415 - few functions hide anything
+
+            answer = PerCaller(listed, settings, answer_for).answer
+        else:
+            answer = answer_for(listed)
+        if bundle is not None:
+            from mcp_functions.skills import Skills  # noqa: PLC0415
+
+            answer = Skills(bundle, listed, settings, answer).answer
+        return answer, listed
 
     def _remove_unused_keys(self, settings: Settings, folder: str) -> None:
         """Remove the keys and the table from the settings of a function that has no permissions for them.

@@ -22,8 +22,8 @@ the catalog of its own handlers: its tools, prompts and resources. The members o
     formless                those of them whose questions are not shown as a form of an app (MCP Apps)
     relays                  those of them that let the model pass on the user's answers
     apps                    the tools that only an app may call
-    hidden                  for each list, the names or URIs that only callers with these scopes see (`visibility`); and
-                            the servers all of whose handlers are hidden, by their index, with the scopes of each handler
+    hidden                  for each list, the names or URIs that only callers with these scopes see (`visibility`);
+                            and, by their index, the servers whose handlers are all hidden, with the scopes of each
     skills                  the URIs of skills with a digest of each (`skills`). Their files are in skills.json
 
 `servers` and each member after it is left out if it would be empty.
@@ -152,7 +152,7 @@ def _properties(served: Iterable[tuple[str, Handler[..., Any]]]) -> dict[str, li
 
 
 def _hidden(handlers: Iterable[Handler[..., Any]], servers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the scopes of what only callers with these scopes see, by its list and its key; {} if nothing is hidden."""
+    """Return the scopes of what only callers with these scopes see, by list and key; {} if nothing is hidden."""
     hidden: dict[str, Any] = {}
     for handler in handlers:
         if handler.hide_without_scopes:

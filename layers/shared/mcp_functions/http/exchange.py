@@ -141,7 +141,7 @@ class HttpExchange:
         """Tell a browser which requests its page may send."""
         self._notes.method = "preflight"
         catalog = self._endpoint.catalog
-        # A preflight has no caller. If a tool is hidden from some callers, the answer repeats what the browser asks for.
+        # A preflight has no caller. If some callers must not see a tool, the answer repeats what the browser asks for.
         names = cors.requested_parameters(self._http) if "hidden" in catalog else lookup.header_names(catalog)
         headers = cors.preflight_headers(methods, self._endpoint.settings, names)
         return responses.empty(204, headers)

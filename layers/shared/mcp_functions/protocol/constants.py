@@ -63,8 +63,8 @@ ENDPOINT_FOLDER = "mcp"  # the folder of the function that clients call, at /mcp
 # Every method that a client of this or an older revision may send. A log line names no other method.
 METHODS = frozenset({
     *CALL_METHODS, *LIST_METHODS, "server/discover", "completion/complete", "subscriptions/listen", "initialize",
-    "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", *TASK_METHODS, *SKILL_METHODS, "tasks/list",
-    "tasks/result", "tasks/input_response", RESUME_METHOD,
+    "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", *TASK_METHODS, *SKILL_METHODS,
+    "tasks/list", "tasks/result", "tasks/input_response", RESUME_METHOD,
     "notifications/cancelled", "notifications/initialized", "notifications/progress",
     "notifications/roots/list_changed",
 })  # fmt: skip
