@@ -8,6 +8,6 @@ A skill is text that a model follows, and its files go to every host that lists 
 skill is refused here, with its file and line, and nothing of it is checked on Lambda.
 """
 
-from mcp_functions_harness.skills.bundle import FOLDER, Examined, examine, text
+from mcp_functions_harness.skills.bundle import FOLDER, Examined, examine, text, uris
 
-__all__ = ["FOLDER", "Examined", "examine", "text"]
+__all__ = ["FOLDER", "Examined", "examine", "text", "uris"]

@@ -47,6 +47,12 @@ def examine(directory: Path) -> Examined:
     return Examined({"skills": [_entry(skill) for skill in skills], "files": files}, complaints)
 
 
+def uris(directory: Path) -> list[str]:
+    """Return the URIs of the skills beside a directory of functions; none if one of them is wrong."""
+    examined = examine(directory)
+    return [] if examined.complaints else [skill["entry"]["uri"] for skill in examined.content["skills"]]
+
+
 def text(content: Mapping[str, Any]) -> str:
     """Return the text of skills.json; equal skills have equal texts."""
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -227,7 +227,7 @@ def wrong_links(skill: SkillFolder, uris: set[str]) -> Iterator[str]:
             if link.scheme:
                 yield f"{place}: the link {link.target} leads out of the skill: {link.scheme}: is for one machine"
                 continue
-            # "A client resolves a relative reference against the skill's root"; people also write from the file's folder.
+            # "resolves a relative reference against the skill's root"; people also write one from the file's folder.
             from_root, from_file = links.resolve(link.path, ""), links.resolve(link.path, path.rpartition("/")[0])
             if from_root is None and from_file is None:
                 yield f"{place}: the link {link.target} leads out of the skill: copy the file into it"

@@ -235,6 +235,7 @@ class ServeOptions(NamedTuple):
         def answer_for(shown: Mapping[str, Any]) -> Callable[[Request], AnyResult]:
             return Dispatcher(self.handlers, settings, make_conversations, tasks, shown).answer
 
+        answer: Callable[[Request], AnyResult]
         if "hidden" in listed:
             from mcp_functions.visibility import PerCaller  # noqa: PLC0415 - few functions hide anything
 

@@ -4,7 +4,6 @@ The method decides where the reply comes from:
 
     tools/call, prompts/get, resources/read    the modern server; a call that asks its user goes on in `streams`
     lists, completion/complete                 the modern server
-    skills/list and the like                   the modern server: the extension needs nothing of a revision
     initialize                                 the modern server's `server/discover`, and a new session
     logging/setLevel, ping                     this module, because 2026-07-28 has no such methods
 """
@@ -18,14 +17,7 @@ from mcp_functions.legacy import explanations, revisions, runner, sessions, stre
 from mcp_functions.legacy.call_ids import Call
 from mcp_functions.legacy.explanations import Obstacle, obstacle_to_asking
 from mcp_functions.legacy.responses import error_message, message_response, result_message
-from mcp_functions.protocol.constants import (
-    CALL_METHODS,
-    EXTENSION_SKILLS,
-    LIST_METHODS,
-    LOG_LEVELS,
-    META_SERVER_INFO,
-    SKILL_METHODS,
-)
+from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
 
 if TYPE_CHECKING:
@@ -64,7 +56,7 @@ def error_reply(http: HttpRequest, id_: RequestId, error: McpError) -> Response:
 def _reply_by_method(request: LegacyRequest, call: Call) -> Response:
     """Reply to a request by its method; MethodNotFound if this server has no such method."""
     method = call.method
-    if method in {*CALL_METHODS, *LIST_METHODS, *SKILL_METHODS, "completion/complete"}:
+    if method in CALL_METHODS or method in LIST_METHODS or method == "completion/complete":
         return _relay(request, call)
     if method == "initialize":
         return _initialize(request, call)
@@ -117,8 +109,6 @@ def _initialize(request: LegacyRequest, call: Call) -> Response:
         "capabilities": {name: capabilities[name] for name in CAPABILITIES if name in capabilities},
         "serverInfo": discovered["_meta"][META_SERVER_INFO],
     }
-    if EXTENSION_SKILLS in capabilities.get("extensions", {}):
-        result["capabilities"]["extensions"] = {EXTENSION_SKILLS: capabilities["extensions"][EXTENSION_SKILLS]}
     if "instructions" in discovered:
         result["instructions"] = discovered["instructions"]
     headers = _session_header(request, session)
