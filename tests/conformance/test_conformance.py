@@ -29,6 +29,7 @@ REVISION = "2026-07-28"
 SCENARIOS = 40
 TASK_SCENARIOS = 10
 TASK_CHECKS = 36
+SKILL_CHECKS = 45
 CHECKS = 147  # that pass when the five below are skipped
 
 # There is nothing to subscribe to: a Lambda behind API Gateway cannot push, so it advertises no `listChanged`.
@@ -161,6 +162,12 @@ def test_all_ten_scenarios_of_tasks_run_and_nine_pass_every_check(required: Verd
     # "Status notifications conformance, pending subscriptions/listen rewrite": it is skipped for everybody
     assert [scenario for scenario, checks in of_tasks.items() if not _passed(checks)] == ["tasks-status-notifications"]
     assert len(_of_tasks(required.with_status("SUCCESS"))) >= TASK_CHECKS
+
+
+def test_every_check_of_skills_passes_and_none_is_skipped(required: Verdict) -> None:
+    of_skills = {name: checks for name, checks in required.checks.items() if name.startswith("sep-2640-skills-")}
+    statuses = [check["status"] for checks in of_skills.values() for check in checks]
+    assert (len(of_skills), statuses) == (3, ["SUCCESS"] * SKILL_CHECKS), required.report
 
 
 def _of_tasks(said: list[str]) -> list[str]:

@@ -60,7 +60,7 @@ LAUGHS = "a: &a [x, x]\nname: demo\ndescription: *a\n"
         (front(LAUGHS), 2, "anchors (&) and aliases"),
         (front(DEEP), 3, "deep"),
         (front(f"name: demo\ndescription: Do.\nx: {'y' * 20_000}\n"), 1, "at most 16384"),
-        (front("name: demo\ndescription: \"a\\0b\"\n"), 3, "control character"),
+        (front('name: demo\ndescription: "a\\0b"\n'), 3, "control character"),
         (front("name: demo\ndescription: Do.\nmetadata: {version: 1.0}\n"), 4, "is a text: quote it"),
         (front("name: demo\ndescription: Do.\nmetadata: {io.modelcontextprotocol/x: y}\n"), 4, "reserved"),
         (front("name: demo\ndescription: Do.\nmetadata: {mcp-functions/scope: y}\n"), 4, "is unknown: there are"),
@@ -79,7 +79,9 @@ def test_what_is_wrong_in_skill_md_is_named_with_its_line(tmp_path: Path, writte
 
 
 def test_links_to_files_of_the_skill_and_into_the_web_are_right(tmp_path: Path) -> None:
-    body = b"[a](references/a.md#top) [b](references/) [c](https://example.com) [d](skill://demo/SKILL.md) `[e](../no)`\n"
+    body = (
+        b"[a](references/a.md#top) [b](references/) [c](https://example.com) [d](skill://demo/SKILL.md) `[e](../no)`\n"
+    )
     fenced = b"```\n[f](../no)\n```\n[g](references/my%20notes.txt)\n"
     files = {"SKILL.md": HEAD + body + fenced, "references/a.md": b"[up](../SKILL.md)", "references/my notes.txt": b""}
     assert complaints(tmp_path, files) == []
@@ -89,7 +91,9 @@ def test_a_skill_of_more_than_256_kb_is_refused_with_its_size_and_the_limit(tmp_
     room = MAX_BYTES - len(HEAD)
     assert complaints(tmp_path, {"SKILL.md": HEAD, "a.bin": b"\xff" * room}) == []
     found = complaints(tmp_path, {"SKILL.md": HEAD, "a.bin": b"\xff" * (room + 1)})
-    assert found == [f"skills/demo has {MAX_BYTES + 1} bytes, and a skill has at most {MAX_BYTES} (256 KB) in all its files"]
+    assert found == [
+        f"skills/demo has {MAX_BYTES + 1} bytes, and a skill has at most {MAX_BYTES} (256 KB) in all its files"
+    ]
 
 
 def test_a_skill_of_too_many_files_is_refused(tmp_path: Path) -> None:
@@ -131,4 +135,7 @@ def test_a_folder_with_a_wrong_name_is_refused(tmp_path: Path, name: str) -> Non
 def test_a_folder_without_skill_md_is_refused_and_hidden_files_are_left_out(tmp_path: Path) -> None:
     assert complaints(tmp_path, {"a.md": b""}) == ["skills/demo has no SKILL.md: a skill is a folder with that file"]
     assert complaints(tmp_path, {"SKILL.md": HEAD, ".env": b"KEY=1"}) == []
-    assert list(skills.examine(tmp_path / "functions").content["files"]) == ["skill://demo/SKILL.md", "skill://demo/a.md"]
+    assert list(skills.examine(tmp_path / "functions").content["files"]) == [
+        "skill://demo/SKILL.md",
+        "skill://demo/a.md",
+    ]

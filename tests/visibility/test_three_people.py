@@ -14,7 +14,7 @@ from mcp_functions_harness import catalog as catalog_file
 from tests.support import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 OPEN = '''
@@ -68,19 +68,19 @@ def branch(number: int) -> str:
 
 handler = serve(transfer, letter, rates, branch, instructions="Use transfer with care.")
 '''
-MCP = '''
+MCP = """
 from pathlib import Path
 from mcp_functions import serve_catalog
 
 handler = serve_catalog(Path(__file__).with_name("catalog.json"))
-'''
+"""
 SKILL = """---
 name: {name}
 description: About {name}.
 {metadata}---
 Read.
 """
-SECRET = "metadata:\n  mcp-functions/scopes: bank:write\n  mcp-functions/hide-without-scopes: 'true'\n"
+FOR_WRITERS = "metadata:\n  mcp-functions/scopes: bank:write\n  mcp-functions/hide-without-scopes: 'true'\n"
 PEOPLE = {"nobody": "", "reader": "bank:read", "writer": "bank:read bank:write"}
 
 
@@ -109,7 +109,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Perso
     for name, text in (("open", OPEN), ("bank", BANK), ("mcp", MCP)):
         (functions / name).mkdir(parents=True)
         (functions / name / "app.py").write_text(text, encoding="utf-8")
-    for name, metadata in (("use-it", ""), ("bank-it", SECRET)):
+    for name, metadata in (("use-it", ""), ("bank-it", FOR_WRITERS)):
         write_skill(root, name, metadata)
     catalog_file.write(functions, catalog_file.generate(functions))
     with Harness(functions, state_dir=root / "state", auth="jwt") as harness:
@@ -128,27 +128,25 @@ def reference(kind: str, name: str, value: str) -> dict[str, Any]:
 
 
 # A request about a hidden name, and the same about a name of equal length that does not exist.
-PAIRS = [
-    (method, make(hidden), make(unknown))
-    for method, make, hidden, unknown in (
-        ("tools/call", lambda name: {"name": name, "arguments": {"euros": 1}}, "transfer", "transfix"),
-        ("tools/call", lambda name: {"name": name, "arguments": {"a": {}}}, "transfer-answer", "transfix-answer"),
-        ("tools/call", lambda name: {"name": name, "arguments": {}}, "transfer-form", "transfix-form"),
-        ("prompts/get", lambda name: {"name": name, "arguments": {"to": "Bo"}}, "letter", "lettre"),
-        ("resources/read", lambda uri: {"uri": uri}, "bank://rates", "bank://ratex"),
-        ("resources/read", lambda uri: {"uri": uri}, "branch://4", "brunch://4"),
-        ("resources/read", lambda uri: {"uri": uri}, "skill://bank-it/SKILL.md", "skill://bunk-it/SKILL.md"),
-        ("skills/get", lambda uri: {"uri": uri}, "skill://bank-it/SKILL.md", "skill://bunk-it/SKILL.md"),
-        ("resources/directory/read", lambda uri: {"uri": uri}, "skill://bank-it", "skill://bunk-it"),
-        ("completion/complete", lambda name: reference("ref/prompt", "to", name), "letter", "lettre"),
-        (
-            "completion/complete",
-            lambda uri: reference("ref/resource", "number", uri),
-            "branch://{number}",
-            "brunch://{number}",
-        ),
-    )
-]
+CASES: tuple[tuple[str, Callable[[str], dict[str, Any]], str, str], ...] = (
+    ("tools/call", lambda name: {"name": name, "arguments": {"euros": 1}}, "transfer", "transfix"),
+    ("tools/call", lambda name: {"name": name, "arguments": {"a": {}}}, "transfer-answer", "transfix-answer"),
+    ("tools/call", lambda name: {"name": name, "arguments": {}}, "transfer-form", "transfix-form"),
+    ("prompts/get", lambda name: {"name": name, "arguments": {"to": "Bo"}}, "letter", "lettre"),
+    ("resources/read", lambda uri: {"uri": uri}, "bank://rates", "bank://ratex"),
+    ("resources/read", lambda uri: {"uri": uri}, "branch://4", "brunch://4"),
+    ("resources/read", lambda uri: {"uri": uri}, "skill://bank-it/SKILL.md", "skill://bunk-it/SKILL.md"),
+    ("skills/get", lambda uri: {"uri": uri}, "skill://bank-it/SKILL.md", "skill://bunk-it/SKILL.md"),
+    ("resources/directory/read", lambda uri: {"uri": uri}, "skill://bank-it", "skill://bunk-it"),
+    ("completion/complete", lambda name: reference("ref/prompt", "to", name), "letter", "lettre"),
+    (
+        "completion/complete",
+        lambda uri: reference("ref/resource", "number", uri),
+        "branch://{number}",
+        "brunch://{number}",
+    ),
+)
+PAIRS = [(method, make(hidden), make(unknown)) for method, make, hidden, unknown in CASES]
 
 
 @pytest.mark.parametrize("of_2025", [False, True], ids=["2026", "2025"])
@@ -186,7 +184,9 @@ BY_WRITERS = {"transfer", "letter", "bank://rates", "branch://{number}", "skill:
 
 @pytest.mark.parametrize("of_2025", [False, True], ids=["2026", "2025"])
 @pytest.mark.parametrize("who", PEOPLE)
-def test_each_person_gets_own_lists_which_no_cache_shares(people: dict[str, Person], who: str, *, of_2025: bool) -> None:
+def test_each_person_gets_own_lists_which_no_cache_shares(
+    people: dict[str, Person], who: str, *, of_2025: bool
+) -> None:
     ask = people[who].ask_as_client_of_2025 if of_2025 else people[who].ask
     listed: set[str] = set()
     for method, (member, key) in LISTS.items():

@@ -61,7 +61,9 @@ def command(
         lines: list[str] = []
         reloader = Reloader(harness, report=lines.append)
         reloader.refresh_catalog()
-        output.write(banner.text(harness.url, harness.functions, harness.issuer, harness.auth, skills.uris(harness.directory)))
+        output.write(
+            banner.text(harness.url, harness.functions, harness.issuer, harness.auth, skills.uris(harness.directory))
+        )
         warnings = _missing_on_lambda(functions)
         lines += warnings
         while not is_stopped():

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from mcp_functions.protocol.constants import OWN_META
+from mcp_functions.protocol.constants import OWN_META, SKILL_SCHEME
 from mcp_functions.protocol.scopes import SCOPE
-from mcp_functions.skills.bundle import MAIN_FILE, SCHEME
+from mcp_functions.skills.bundle import MAIN_FILE
 from mcp_functions_harness.skills import frontmatter, links
 
 MAX_BYTES = 256 * 1024  # of all files of a skill
@@ -47,7 +47,7 @@ class SkillFolder(NamedTuple):
 
 def uri_of(skill: str, path: str) -> str:
     """Return the URI of a file of a skill."""
-    return f"{SCHEME}{skill}/{quote(path)}"
+    return f"{SKILL_SCHEME}{skill}/{quote(path)}"
 
 
 def media_type(path: str, content: bytes) -> str:
@@ -218,7 +218,7 @@ def wrong_links(skill: SkillFolder, uris: set[str]) -> Iterator[str]:
             continue
         for link in links.find(as_text(content) or ""):
             place = f"skills/{skill.name}/{path}:{link.line}"
-            if link.scheme == SCHEME.partition(":")[0]:
+            if link.scheme == SKILL_SCHEME.partition(":")[0]:
                 if link.target.partition("#")[0] not in uris:
                     yield f"{place}: no skill of this project has the file {link.target}"
                 continue

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import Model, ServerInfo
+    from mcp_functions.skills import Skills
 
 
 def serve_catalog(
@@ -85,11 +86,8 @@ def serve_catalog(
 
             front_door.answer_modern = visibility.PerCaller(catalog, settings, answer_of).answer
         if catalog.get("skills"):
-            from mcp_functions import skills  # noqa: PLC0415 - few deployments have skills
-
-            beside = os.path.join(os.path.dirname(path), skills.FILE)  # noqa: PTH118, PTH120 - without pathlib, as above
-            bundle = skills.Bundle(beside)
-            front_door.answer_modern = skills.Skills(bundle, catalog, settings, front_door.answer_modern).answer
+            beside = os.path.join(os.path.dirname(path), "skills.json")  # noqa: PTH118, PTH120 - without pathlib, as above
+            front_door.answer_modern = _with_skills(beside, catalog, settings, front_door.answer_modern)
         answer_legacy = front_door.answer_legacy if settings.earlier_revisions else None
         endpoint = Endpoint(settings, front_door.answer_modern, catalog, folder, answer_legacy=answer_legacy)
         if settings.dialects:
@@ -101,6 +99,25 @@ def serve_catalog(
         return endpoint
 
     return LambdaFunction(make_endpoint, now=now, logger=logger)
+
+
+def _with_skills(
+    file: str, catalog: Mapping[str, Any], settings: Settings, answer_other: Callable[[Request], AnyResult]
+) -> Callable[[Request], AnyResult]:
+    """Return what answers requests about skills from a file, and all others with `answer_other`."""
+
+    @cache
+    def skills() -> Skills:
+        """Load the skills when a client first asks for one. No other request needs their modules."""
+        from mcp_functions.skills import Bundle, Skills  # noqa: PLC0415
+
+        return Skills(Bundle(file), catalog, settings, answer_other)
+
+    def answer(request: Request) -> AnyResult:
+        is_about_skills = lookup.asks_for_skill(request.method, request.params)
+        return skills().answer(request) if is_about_skills else answer_other(request)
+
+    return answer
 
 
 class FrontDoor:

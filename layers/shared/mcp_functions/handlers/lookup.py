@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import ANSWER_TOOL_SUFFIXES, UNLISTED_KEY, key_of
 from mcp_functions.protocol import header_parameters
-from mcp_functions.protocol.constants import APP_FORM_URI, TASK_METHODS
+from mcp_functions.protocol.constants import APP_FORM_URI, SKILL_METHODS, SKILL_SCHEME, TASK_METHODS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.tuples import NamedTuple
@@ -150,6 +150,13 @@ def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, 
 def asks_for_form(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> bool:
     """Tell whether a request reads the toolkit's form. Each function has the form if one of its tools asks its user."""
     return method == "resources/read" and params.get("uri") == APP_FORM_URI and bool(catalog.get("asks"))
+
+
+def asks_for_skill(method: str, params: Mapping[str, Any]) -> bool:
+    """Tell whether a request is about skills, or may read a file of one."""
+    uri = params.get("uri")
+    is_read = method == "resources/read" and isinstance(uri, str) and uri.startswith(SKILL_SCHEME)
+    return is_read or method in SKILL_METHODS
 
 
 def form_result(server: Mapping[str, str]) -> Result:

@@ -41,6 +41,7 @@ APP_MIME_TYPE = "text/html;profile=mcp-app"
 # Extension io.modelcontextprotocol/skills (SEP-2640): a skill is a folder of files that teach a model a task.
 EXTENSION_SKILLS = "io.modelcontextprotocol/skills"
 SKILL_METHODS = ("skills/list", "skills/get", "resources/directory/read")
+SKILL_SCHEME = "skill://"
 
 # ---- Of this toolkit
 

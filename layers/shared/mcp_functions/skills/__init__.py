@@ -13,7 +13,7 @@ Quotations are from the specification of the extension, "Skills" (modelcontextpr
 
 from __future__ import annotations
 
-from mcp_functions.skills.bundle import FILE, SCHEME, Bundle
+from mcp_functions.skills.bundle import FILE, Bundle
 from mcp_functions.skills.methods import Skills
 
-__all__ = ["FILE", "SCHEME", "Bundle", "Skills"]
+__all__ = ["FILE", "Bundle", "Skills"]

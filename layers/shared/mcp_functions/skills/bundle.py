@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FILE = "skills.json"  # beside catalog.json
-SCHEME = "skill://"
 MAIN_FILE = "SKILL.md"
 DIRECTORY = "inode/directory"  # "A directory resource is a resource whose `mimeType` is `inode/directory`."
 

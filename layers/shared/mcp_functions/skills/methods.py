@@ -10,7 +10,7 @@ from mcp_functions.handlers.lists import page
 from mcp_functions.protocol.constants import SKILL_METHODS
 from mcp_functions.protocol.errors import InvalidParams, UnknownName
 from mcp_functions.protocol.messages import Result, complete
-from mcp_functions.skills.bundle import DIRECTORY, SCHEME
+from mcp_functions.skills.bundle import DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ class Skills:
                 return self._list(request, skills)
             return self._get(request, skills) if method == "skills/get" else self._read_directory(request, skills)
         uri = request.params.get("uri")
-        if method == "resources/read" and isinstance(uri, str) and uri.startswith(SCHEME) and uri in self._bundle.files:
+        if method == "resources/read" and isinstance(uri, str) and uri in self._bundle.files:
             for skill in self._seen_by(request):
                 if uri.startswith(f"{skill.root}/"):
                     return self._read(request, skill, uri)
