@@ -397,4 +397,5 @@ def test_an_adopted_server_can_hide_what_needs_scopes() -> None:
 
     assert '"name":"transfer"' in ask("mover", "tools/list", {})
     assert "transfer" not in ask("reader", "tools/list", {})
-    assert ask("reader", *TRANSFER) == ask("reader", "tools/call", {"name": "transfix", "arguments": {}})
+    unknown = ask("reader", "tools/call", {"name": "transfix", "arguments": {}})  # FastMCP quotes the name
+    assert ask("reader", *TRANSFER) == unknown.replace("transfix", "transfer")

@@ -64,7 +64,7 @@ def test_a_wrong_skill_is_named_with_its_line_and_ends_the_command(project: Proj
     skill.write_text("no frontmatter", encoding="utf-8")
     (complaint,) = every_skill_can_be_served(project)
     assert complaint.startswith("skills/work-with-the-samples/SKILL.md:1: ")
-    with pytest.raises(Problem, match="SKILL.md:1: "):
+    with pytest.raises(Problem, match=r"SKILL\.md:1: "):
         catalog.generate(project.root / "functions")
 
 
