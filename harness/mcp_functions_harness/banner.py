@@ -56,7 +56,13 @@ export MCP_AUTH_MODE=none
 {hint}Ctrl-C stops."""
 
 
-def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = None, mode: str = "jwt") -> str:
+def text(
+    url: str,
+    functions: Mapping[str, Function],
+    issuer: Issuer | None = None,
+    mode: str = "jwt",
+    skills: Sequence[str] = (),
+) -> str:
     """Return the text of `serve`.
 
     Args:
@@ -64,11 +70,13 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
         functions: the loaded functions by folder.
         issuer: issues access tokens; None with AuthMode none.
         mode: the AuthMode; without an issuer it is "none", whatever this says.
+        skills: the URIs of the skills.
     """
     function_lines = []
     for function in functions.values():
         if function.folder != FRONT_DOOR:
             function_lines += _function_lines(function)
+    function_lines += [f"  skill      {uri}" for uri in skills]
     if FRONT_DOOR not in functions:
         function_lines.append(f"  (no functions/{FRONT_DOOR}: serve answers at /{FRONT_DOOR}, a deployment does not)")
     return GREETING.format(

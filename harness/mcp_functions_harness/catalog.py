@@ -2,7 +2,8 @@
 
     {"tools": [{"name": "add", …}], …, "functions": {"tools": {"add": "<folder>"}, …}, …}
 
-functions/mcp, the endpoint (or front door), reads it to answer lists, and to find the function of a name.
+functions/mcp, the endpoint (or front door), reads it to answer lists, and to find the function of a name. The skills of
+the project, in skills/, are in functions/mcp/skills.json.
 """
 
 import json
@@ -10,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mcp_functions import skills as served_skills
 from mcp_functions.handlers import catalog
-from mcp_functions_harness import environment
+from mcp_functions_harness import environment, skills
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function, Functions
 from mcp_functions_harness.loopback import json_object
 from mcp_functions_harness.problems import stop
@@ -23,21 +25,24 @@ def generate(directory: Path) -> dict[str, Any]:
     """Import every function of a directory, and make the catalog.
 
     Raises:
-        Problem: a function does not load, or two tools, prompts or resources have the same name.
+        Problem: a function does not load, two tools, prompts or resources have the same name, or a skill is wrong.
     """
     with environment.applied(environment.CREDENTIALS), Functions(directory, without=frozenset({FRONT_DOOR})) as loaded:
-        return describe(loaded.by_folder.values())
+        return describe(loaded.by_folder.values(), directory)
 
 
-def describe(functions: Iterable[Function]) -> dict[str, Any]:
-    """Make the catalog of loaded functions.
+def describe(functions: Iterable[Function], directory: Path) -> dict[str, Any]:
+    """Make the catalog of loaded functions, and of the skills beside their directory.
 
     Raises:
-        Problem: two tools, prompts or resources have the same name.
+        Problem: two tools, prompts or resources have the same name, or a skill is wrong.
     """
     listed = {function.folder: function.handlers for function in functions if function.folder != FRONT_DOOR}
+    examined = skills.examine(directory)
+    if examined.complaints:
+        stop("\n".join(examined.complaints))
     try:
-        return catalog.build_project(listed)
+        return served_skills.Bundle.of(examined.content).add_to(catalog.build_project(listed))
     except ValueError as error:
         stop(str(error), after=error)
 
@@ -63,7 +68,7 @@ def read_or_generate(directory: Path) -> dict[str, Any]:
 
 
 def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
-    """Write a catalog beside the front door's app.py.
+    """Write a catalog beside the front door's app.py, and skills.json if the project has skills.
 
     Raises:
         Problem: the project has no front door.
@@ -71,7 +76,17 @@ def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
     folder = directory / FRONT_DOOR
     if not folder.is_dir():
         stop(f"there is no {folder}: the catalog belongs beside the front door's app.py")
+    return write_to(folder, catalog_, directory)
+
+
+def write_to(folder: Path, catalog_: Mapping[str, Any], directory: Path) -> Path:
+    """Write a catalog, and the skills of the project with this directory of functions, into a folder."""
     (folder / FILE).write_text(text(catalog_), encoding="utf-8")
+    file = folder / served_skills.FILE
+    if catalog_.get("skills"):
+        file.write_text(skills.text(skills.examine(directory).content), encoding="utf-8")
+    else:
+        file.unlink(missing_ok=True)
     return folder / FILE
 
 
@@ -94,9 +109,19 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
                 lines.append(f"- {list_name} {name}")
             elif before[name] != after[name]:
                 lines.append(f"~ {list_name} {name}")
-    other_parts = (old.keys() | new.keys()) - {"functions", *catalog.LISTS_BY_KIND.values()}
+    for uri in sorted(_skills(old).keys() | _skills(new).keys()):
+        if _skills(old).get(uri) != _skills(new).get(uri):
+            sign = "+" if uri not in _skills(old) else "-" if uri not in _skills(new) else "~"
+            lines.append(f"{sign} skills {uri}")
+    other_parts = (old.keys() | new.keys()) - {"functions", "skills", *catalog.LISTS_BY_KIND.values()}
     changed_parts = [name for name in sorted(other_parts) if old.get(name) != new.get(name)]
     return lines + [f"~ {name}" for name in changed_parts]
+
+
+def _skills(catalog_: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the digest of each skill by its URI; {} if the file of the catalog was damaged."""
+    found = catalog_.get("skills")
+    return found if isinstance(found, dict) else {}
 
 
 def _entries_by_name(catalog_: Mapping[str, Any], list_name: str) -> dict[str, Any]:

@@ -152,6 +152,10 @@ class Harness:
         self._load().unload(folder)
         self._own_endpoint.forget()
 
+    def forget_catalog(self) -> None:
+        """Make the catalog of the own endpoint again at the next event, because a skill has changed."""
+        self._own_endpoint.forget()
+
     def kill_only_process(self, folder: str) -> bool:
         """With `runtime`, kill the process that runs a request of a function or worker, if there is exactly one."""
         return self._fleet is not None and self._fleet.kill_only_process(folder)
@@ -205,7 +209,7 @@ class Harness:
             self.on_log("template", line)
         in_process = partial(InProcess, debug=self.debug, watcher=self.watcher)
         self._run_function = self._fleet.run if self._fleet else in_process(self.functions).run
-        self._own_endpoint = OwnEndpoint(self.state_dir / catalog.FILE, lambda: self.functions)
+        self._own_endpoint = OwnEndpoint(self.state_dir / catalog.FILE, self.directory, lambda: self.functions)
         self._run_own_endpoint = in_process({FRONT_DOOR: Function(FRONT_DOOR, self._own_endpoint)}).run
         served = {*folders, FRONT_DOOR}
         self._lambdas = Lambdas(served, self._run, watcher=self.watcher, on_invocation=self.on_invocation)

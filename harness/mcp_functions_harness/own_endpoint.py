@@ -19,14 +19,16 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]  # as Lambda calls it,
 class OwnEndpoint:
     """A Lambda entry point: `handler(event, context)`."""
 
-    def __init__(self, file: Path, get_functions: Callable[[], Mapping[str, Function]]) -> None:
+    def __init__(self, file: Path, directory: Path, get_functions: Callable[[], Mapping[str, Function]]) -> None:
         """Load nothing yet.
 
         Args:
             file: where the catalog is written.
+            directory: contains the functions' folders.
             get_functions: returns the loaded functions by folder.
         """
         self._file = file
+        self._directory = directory
         self._get_functions = get_functions
         self._front_door: Handler | None = None
         self._lock = Lock()
@@ -44,6 +46,7 @@ class OwnEndpoint:
         with self._lock:
             front_door = self._front_door
             if front_door is None:
-                self._file.write_text(catalog.text(catalog.describe(self._get_functions().values())), encoding="utf-8")
+                described = catalog.describe(self._get_functions().values(), self._directory)
+                catalog.write_to(self._file.parent, described, self._directory)
                 front_door = self._front_door = serve_catalog(self._file)
         return front_door(event, context)

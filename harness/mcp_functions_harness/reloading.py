@@ -2,16 +2,17 @@
 
     a file of functions/<folder>/                this function is loaded again
     a file of layers/common, or template.yaml    every function is loaded again
+    a file of skills/                            the endpoint is loaded again
 
 functions/mcp, the front door, answers lists from its file catalog.json. So this file is written anew when the other
-functions change what they offer.
+functions or the skills change.
 """
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from mcp_functions_harness import catalog, template
+from mcp_functions_harness import catalog, skills, template
 from mcp_functions_harness.harness import Harness
 from mcp_functions_harness.lambdas import failures
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, find
@@ -26,6 +27,7 @@ class Files(NamedTuple):
 
     functions: dict[str, Fingerprint]  # the files of each function, by its folder
     shared: Fingerprint  # the files of layers/common, and template.yaml
+    skills: Fingerprint  # the files of skills/
 
 
 class Reloader:
@@ -65,6 +67,8 @@ class Reloader:
             self._harness.unload(folder)
             self._report(f"{folder} is gone")
         self._load(_changed_folders(before, current))
+        if current.skills != before.skills:
+            self._harness.forget_catalog()
 
     def refresh_catalog(self) -> None:
         """If catalog.json differs from the functions, write it, and load the front door again.
@@ -73,7 +77,7 @@ class Reloader:
         """
         functions = self._harness.functions
         try:
-            new = catalog.describe(functions.values())
+            new = catalog.describe(functions.values(), self._harness.directory)
             differences = catalog.differences(catalog.read(self._harness.directory), new)
             if differences and FRONT_DOOR in functions:
                 path = catalog.write(self._harness.directory, new)
@@ -92,7 +96,7 @@ class Reloader:
         functions = {folder.name: fingerprints.of_folder(folder) for folder in self._find_folders()}
         template_file = self._directory.with_name(template.FILE)
         shared = fingerprints.of_folder(common(self._directory)) + fingerprints.of_file(template_file)
-        return Files(functions, shared)
+        return Files(functions, shared, fingerprints.of_folder(self._directory.with_name(skills.FOLDER)))
 
     def _find_folders(self) -> list[Path]:
         """Find the folders of functions; if one of them cannot be a function, return those that run."""

@@ -374,3 +374,28 @@ def test_middleware_that_is_added_after_adopt_runs() -> None:
 
     server.middleware.append(refuse)
     assert "moved" not in str(Conversation(handler).call().body)
+
+
+@pytest.mark.usefixtures("jwt_mode")
+def test_an_adopted_server_can_hide_what_needs_scopes() -> None:
+    server = FastMCP("bank")
+
+    @server.tool(auth=require_scopes("transfer"))
+    def transfer() -> str:
+        return "moved"
+
+    @server.tool
+    def balance() -> str:
+        return "1"
+
+    handler = serve(*adopt(server, hide_without_scopes=True))
+
+    def ask(token: str, method: str, params: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
+        event = wire.event(wire.message(method, params))
+        event = gateways.by_jwt(event, iss=JWT_SETTINGS["MCP_JWT_ISSUER"], sub=token, scope=" ".join(TOKENS[token]))
+        return handler(event, wire.Context("local_all"))["body"]
+
+    assert '"name":"transfer"' in ask("mover", "tools/list", {})
+    assert "transfer" not in ask("reader", "tools/list", {})
+    unknown = ask("reader", "tools/call", {"name": "transfix", "arguments": {}})  # FastMCP quotes the name
+    assert ask("reader", *TRANSFER) == unknown.replace("transfix", "transfer")

@@ -29,6 +29,7 @@ REVISION = "2026-07-28"
 SCENARIOS = 40
 TASK_SCENARIOS = 10
 TASK_CHECKS = 36
+SKILLS = {"sep-2640-skills-enumeration": 32, "sep-2640-skills-directory": 7, "sep-2640-skills-manifest": 6}
 CHECKS = 147  # that pass when the five below are skipped
 
 # There is nothing to subscribe to: a Lambda behind API Gateway cannot push, so it advertises no `listChanged`.
@@ -161,6 +162,14 @@ def test_all_ten_scenarios_of_tasks_run_and_nine_pass_every_check(required: Verd
     # "Status notifications conformance, pending subscriptions/listen rewrite": it is skipped for everybody
     assert [scenario for scenario, checks in of_tasks.items() if not _passed(checks)] == ["tasks-status-notifications"]
     assert len(_of_tasks(required.with_status("SUCCESS"))) >= TASK_CHECKS
+
+
+# Neither the suite "all" nor the requirements of a revision contain the scenarios of this extension.
+@pytest.mark.parametrize(("scenario", "checks"), SKILLS.items())
+def test_every_check_of_skills_passes_and_none_is_skipped(url: str, scenario: str, checks: int, tmp_path: Path) -> None:
+    verdict = _judged(url, tmp_path, "--scenario", scenario)
+    assert [check["status"] for check in verdict.checks[scenario]] == ["SUCCESS"] * checks, verdict.report
+    assert verdict.exit_code == 0, verdict.report
 
 
 def _of_tasks(said: list[str]) -> list[str]:

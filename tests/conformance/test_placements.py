@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 from mcp_functions.handlers import catalog
+from mcp_functions.skills import FILE, Bundle
 from mcp_functions_harness import catalog as generated
 from mcp_functions_harness.lambdas.functions import Functions
 
@@ -23,7 +24,7 @@ def test_the_catalog_is_fresh() -> None:
 def test_both_placements_list_the_same_handlers() -> None:
     many = generated.generate(HERE / "functions")
     with Functions(HERE / "one") as loaded:
-        one = dict(catalog.build(loaded.by_folder["mcp"].handlers))
+        one = Bundle(HERE / "functions" / "mcp" / FILE).add_to(catalog.build(loaded.by_folder["mcp"].handlers))
     assert {listed: one[listed] for listed in LISTS} == {listed: many[listed] for listed in LISTS}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mcp_functions.protocol.constants import TASK_METHODS
+from mcp_functions.protocol.constants import SKILL_METHODS, TASK_METHODS
 
 
 class Cost(NamedTuple):
@@ -42,7 +42,7 @@ CALLED = Cost(kms=1, invocations=1)
 IN_SESSION = Cost(kms=1)
 
 MOST: dict[Case, Cost] = {
-    **{Case(MODERN, method): Cost() for method in ("server/discover", *LISTS, *OTHERS)},
+    **{Case(MODERN, method): Cost() for method in ("server/discover", *LISTS, *OTHERS, *SKILL_METHODS)},
     **{Case(MODERN, method): Cost() for method in ("initialize", "logging/setLevel", "notifications/cancelled")},
     Case(MODERN, "completion/complete"): Cost(invocations=1),
     Case(MODERN, "prompts/get"): CALLED,
@@ -84,7 +84,10 @@ MOST: dict[Case, Cost] = {
     Case(MODERN, "tasks/cancel", "of a task whose own question fills its item", own=True): Cost(
         98, 388, kms=2, invocations=1
     ),
-    **{Case(LEGACY, method): IN_SESSION for method in ("server/discover", *LISTS, *OTHERS, *TASK_METHODS)},
+    **{
+        Case(LEGACY, method): IN_SESSION
+        for method in ("server/discover", *LISTS, *OTHERS, *SKILL_METHODS, *TASK_METHODS)
+    },
     **{Case(LEGACY, method): IN_SESSION for method in ("initialize", "logging/setLevel")},
     Case(LEGACY, "completion/complete"): Cost(kms=1, invocations=1),
     Case(LEGACY, "tools/call", "that asks, with the largest arguments"): Cost(0, 58, kms=3, invocations=1),

@@ -33,7 +33,8 @@ TASKS = "io.modelcontextprotocol/tasks"
 TASK_CAPABILITIES: dict[str, Any] = {"elicitation": {}, "extensions": {TASKS: {}}}
 # method -> the parameter that the header Mcp-Name repeats
 TASK_METHODS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
-SKILL_METHODS = {"skills/list": "skills", "skills/get": "skill"}  # of SEP-2640: method -> the member of its result
+# of SEP-2640: method -> the member of its result
+SKILL_METHODS = {"skills/list": "skills", "skills/get": "skill", "resources/directory/read": "resources"}
 NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", **TASK_METHODS}
 
 ERRORS: dict[int, Any] = {
@@ -227,7 +228,10 @@ def _check_result(result: dict[str, Any], method: str) -> None:
         _check_task_result(result, method)
         return
     if method in SKILL_METHODS:
-        assert result.keys() == {SKILL_METHODS[method], "resultType", "ttlMs", "cacheScope", "_meta"}
+        cached = set() if method == "resources/directory/read" else {"ttlMs", "cacheScope"}
+        assert result.keys() - {"nextCursor"} == {SKILL_METHODS[method], "resultType", "_meta", *cached}
+        for resource in result.get("resources", ()):
+            _through_official_type(types.Resource, resource)
         return
     known = _through_official_type(methods.SERVER_RESULTS[method, VERSION], result)
     present = dict(result)

@@ -108,7 +108,7 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
             TemporaryDirectory() as state_dir,  # no key or table of this call is kept
             Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=_write_log) as harness,
         ):
-            function_catalog = catalog.describe(harness.functions.values())
+            function_catalog = catalog.describe(harness.functions.values(), harness.directory)
             yield CalledServer(harness.url, catalog=function_catalog, terminal=terminal)
     finally:
         logger.setLevel(level_before)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_functions_harness.checks import imports, invocations, own_policies, permissions, routes, variables
+from mcp_functions_harness.checks import imports, invocations, own_policies, permissions, routes, skills, variables
 from mcp_functions_harness.checks.project import FOLDER, Project, pascal, read
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     invocations.a_function_has_a_worker_if_and_only_if_it_has_tasks,
     imports.a_function_finds_on_lambda_what_it_imports,
     variables.functions_know_the_variables_of_the_template,
+    skills.every_skill_can_be_served,
 )
 
 

@@ -88,6 +88,17 @@ class Project:
         return frozenset(self.catalog.get("tasks", ()))
 
     @property
+    def hidden(self) -> frozenset[str]:
+        """The folders whose handlers are all hidden from callers without their scopes."""
+        hidden = self.catalog.get("hidden", {})
+        shown: set[str] = set()
+        found: set[str] = set()
+        for list_name, names in self.catalog.get("functions", {}).items():
+            for name, folder in names.items():
+                (found if name in hidden.get(list_name, {}) else shown).add(folder)
+        return frozenset(found - shown)
+
+    @property
     def functions(self) -> dict[str, Block]:
         """The blocks of functions, by folder; without workers and partial blocks."""
         complete = [block for block in self._deployed if not block.is_worker and not self._is_partial(block)]
@@ -120,6 +131,8 @@ class Project:
         needed = ["FunctionName", "Events"]
         if block.folder in self.asking | self.keeping:
             needed = ["FunctionName", "Tags", "Policies", "Events"]
+        if block.folder in self.hidden:
+            needed.remove("Events")  # it has no route of its own
         return [name for name in needed if not block.properties.get(name)]
 
     def statements(self, block: Block) -> list[dict[str, Any]]:

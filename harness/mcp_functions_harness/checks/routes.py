@@ -64,10 +64,16 @@ def every_folder_is_listed(project: Project) -> Iterator[str]:
 
 
 def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iterator[str]:
-    """Check that every function answers at its own path, and that no other path of it is open."""
+    """Check that every function answers at its own path, unless it is hidden, and that no other path is open."""
     for folder, block in project.functions.items():
         routes = _routes(block)
-        for key in sorted(NEEDED.get(folder, {f"ANY /mcp/{folder}"}) - routes.keys()):
+        needed = NEEDED.get(folder, {f"ANY /mcp/{folder}"})
+        if folder in project.hidden:
+            for key in sorted(routes):
+                reason = f"its path gives {folder} away to callers without its scopes"
+                yield f"remove the route {key} of {block.logical_id}: {reason}, from whom it is hidden"
+            needed = set()
+        for key in sorted(needed - routes.keys()):
             yield f"{block.logical_id} has no route: add an event of type HttpApi with {key}"
         for key, route in routes.items():
             if route.get("ApiId") != API:

@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 import click
 
-from mcp_functions_harness import banner
+from mcp_functions_harness import banner, skills
 from mcp_functions_harness.authorization import LocalAuthMode
 from mcp_functions_harness.checks import imports
 from mcp_functions_harness.commands import options
@@ -61,7 +61,9 @@ def command(
         lines: list[str] = []
         reloader = Reloader(harness, report=lines.append)
         reloader.refresh_catalog()
-        output.write(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
+        output.write(
+            banner.text(harness.url, harness.functions, harness.issuer, harness.auth, skills.uris(harness.directory))
+        )
         warnings = _missing_on_lambda(functions)
         lines += warnings
         while not is_stopped():

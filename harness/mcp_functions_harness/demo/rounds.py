@@ -100,7 +100,7 @@ class Rounds:
         Raises:
             Problem: catalog.json does not list the functions as they are.
         """
-        if catalog.differences(catalog.read(functions), catalog.describe(harness.functions.values())):
+        if catalog.differences(catalog.read(functions), catalog.describe(harness.functions.values(), functions)):
             raise Problem(banner.STALE)
         self.file.write_text(json.dumps({"url": harness.url, "name": TOOL, "arguments": ARGUMENTS}), encoding="utf-8")
 

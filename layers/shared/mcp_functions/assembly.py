@@ -13,6 +13,7 @@ import os
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.handlers import lookup
 from mcp_functions.http import identity
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.protocol.constants import WORKER_SUFFIX
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.kms import Wrapping
+    from mcp_functions.skills import Skills
 
     class Forwarder(Protocol):
         """What a front door is to its endpoint (`front_door.FrontDoor`)."""
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
         def forward(self, function: str, request: Request) -> ForwardedResponse:
             """Forward a request to the function in a folder."""
 
+        def showing(self, catalog: Mapping[str, Any]) -> Forwarder:
+            """Return a front door with another catalog."""
+
 
 class Options(NamedTuple):
     """The arguments of `serve` from which the endpoint is made."""
@@ -54,6 +59,7 @@ class Options(NamedTuple):
     wrapping: Sequence[Wrapping] | None = None
     codec: Codec | None = None
     audit: Callable[[AuditRecord], object] | None = None
+    skills: str | os.PathLike[str] | None = None  # the path of skills.json, also of a front door
 
 
 class Parts:
@@ -134,14 +140,17 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
     if front_door is None:
         from mcp_functions.dispatch.dispatcher import Dispatcher  # noqa: PLC0415 - `serve` has imported it at init
 
-        server = Dispatcher(handlers, settings, make_conversations, tasks)
+        server = Dispatcher(handlers, settings, make_conversations, tasks, _catalog_with_skills(parts))
+
+    # Handlers with `hide_without_scopes`, and skills.
+    answer, listed = _answer_with_skills(_answer_per_caller(server, settings), server.catalog, parts), server.catalog
 
     # Clients of 2025: MCP_EARLIER_REVISIONS. The first of them imports what only they need.
     @cache
     def legacy_server() -> LegacyServer:
         from mcp_functions.legacy import LegacyServer  # noqa: PLC0415
 
-        return LegacyServer(settings, server.answer, server.catalog, parts.seals, now=now)
+        return LegacyServer(settings, answer, listed, parts.seals, now=now)
 
     # Dialects: MCP_DIALECTS. They translate requests of their clients; a client of 2025 gets no dialect.
     translator: Any = None
@@ -150,20 +159,62 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
 
         loaded = dialects.load(settings.dialects)
         if front_door is not None:
-            translator = dialects.FrontDoorDialects(loaded, server.catalog, server.answer, front_door.forward)
+            translator = dialects.FrontDoorDialects(loaded, listed, answer, front_door.forward)
         else:
             seals = parts.seals or parts.make_seals()
             within = max((handler.answer_within for handler in handlers), default=1)
             shared = (settings, parts.audience, seals.states, within, now)
-            context = dialects.DialectContext(server.answer, parts.folder, *shared)
+            context = dialects.DialectContext(answer, parts.folder, *shared)
             translator = dialects.FunctionDialects(loaded, context)
 
     return Endpoint(
         settings,
-        answer=translator.answer if translator else server.answer,
-        catalog=server.catalog,
+        answer=translator.answer if translator else answer,
+        catalog=listed,
         is_stopped=settings.stops(parts.folder),
         answer_legacy=(lambda http: legacy_server().respond(http)) if settings.earlier_revisions else None,
         continue_dialect=translator.continue_call if translator else None,
         run_task=run_task,
     )
+
+
+def _catalog_with_skills(parts: Parts) -> Mapping[str, Any] | None:
+    """Return the catalog of a function with `serve(skills=…)`; None for any other function."""
+    if parts.options.skills is None or not is_deployed("skills"):
+        return None
+    from mcp_functions.handlers import catalog  # noqa: PLC0415 - few functions have skills
+    from mcp_functions.skills import Bundle  # noqa: PLC0415
+
+    return Bundle(parts.options.skills).add_to(catalog.build(parts.options.handlers))
+
+
+def _answer_per_caller(server: Any, settings: Settings) -> Callable[[Request], AnyResult]:  # noqa: ANN401 - one of two
+    """Return what answers requests of a dispatcher or a front door; each caller sees what its scopes let it see."""
+    answer: Callable[[Request], AnyResult] = server.answer
+    if "hidden" in server.catalog:
+        from mcp_functions.visibility import PerCaller  # noqa: PLC0415 - few deployments hide anything
+
+        answer = PerCaller(server.catalog, settings, lambda shown: server.showing(shown).answer).answer
+    return answer
+
+
+def _answer_with_skills(
+    answer_other: Callable[[Request], AnyResult], catalog: Mapping[str, Any], parts: Parts
+) -> Callable[[Request], AnyResult]:
+    """Return what answers requests about skills, and all others with `answer_other`."""
+    file = parts.options.skills
+    if file is None or not catalog.get("skills"):
+        return answer_other
+
+    @cache
+    def skills() -> Skills:
+        """Load the skills when a client first asks for one. No other request needs their modules."""
+        from mcp_functions.skills import Bundle, Skills  # noqa: PLC0415
+
+        return Skills(Bundle(file), catalog, parts.settings, answer_other)
+
+    def answer(request: Request) -> AnyResult:
+        is_about_skills = lookup.asks_for_skill(request.method, request.params)
+        return skills().answer(request) if is_about_skills else answer_other(request)
+
+    return answer

@@ -17,11 +17,12 @@ The function checks a forwarded request again, as if it came from the client.
 from __future__ import annotations
 
 import json
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
-from mcp_functions.assembly import Parts, assemble, read_settings
+from mcp_functions.assembly import Options, Parts, assemble, read_settings
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.handlers.catalog import deployed_part, describe_server
 from mcp_functions.http import forwarding
@@ -71,7 +72,9 @@ def serve_catalog(
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
             catalog = {**json.load(file), "endpoint": description}
         front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), now=now)
-        return assemble(Parts(settings, folder_of(function_name, settings), now), front_door=front_door)
+        beside = os.path.join(os.path.dirname(path), "skills.json")  # noqa: PTH118, PTH120 - without pathlib, as above
+        parts = Parts(settings, folder_of(function_name, settings), now, Options(skills=beside))
+        return assemble(parts, front_door=front_door)
 
     return LambdaFunction(make_endpoint, now=now, logger=logger)
 
@@ -108,6 +111,10 @@ class FrontDoor:
             "completion/complete": self._forward_call,  # completions of arguments
             **dict.fromkeys(CALL_METHODS, self._forward_call),  # tools, prompts and resources
         }
+
+    def showing(self, catalog: Mapping[str, Any]) -> FrontDoor:
+        """Return a front door with another catalog."""
+        return FrontDoor(catalog, self._settings, self._get_client, now=self._now)
 
     def answer(self, request: Request) -> AnyResult:
         """Answer discovery and lists, and forward every other request to the function that serves it.

@@ -28,6 +28,7 @@ from mcp_functions.protocol.constants import ENDPOINT_FOLDER, WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
@@ -52,6 +53,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     instructions: str | None = None,
     server_info: ServerInfo | Model | None = None,
     around: Callable[[Call], AbstractContextManager[object]] | None = None,
+    skills: str | os.PathLike[str] | None = None,
     now: Clock = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
@@ -80,6 +82,8 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
             Otherwise they are an argument of `serve_catalog`. Every result repeats them.
         around: a hook. It gets the `Call` before each round, and returns a context manager inside which the round runs.
             It may raise a ToolError, which the model gets instead of the result or of another exception.
+        skills: skills.json, if this function is the whole server: `python -m mcp_functions_harness catalog` writes the
+            skills of the project there.
         now: the clock, unix seconds, for tests.
 
     Returns:
@@ -97,7 +101,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     error_classes = read_errors(errors)
     copies = tuple(handler.with_options(about, error_classes, around) for handler in handlers)
     catalog.build(copies)  # a check: it refuses two handlers with the same name now, and not at the first event
-    options = Options(copies, audience, wrapping, codec, audit)
+    options = Options(copies, audience, wrapping, codec, audit, skills)
     preparation.prepare(copies, uses_kms=wrapping is None and codec is None)
     return LambdaFunction(partial(_make_endpoint, options), copies, now=now, logger=logger)
 

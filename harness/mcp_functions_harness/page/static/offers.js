@@ -1,4 +1,4 @@
-// What the server offers: tools, prompts, resources and resource templates, each with the call that it leads to.
+// What the server offers: tools, prompts, resources, resource templates and skills, each with the call that it leads to.
 
 const LISTS = [
   ["tools/list", "tools", "Tools", tool],
@@ -6,6 +6,7 @@ const LISTS = [
   ["resources/list", "resources", "Resources", resource],
   ["resources/templates/list", "resourceTemplates", "Resource templates", template],
 ];
+const SKILLS = "io.modelcontextprotocol/skills";
 const VARIABLE = /\{([\w.]+)\}/g;
 
 // Returns the offers in groups. A server refuses the lists of a capability that it does not declare.
@@ -15,6 +16,10 @@ export async function listOffers(client, capabilities) {
   for (const [method, member, heading, read] of declared) {
     const listed = await client.list(method, member);
     groups.push({ heading, offers: listed.map((one) => ({ id: `${member}/${one.name ?? one.uri}`, ...read(one) })) });
+  }
+  if (SKILLS in (capabilities.extensions ?? {})) {
+    const skills = await client.list("skills/list", "skills");
+    groups.push({ heading: "Skills", offers: skills.map((one) => ({ id: `skills/${one.uri}`, ...skill(one) })) });
   }
   return groups;
 }
@@ -70,6 +75,18 @@ function template({ name, title, description, uriTemplate }) {
     verb: "Read",
     schema: { properties: Object.fromEntries(fields), required: fields.map(([field]) => field) },
     call: (values) => reading(name, uri(values)),
+  };
+}
+
+// A skill is a folder of files, of which the user chooses one to read.
+function skill({ uri, frontmatter: { name, description }, resources }) {
+  const files = resources.map((file) => file.uri);
+  return {
+    name,
+    description: `${description}\n${uri}`,
+    verb: "Read",
+    schema: { properties: { file: { type: "string", enum: files, default: uri } }, required: ["file"] },
+    call: ({ file }) => reading(name, file),
   };
 }
 

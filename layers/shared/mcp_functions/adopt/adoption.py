@@ -39,6 +39,7 @@ def adopt(
     replay: Sequence[str] = (),
     answer_within: int | timedelta = 600,
     max_sheds: int = 2,
+    hide_without_scopes: bool = False,
 ) -> tuple[AdoptedHandler, ...]:
     """Make handlers of a server that was written with `mcp` or `fastmcp`: `handler = serve(*adopt(server))`.
 
@@ -49,6 +50,8 @@ def adopt(
             belongs into a `step`. A handler that asks and is not named here ends with an error.
         answer_within: a timedelta or seconds for one answer.
         max_sheds: rounds in a row that may end because their time is up, and not with a question.
+        hide_without_scopes: if true, callers see only what they hold the scopes of (`auth=require_scopes(…)`), as in
+            the lists of the original. Without it they see the rest too, and a call says which scopes it needs.
 
     Raises:
         TypeError: `server` is none of the three kinds, or `replay` is not a list of names.
@@ -77,6 +80,7 @@ def adopt(
             handler.max_sheds = max_sheds
             handler.server_description = about
             scopes.restrict(handler, list_name)
+            handler.hide_without_scopes = hide_without_scopes and bool(handler.scopes)
             handlers.append(handler)
             if entry:
                 names = {handler.name, handler.key}

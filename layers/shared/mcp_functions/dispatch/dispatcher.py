@@ -44,6 +44,7 @@ class Dispatcher:
         settings: Settings,
         make_conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
+        shown: Mapping[str, Any] | None = None,
     ) -> None:
         """Index the handlers and build their catalog.
 
@@ -52,24 +53,31 @@ class Dispatcher:
             settings: the settings of the deployment.
             make_conversations: makes the object that runs rounds, when the first request needs it.
             tasks: the tasks of the Lambda; None if no call may become one.
+            shown: the catalog, if it is another one than that of all these handlers.
         """
         # By their list and their key: ("tools", "book"), or ("resources", "file:///terms").
         self._handlers: dict[tuple[str, str], Handler[..., Any]] = {
             (catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers
         }
-        self.catalog = catalog.deployed_part(catalog.build(handlers))
+        self.catalog = catalog.deployed_part(catalog.build(handlers) if shown is None else shown)
         self._settings = settings
         self._tasks = tasks
+        self._make_conversations = make_conversations
         self._conversations = cache(make_conversations)
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
         # What answers each method; a later row counts more. This function has no other method.
         self._methods: dict[str, Callable[[Request], Result]] = {
             **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
             **dict.fromkeys(self.catalog.get("methods", ()), self._pass_on),  # extensions of adopted servers
-            **dict.fromkeys(TASK_METHODS if tasks else (), self._answer_task),  # tasks
+            **dict.fromkeys(TASK_METHODS if tasks and self.catalog.get("tasks") else (), self._answer_task),  # tasks
             "completion/complete": self._complete_argument,  # completions of arguments
             **dict.fromkeys(CALL_METHODS, self._call),  # tools, prompts and resources
         }
+
+    def showing(self, shown: Mapping[str, Any]) -> Dispatcher:
+        """Return a dispatcher of the same handlers with another catalog."""
+        handlers = tuple(self._handlers.values())
+        return Dispatcher(handlers, self._settings, self._make_conversations, self._tasks, shown)
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked.
@@ -93,7 +101,8 @@ class Dispatcher:
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         outcome = self._run(request, handler, target.answer_tool)
-        return self._make_result(_limit_caching(outcome.result, params), outcome.notifications)
+        result = _limit_caching(outcome.result, params, is_hidden=handler.hide_without_scopes)
+        return self._make_result(result, outcome.notifications)
 
     def _run(self, request: Request, handler: Handler[..., Any], answer_tool: str) -> Result:
         """Run a handler, for a call of itself or of its answer tool.
@@ -182,14 +191,16 @@ def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
         return crash_result(handler, crash)
 
 
-def _limit_caching(result: Mapping[str, Any], params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Forbid clients to cache a result that depends on more than the URI.
+def _limit_caching(result: Mapping[str, Any], params: Mapping[str, Any], *, is_hidden: bool) -> Mapping[str, Any]:
+    """Forbid clients to cache a result that depends on more than the URI, and caches to share what is hidden.
 
     "results of requests that carry inputResponses or requestState MUST NOT be cached" (server/utilities/caching).
     """
     is_of_conversation = "requestState" in params or "inputResponses" in params
     if is_of_conversation and "cacheScope" in result:
         return {**result, "ttlMs": 0, "cacheScope": "private"}
+    if is_hidden and "cacheScope" in result:
+        return {**result, "cacheScope": "private"}
     return result
 
 

@@ -37,6 +37,7 @@ class Handler(Generic[P, R]):
     name: str  # its name for clients
     key: str  # what a request names it by: its name, its URI or its URI template
     scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all of them
+    hide_without_scopes = False  # whether callers without these scopes see no such name, in lists and in errors
     # The option of an adopted server that lets in only callers with an access token. AuthMode none asks for no
     # token, so it then refuses each call.
     restricted_by = ""

@@ -22,6 +22,9 @@ the catalog of its own handlers: its tools, prompts and resources. The members o
     formless                those of them whose questions are not shown as a form of an app (MCP Apps)
     relays                  those of them that let the model pass on the user's answers
     apps                    the tools that only an app may call
+    hidden                  for each list, the names or URIs that only callers with these scopes see (`visibility`);
+                            and, by their index, the servers whose handlers are all hidden, with the scopes of each
+    skills                  the URIs of skills with a digest of each (`skills`). Their files are in skills.json
 
 `servers` and each member after it is left out if it would be empty.
 """
@@ -47,9 +50,10 @@ LISTS_BY_KIND = {
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
 UNLISTED_KEY = "*"  # see "functions" above
 # The members that list what has a property: the tools that ask, for example.
-PROPERTIES = ("scopes", "tasks", "asks", "formless", "relays", "apps")
+PROPERTIES_OF_TOOLS = ("asks", "formless", "relays", "apps")
+PROPERTIES = ("scopes", "tasks", *PROPERTIES_OF_TOOLS)
 # Those of them that an optional room reads, by the folder of the room.
-PROPERTIES_BY_ROOM = {"apps": ("asks", "formless", "relays", "apps"), "tasks": ("tasks",)}
+PROPERTIES_BY_ROOM = {"apps": PROPERTIES_OF_TOOLS, "tasks": ("tasks",), "skills": ("skills",)}
 # A client that cannot show a question sends the answer to a second tool, the answer tool: `book-form` or `book-answer`.
 ANSWER_TOOL_SUFFIXES = ("-form", "-answer")
 
@@ -81,6 +85,9 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> dict[
     if methods:
         catalog["methods"] = methods
     catalog.update(_properties(served))
+    hidden = _hidden(handlers, servers)
+    if hidden:
+        catalog["hidden"] = hidden
     _check_answer_tools(catalog)
     return catalog
 
@@ -148,6 +155,22 @@ def _properties(served: Iterable[tuple[str, Handler[..., Any]]]) -> dict[str, li
     return {member: sorted(names) for member, names in found.items() if names}
 
 
+def _hidden(handlers: Iterable[Handler[..., Any]], servers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the scopes of what only callers with these scopes see, by list and key; {} if nothing is hidden."""
+    hidden: dict[str, Any] = {}
+    for handler in handlers:
+        if handler.hide_without_scopes:
+            hidden.setdefault(LISTS_BY_KIND[handler.kind], {})[handler.key] = sorted(handler.scopes)
+    if not hidden:
+        return {}
+    for index, server in enumerate(servers):
+        of_server = [handler for handler in handlers if handler.server_description == server]
+        if all(handler.hide_without_scopes for handler in of_server):
+            alternatives = sorted({tuple(sorted(handler.scopes)) for handler in of_server})
+            hidden.setdefault("servers", {})[str(index)] = [list(needed) for needed in alternatives]
+    return hidden
+
+
 def _check_answer_tools(catalog: Mapping[str, Any]) -> None:
     """Refuse a tool that has the name of another tool's answer tool."""
     for tool in catalog.get("asks", ()):
@@ -192,7 +215,8 @@ def server_info(catalog: Mapping[str, Any], default: Mapping[str, Any]) -> Mappi
     """Return the `serverInfo` of results.
 
     It is the deployment's (`default`). If exactly one function or adopted server has a `serverInfo`, its members
-    replace the deployment's.
+    replace the deployment's. Those of a front door, in the member "endpoint", replace both.
     """
     infos = [server["serverInfo"] for server in catalog.get("servers", ()) if "serverInfo" in server]
-    return {**default, **infos[0]} if len(infos) == 1 else default
+    of_endpoint = catalog.get("endpoint", {}).get("serverInfo", {})
+    return {**default, **(infos[0] if len(infos) == 1 else {}), **of_endpoint}

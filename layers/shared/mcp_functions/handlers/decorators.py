@@ -55,6 +55,8 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
             `max_sheds`: how often in a row the client repeats its request because the time was up before the function
                 could ask or finish. With 2, the call fails if the third request is too short as well.
             `scopes`: the scopes that a caller's access token must grant, all of them.
+            `hide_without_scopes`: if true, callers whose token lacks these scopes do not see the tool: its name is
+                unknown to them. Without it they see the tool, and a call tells their client which scopes to ask for.
             `task`: "allowed" if a call may become a task, "required" if it must; or a function of the arguments that
                 returns one of them, or None.
             `task_ttl`: how long a task is kept, as a timedelta or seconds.

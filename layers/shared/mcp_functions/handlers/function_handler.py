@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         answer_within: int | timedelta
         max_sheds: int
         scopes: Sequence[str]
+        hide_without_scopes: bool
 
 
 class FunctionHandler(Handler[P, R]):
@@ -68,6 +69,7 @@ class FunctionHandler(Handler[P, R]):
         answer_within: int | timedelta = 600,
         max_sheds: int = 2,
         scopes: Sequence[str] = (),
+        hide_without_scopes: bool = False,
     ) -> None:
         """Read a function's signature and docstring, and its options, which `decorators.tool` describes.
 
@@ -83,6 +85,7 @@ class FunctionHandler(Handler[P, R]):
         self.answer_within = to_seconds(answer_within)
         self.max_sheds = max_sheds
         self.scopes = tuple(scopes)
+        self.hide_without_scopes = hide_without_scopes
         self._entry: dict[str, Any] = {  # in its list; the kinds of handlers add more fields
             "name": self.name,
             "title": title,
@@ -109,6 +112,8 @@ class FunctionHandler(Handler[P, R]):
         require(self.max_sheds >= 0, "max_sheds is a number of rounds, 0 or more")
         are_scopes = not isinstance(scopes, str) and all(re.fullmatch(SCOPE, scope) for scope in self.scopes)
         require(are_scopes, 'scopes is a list of words without blanks or quotes: scopes=["work:write"]')
+        require(isinstance(self.hide_without_scopes, bool), "hide_without_scopes is True or False")
+        require(self.scopes or not self.hide_without_scopes, "hide_without_scopes=True needs scopes=[…]")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the author's function directly, as a unit test does.

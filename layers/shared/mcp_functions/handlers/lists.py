@@ -42,7 +42,7 @@ class Lists:
         self._catalog = catalog
         self._settings = settings
         self._instructions = "\n\n".join(server["instructions"] for server in servers if server.get("instructions"))
-        self._server_info = {**server_info(catalog, settings.server_info), **endpoint.get("serverInfo", {})}
+        self._server_info = server_info(catalog, settings.server_info)
         self._first_pages: dict[tuple[View | None, str], Result] = {}  # by view and method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
@@ -79,7 +79,8 @@ class Lists:
             from mcp_functions.apps import listings  # noqa: PLC0415
 
             catalog = listings.show(catalog, view)
-            # A shared cache must not give this client's view to another client.
+        if view is not None or "hidden" in catalog:
+            # A shared cache must not give this client's view, or this caller's lists, to another one.
             cache = {**cache, "cacheScope": "private"}
         if method == "server/discover":
             result = self._discover(catalog)
@@ -114,15 +115,22 @@ class Lists:
         """
         if CAPABILITIES[list_name] not in _list_capabilities(catalog):
             raise MethodNotFound
-        entries = catalog[list_name]
-        size = self._settings.page_size
-        cursor = params.get("cursor")
-        start = 0 if cursor is None else _find_start(entries, cursor, size)
-        end = start + size
-        page = {list_name: entries[start:end]}
-        if end < len(entries):
-            page["nextCursor"] = _cursor(entries, end)
-        return page
+        return page(list_name, catalog[list_name], params, self._settings.page_size)
+
+
+def page(list_name: str, entries: list[dict[str, Any]], params: Mapping[str, Any], size: int) -> dict[str, Any]:
+    """Return the page of a list that the cursor in the params names: the first one without a cursor.
+
+    Raises:
+        UnknownName: the cursor does not belong to this list.
+    """
+    cursor = params.get("cursor")
+    start = 0 if cursor is None else _find_start(entries, cursor, size)
+    end = start + size
+    found: dict[str, Any] = {list_name: entries[start:end]}
+    if end < len(entries):
+        found["nextCursor"] = _cursor(entries, end)
+    return found
 
 
 def _list_capabilities(catalog: Mapping[str, Any]) -> list[str]:
@@ -141,6 +149,8 @@ def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
         extensions[constants.EXTENSION_TASKS] = {}
     if catalog.get("has_form"):
         extensions[constants.EXTENSION_APPS] = {}
+    if catalog.get("skills"):
+        extensions[constants.EXTENSION_SKILLS] = {"directoryRead": True}
     return extensions
 
 
@@ -161,6 +171,6 @@ def _cursor(entries: list[dict[str, Any]], start: int) -> str:
     """
     import hashlib  # noqa: PLC0415 - most lists have one page
 
-    names = dumps([entry["name"] for entry in entries])
+    names = dumps([entry.get("name") or entry["uri"] for entry in entries])  # the entry of a skill has no name
     digest = hashlib.sha256(names.encode()).hexdigest()
     return f"{digest[:12]}-{start}"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import ANSWER_TOOL_SUFFIXES, UNLISTED_KEY, key_of
 from mcp_functions.protocol import header_parameters
-from mcp_functions.protocol.constants import APP_FORM_URI
+from mcp_functions.protocol.constants import APP_FORM_URI, SKILL_METHODS, SKILL_SCHEME
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.tuples import NamedTuple
@@ -68,7 +68,8 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     """Find the resource with a URI, or else the first template that matches it."""
     resources: Mapping[str, str] = catalog["functions"]["resources"]
     templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
-    if not resources and not templates:
+    # A skill is a resource without a function.
+    if not resources and not templates and not catalog.get("skills"):
         raise MethodNotFound
     uri = _text_param(params, "uri")
     if uri in resources:
@@ -145,6 +146,13 @@ def _text_param(params: Mapping[str, Any], name: str) -> str:
 def asks_for_form(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> bool:
     """Tell whether a request reads the toolkit's form. Each function has the form if one of its tools asks its user."""
     return method == "resources/read" and params.get("uri") == APP_FORM_URI and bool(catalog.get("asks"))
+
+
+def asks_for_skill(method: str, params: Mapping[str, Any]) -> bool:
+    """Tell whether a request is about skills, or may read a file of one."""
+    uri = params.get("uri")
+    is_read = method == "resources/read" and isinstance(uri, str) and uri.startswith(SKILL_SCHEME)
+    return is_read or method in SKILL_METHODS
 
 
 def form_result(server: Mapping[str, str]) -> Result:

@@ -94,9 +94,17 @@ def _problem(token: AccessToken, settings: Settings, now: float) -> str | None:
 class Restricted(Protocol):
     """What a handler says about its callers (`handlers.base`)."""
 
-    name: str
-    scopes: Sequence[str]
-    restricted_by: str
+    @property
+    def name(self) -> str:
+        """Its name for clients."""
+
+    @property
+    def scopes(self) -> Sequence[str]:
+        """The scopes that the caller's access token must grant, all of them."""
+
+    @property
+    def restricted_by(self) -> str:
+        """The option of an adopted server that lets in only callers with an access token; "" without one."""
 
 
 def require_scopes(handler: Restricted, request: Request, settings: Settings) -> None:

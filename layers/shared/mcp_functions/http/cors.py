@@ -10,6 +10,7 @@ lets a browser add cookies.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ REQUEST_HEADERS = (
     "mcp-protocol-version", "mcp-session-id", "traceparent", "tracestate",
 )  # fmt: skip
 SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # AWS Signature Version 4
+PARAMETER_HEADER = r"mcp-param-[a-z0-9_-]{1,64}"
 RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"  # the headers that a page may read
 REQUIRED_IN_PREFLIGHT = {"origin", "access-control-request-method"}
 MAX_AGE_SECONDS = 600  # a browser may cache the response of a preflight for so long
@@ -45,6 +47,12 @@ def response_headers(http: HttpRequest, settings: Settings) -> dict[str, str]:
 def is_preflight(http: HttpRequest) -> bool:
     """Check whether a request is a preflight. A preflight never has a token, so it is answered without one."""
     return http.method == "OPTIONS" and REQUIRED_IN_PREFLIGHT.issubset(http.headers)
+
+
+def requested_parameters(http: HttpRequest) -> list[str]:
+    """Return the `Mcp-Param-*` headers that a preflight asks for."""
+    requested = http.headers.get("access-control-request-headers", "").lower().split(",")
+    return [name.strip() for name in requested if re.fullmatch(PARAMETER_HEADER, name.strip())]
 
 
 def preflight_headers(methods: str, settings: Settings, parameter_headers: Sequence[str]) -> dict[str, str]:

@@ -125,7 +125,10 @@ class HttpExchange:
     def _preflight(self, methods: str) -> Response:
         """Tell a browser which requests its page may send."""
         self._notes.method = "preflight"
-        headers = cors.preflight_headers(methods, self._endpoint.settings, lookup.header_names(self._endpoint.catalog))
+        catalog = self._endpoint.catalog
+        # A preflight has no caller. If some callers must not see a tool, the answer repeats what the browser asks for.
+        names = cors.requested_parameters(self._http) if "hidden" in catalog else lookup.header_names(catalog)
+        headers = cors.preflight_headers(methods, self._endpoint.settings, names)
         return responses.empty(204, headers)
 
     def _method_not_allowed(self, allowed: str) -> Response:

@@ -119,7 +119,7 @@ def _set_level(request: LegacyRequest, call: Call) -> Response:
     """Reply with a new session token, which holds the level. A client that ignores it keeps its old level."""
     # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
     # capability".
-    if not request.deployment.catalog["logging"]:
+    if not request.catalog["logging"]:
         raise MethodNotFound
     level = call.params.get("level")
     if level not in LOG_LEVELS:

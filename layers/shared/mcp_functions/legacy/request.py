@@ -47,6 +47,16 @@ class LegacyRequest(NamedTuple):
     revision: str  # of the session; without one, of the header MCP-Protocol-Version
 
     @property
+    def catalog(self) -> Mapping[str, Any]:
+        """The tools, prompts and resources, as the caller sees them."""
+        catalog = self.deployment.catalog
+        if "hidden" not in catalog:
+            return catalog
+        from mcp_functions.visibility import show_to  # noqa: PLC0415 - few deployments hide anything
+
+        return show_to(self.caller.scopes, catalog, self.deployment.settings)
+
+    @property
     def seconds_left(self) -> float:
         """How long the gateway still waits for the response."""
         return self.http.gateway_deadline - self.deployment.now()

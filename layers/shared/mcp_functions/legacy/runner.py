@@ -156,7 +156,7 @@ def _message(
 def _modern_request(request: LegacyRequest, message: JSONRPCRequest) -> Request:
     return Request(
         message=message,
-        headers=_headers(message, request.deployment.catalog, request.http.headers),
+        headers=_headers(message, request.catalog, request.http.headers),
         principal=request.caller.principal,
         address=request.http.address,
         gateway_deadline=request.http.gateway_deadline - SPARE_SECONDS,

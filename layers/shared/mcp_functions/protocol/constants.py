@@ -39,6 +39,11 @@ TASK_METHODS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel":
 EXTENSION_APPS = "io.modelcontextprotocol/ui"
 APP_MIME_TYPE = "text/html;profile=mcp-app"
 
+# Extension io.modelcontextprotocol/skills (SEP-2640): a skill is a folder of files that teach a model a task.
+EXTENSION_SKILLS = "io.modelcontextprotocol/skills"
+SKILL_METHODS = ("skills/list", "skills/get", "resources/directory/read")
+SKILL_SCHEME = "skill://"
+
 # ---- Of this toolkit
 
 APP_FORM_URI = "ui://mcp-functions/form"  # the form that asks the questions of every tool
@@ -62,8 +67,8 @@ ENDPOINT_FOLDER = "mcp"  # the folder of the function that clients call, at /mcp
 # Every method that a client of this or an older revision may send. A log line names no other method.
 METHODS = frozenset({
     *CALL_METHODS, *LIST_METHODS, "server/discover", "completion/complete", "subscriptions/listen", "initialize",
-    "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", *TASK_METHODS, "tasks/list",
-    "tasks/result", "tasks/input_response", RESUME_METHOD,
+    "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", *TASK_METHODS, *SKILL_METHODS,
+    "tasks/list", "tasks/result", "tasks/input_response", RESUME_METHOD,
     "notifications/cancelled", "notifications/initialized", "notifications/progress",
     "notifications/roots/list_changed",
 })  # fmt: skip

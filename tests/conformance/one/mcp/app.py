@@ -1,5 +1,7 @@
 """The second placement: the same handlers in one Lambda, which is the endpoint itself."""
 
+from pathlib import Path
+
 from mcp_functions import serve
 from tests.conformance.functions.confirm_delete.app import confirm_delete
 from tests.conformance.functions.failing_job.app import failing_job
@@ -101,4 +103,5 @@ handler = serve(
     test_tool_with_progress,
     watched_resource,
     work_in_region,
+    skills=Path(__file__).parents[2] / "functions" / "mcp" / "skills.json",
 )
