@@ -183,7 +183,7 @@ def test_a_function_that_imports_shared_code_gets_its_layer_once(project: Path) 
     (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
     (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
     (complaint,) = imports.missing_on_lambda(project / "functions")
-    assert complaint.endswith(f"CommonLayer, with ContentUri layers/common/: mcp-functions block --write {NAME}")
+    assert complaint.endswith(f", to Layers of TrackParcel: mcp-functions block --write {NAME}")
     before = text(project)
     assert run(["block", "--write", NAME]) == 0
     assert imports.missing_on_lambda(project / "functions") == []
@@ -197,6 +197,44 @@ def test_a_function_that_imports_shared_code_gets_its_layer_once(project: Path) 
     replace(project, "  TrackParcel:", "  Other:")
     assert run(["block", "--write", NAME]) == 0
     assert text(project).count("- !Ref CommonLayer") == 1
+
+
+@pytest.mark.parametrize("words", [[NAME], [NAME, "other"], []], ids=["one", "both", "all"])
+@pytest.mark.parametrize("has_block", [True, False])
+def test_functions_that_share_code_get_its_layer_by_one_command_whatever_the_others_lack(
+    words: list[str], has_block: bool, project: Path
+) -> None:
+    if has_block:
+        new(project, "asking", "other")
+    shared = project / "layers/common/python"
+    shared.mkdir(parents=True)
+    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
+    (project / "functions/other").mkdir(exist_ok=True)
+    for name in (NAME, "other"):
+        app = SHARED.replace(NAME, name)
+        (project / f"functions/{name}/app.py").write_text(app, encoding="utf-8")
+    assert run(["block", "--write", *words]) == 0
+    left = imports.missing_on_lambda(project / "functions")
+    assert [line for line in left if NAME in line] == []
+    assert bool(left) is (words == [NAME])
+    assert run(["block", "--write", "other"]) == 0
+    catalog.write(project / "functions", catalog.generate(project / "functions"))
+    assert checks.complaints(checks.read(project)) == []
+
+
+def test_a_layer_of_other_code_with_the_name_of_the_shared_one_is_left_alone(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared = project / "layers/common/python"
+    shared.mkdir(parents=True)
+    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
+    (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
+    layer = "  CommonLayer:\n    Type: AWS::Serverless::LayerVersion\n    Properties:\n      ContentUri: other/\n"
+    replace(project, "Resources:\n", f"Resources:\n{layer}")
+    before = text(project)
+    assert run(["block", "--write", NAME]) == 2
+    assert "by hand: CommonLayer must have the ContentUri layers/common/\n" in capsys.readouterr().err
+    assert text(project) == before
 
 
 def test_a_function_without_a_block_is_reported_with_the_command_that_adds_it(project: Path) -> None:
@@ -273,6 +311,25 @@ def test_an_edit_after_an_edit_that_broke_the_yaml_raises_no_exception() -> None
     assert editor.text.startswith(broken)
 
 
+def test_block_prints_what_block_write_writes_with_the_authors_own_lines_and_the_layer(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared = project / "layers/common/python"
+    shared.mkdir(parents=True)
+    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
+    (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
+    policies = "      Policies: AWSXrayWriteOnlyAccess # to trace\n"
+    replace(project, PLAIN_BLOCK, PLAIN_BLOCK.replace("      Events", f"{policies}      Events"))
+    before = text(project)
+    assert run(["block", NAME]) == 0
+    printed = template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]
+    assert text(project) == before
+    assert run(["block", "--write", NAME]) == 0
+    written = template.read(project / "template.yaml")["Resources"]
+    assert printed == {name: written[name] for name in ("CommonLayer", "TrackParcel")}
+    assert printed["TrackParcel"]["Properties"]["Policies"] == "AWSXrayWriteOnlyAccess"
+
+
 def test_block_prints_the_block_of_a_function_or_of_a_kind_of_function(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,6 +342,8 @@ def test_block_prints_the_block_of_a_function_or_of_a_kind_of_function(
     assert run(["block", NAME]) == 0
     resources = template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]
     assert list(resources) == ["TrackParcel", "TrackParcelWorker"]
+    assert run(["block"]) == run(["block", NAME, "book_flight"]) == 2
+    assert "Name one function" in capsys.readouterr().err
     assert run(["block", "--kind", "task", "find_parcel"]) == 0
     resources = template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]
     assert list(resources) == ["FindParcel", "FindParcelWorker"]

@@ -15,7 +15,6 @@ from mcp_functions_harness.scaffold import files
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
 
-COMMON_LAYER = "CommonLayer"  # the layer of the code that functions share
 DEPENDENCIES_LAYER = "DependenciesLayer"  # the layer after which it is written
 RESOURCES = "Resources:\n"
 # these read catalog.json and the code of functions, which the commands have not written yet
@@ -67,7 +66,9 @@ def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> 
     edited = replace(project, template=_parse(editor.text))
     layer = imports.common_layer(edited)
     if not layer:
-        layer = COMMON_LAYER
+        layer = imports.COMMON_LAYER
+        if layer in edited.template["Resources"]:
+            stop(BY_HAND.format(f"{layer} must have the ContentUri {COMMON.parent}/"))
         editor.insert_after(DEPENDENCIES_LAYER, files.template("common_layer.yaml", {}))
     for block in edited.blocks:
         if block.folder == draft.name and not imports.has_layer(edited, block, layer):

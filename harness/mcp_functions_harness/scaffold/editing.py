@@ -14,6 +14,7 @@ For example, after the function add has begun to ask its user, `block --write ad
 """
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +32,7 @@ NEW_FILES = """\
   template.yaml: {logical_id}, with its route /mcp/{name}
   functions/mcp/catalog.json"""
 NEXT = "\n\nWrite what it does in functions/{name}/app.py; then: make catalog test"
-UNCHANGED = "template.yaml has what functions/{name} needs"
+UNCHANGED = "template.yaml has what {folders} needs"
 
 
 def new(root: Path, kind: str, name: str) -> str:
@@ -86,39 +87,54 @@ def block_text(root: Path, name: str, kind: str | None) -> str:
     if kind:
         spelling.check(name)
         return blocks.text(samples.copied(kind, name))
-    return blocks.text(_describe(_read(root), name))
+    project = _read(root)
+    draft = _describe(project, name)
+    editor = _edited(project, draft)
+    edited = replace(project, template=template.parse(editor.text))
+    new_layers = edited.of_type(imports.LAYER).keys() - project.of_type(imports.LAYER).keys()
+    logical_ids = [block.logical_id for block in edited.blocks if block.folder == name]
+    return "\n".join(editor.resource_text(logical_id) for logical_id in [*sorted(new_layers), *logical_ids])
 
 
-def write_block(root: Path, name: str) -> str:
-    """Give a function in template.yaml what it needs, and take away what it no longer needs.
+def write_blocks(root: Path, names: Sequence[str]) -> str:
+    """Give functions in template.yaml what they need, and take away what they no longer need.
 
     Args:
         root: the project's folder.
-        name: the function's name.
+        names: the functions' names; all functions of the project, if there are none.
 
     Returns:
         The text for the terminal: the lines that changed.
 
     Raises:
-        Problem: there is no such function, or the template is not written as `init` writes it.
+        Problem: there is no such function, or the template is not written as `init` writes it. Nothing is written.
     """
     project = _read(root)
-    draft = _describe(project, name)
     path = root / template.FILE
-    old_text = template.text(path)
-    editor = TemplateEditor(old_text)
-    if name in project.functions:
-        worker = project.workers.get(name)
+    old_text = new_text = template.text(path)
+    chosen = names or sorted(project.offering)
+    for name in chosen:
+        draft = _describe(project, name)
+        new_text = _edited(project, draft, new_text).text
+        blocks.check(draft, project, new_text)
+        project = replace(project, template=template.parse(new_text))
+    if new_text == old_text:
+        return UNCHANGED.format(folders=" and ".join(f"{checks.FOLDER}/{name}" for name in chosen))
+    path.write_text(new_text, encoding="utf-8", newline="\n")
+    return "\n".join(["template.yaml:", *_changed_lines(old_text, new_text)])
+
+
+def _edited(project: Project, draft: Draft, text: str | None = None) -> TemplateEditor:
+    """Edit the template's text (the file's, if left out) so that it has what a function needs."""
+    editor = TemplateEditor(template.text(project.root / template.FILE) if text is None else text)
+    if draft.name in project.functions:
+        worker = project.workers.get(draft.name)
         blocks.update(editor, draft, worker_id=worker.logical_id if worker else None)
     else:
         blocks.append(editor, draft, project)
-    if imports.uses_shared_code(project, name):
+    if imports.uses_shared_code(project, draft.name):
         blocks.add_common_layer(editor, draft, project)
-    blocks.check(draft, project, editor.text)
-    if editor.text == old_text:
-        return UNCHANGED.format(name=name)
-    path.write_text(editor.text, encoding="utf-8", newline="\n")
-    return "\n".join(["template.yaml:", *_changed_lines(old_text, editor.text)])
+    return editor
 
 
 def _read(root: Path) -> Project:

@@ -54,6 +54,10 @@ class TemplateEditor:
         """The text as it is now."""
         return "".join(self._lines)
 
+    def resource_text(self, logical_id: str) -> str:
+        """Return the lines of a resource; "" if it is missing."""
+        return "".join(self._lines[self._find_resource(logical_id)])
+
     def append_function(self, block: str) -> None:
         """Insert the block of a function after the last function; do nothing if none is found."""
         resources = template.parse(self.text)["Resources"]
