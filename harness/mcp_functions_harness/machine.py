@@ -43,7 +43,6 @@ class Build(NamedTuple):
     folders: list[str]  # of the interpreters, for SAM's PATH
 
 
-
 def examine(root: Path) -> list[Finding]:
     """Look for each program and package.
 

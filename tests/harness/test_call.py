@@ -106,14 +106,23 @@ def fail(*, progress: Progress, log: Log) -> str:
     raise ToolError("There is no room.")
 
 @prompt
-def plan(day: str) -> str:
+def plan(day: str, hour: int = 9) -> str:
     """Plan a day."""
     return f"Plan {day}."
+
+@plan.complete("day")
+def days(typed: str, filled_in: dict[str, str]) -> list[str]:
+    at = f" at {filled_in['hour']}" if filled_in else ""
+    return [day + at for day in ("Monday", "Tuesday", "Thursday") if day.startswith(typed)]
 
 @resource("note://{number}")
 def note(number: int) -> str:
     """Read a note."""
     return f"note {number}"
+
+@note.complete("number")
+def numbers(typed: str, filled_in: dict[str, str]) -> list[int]:
+    return [int(typed + digit) for digit in "12"]
 
 handler = serve(fail, plan, note)
 ''',
@@ -236,6 +245,22 @@ def test_progress_and_log_are_shown_and_an_error_of_the_tool_is_exit_code_1(call
 def test_prompts_and_resources_are_called_too(call: Callable[..., Ran]) -> None:
     assert call("plan", "day=Monday").out == "user: Plan Monday.\n"
     assert call("note://7").out == "note 7\n"
+
+
+@pytest.mark.parametrize("how", ["folder", "url"])
+def test_completions_of_prompts_and_templates_are_listed(
+    how: str, call: Callable[..., Ran], request: pytest.FixtureRequest
+) -> None:
+    url = ["--url", request.getfixturevalue("served").url] if how == "url" else []
+    request.getfixturevalue("capsys").readouterr()
+    assert call("plan", "day=T", "--complete", "day", *url) == (0, "Tuesday\nThursday\n", "")
+    assert call("plan", "day=M", "hour=7", "--complete", "day", *url) == (0, "Monday at 7\n", "")
+    assert call("note://{number}", "number=4", "--complete", "number", *url) == (0, "41\n42\n", "")
+    assert json.loads(call("plan", "day=T", "--complete", "day", "--json", *url).out) == ["Tuesday", "Thursday"]
+    assert one_line(call("book", "--complete", "city", *url)).startswith("book is a tool: MCP completes arguments of")
+    assert one_line(call("plan", "--complete", "dya", *url)) == "plan has no argument dya; did you mean day?"
+    assert one_line(call("plan", "dya=1", "--complete", "day", *url)) == "plan has no argument dya; did you mean day?"
+    assert "other://{a}" in one_line(call("other://{a}", "--complete", "a", *url)) or url
 
 
 def test_json_is_the_result_alone_on_stdout(call: Callable[..., Ran]) -> None:

@@ -134,7 +134,9 @@ def test_a_build_is_told_each_function_that_has_no_interpreter_for_its_packages(
     program(with_packages, "python3.12", f'exec "{sys.executable}" "$@"')
     program(with_packages, "python3.13", f'case "$*" in *pip*) exit 1;; esac; exec "{sys.executable}" "$@"')
     assert run(["doctor", "--build"]) == 1
-    assert capsys.readouterr().err.startswith("functions/rates: has a requirements.txt, and there is no python3.13 with")
+    assert capsys.readouterr().err.startswith(
+        "functions/rates: has a requirements.txt, and there is no python3.13 with"
+    )
 
 
 def test_a_build_is_given_the_folders_of_interpreters_that_are_not_on_the_path(
@@ -150,9 +152,7 @@ def test_a_build_is_given_the_folders_of_interpreters_that_are_not_on_the_path(
     assert capsys.readouterr().out == f"{versions}/3.13.1/bin{os.pathsep}{versions}/3.12.9/bin\n"
 
 
-def test_a_build_needs_the_runtime_of_its_environment(
-    with_packages: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_build_needs_the_runtime_of_its_environment(with_packages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = '[prod.global.parameters]\nparameter_overrides = ["Runtime=python3.14"]\n'
     (with_packages.parent / "samconfig.toml").write_text(config, encoding="utf-8")
     assert run(["doctor", "--build", "--config-env", "prod"]) == 1

@@ -49,7 +49,7 @@ class CalledServer(Server):
         self.told = self._write_status
 
     def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
-        """Return the entries of a list, "tools" or "prompts"."""
+        """Return the entries of a list: "tools", "prompts" or "resourceTemplates"."""
         if self.catalog is not None:
             return list(self.catalog[list_name])
         return list(lists.read(self, [list_name])[list_name])
@@ -84,9 +84,12 @@ class CalledServer(Server):
         if "taskId" in params:
             return lookup.task_function(self.catalog, method, params)
         try:
+            if method == "completion/complete":
+                return lookup.find_reference(self.catalog, params).folder
             return lookup.find(self.catalog, method, params).folder
         except McpError as error:
-            stop(f"{error.message}: {params.get('uri') or params.get('name')}", after=error)
+            named = params.get("ref", params)
+            stop(f"{error.message}: {named.get('uri') or named.get('name')}", after=error)
 
 
 @contextlib.contextmanager

@@ -31,7 +31,9 @@ def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None
 
 
 @click.command("doctor")
-@click.option("--build", is_flag=True, help="Only what a build needs; if nothing is missing, print folders for its PATH.")
+@click.option(
+    "--build", is_flag=True, help="Only what a build needs; if nothing is missing, print folders for its PATH."
+)
 @click.option("--config-env", default="default", metavar="ENV", help="With --build: the table of samconfig.toml.")
 def doctor(*, build: bool, config_env: str) -> int:
     """Say what this machine lacks to build, deploy, and run `sam local`. Exit 1 if something is missing."""

@@ -114,6 +114,37 @@ class Conversation(Transcript):
         """Read a resource."""
         return self._begin("resources/read", {"uri": uri})
 
+    def complete(self, argument: str, typed: str = "", name: str | None = None, /, **filled_in: str) -> list[str]:
+        """Complete an argument of a prompt or of a URI template, as a client does while its user types.
+
+        Args:
+            argument: the name of the argument.
+            typed: what the user has typed so far.
+            name: the name of the prompt or of the resource; the function's first that completes arguments, if left out.
+            filled_in: the other arguments that the user has filled in.
+
+        Returns:
+            The values that the server suggests, the best first.
+
+        Raises:
+            ValueError: the function has no such prompt or template, or completes no arguments.
+            AssertionError: the server refused; the text says why.
+        """
+        completing = [handler for handler in self._handler.handlers if handler.has_completers]
+        named = completing if name is None else [handler for handler in completing if handler.name == name]
+        if not named:
+            names = ", ".join(handler.name for handler in completing) or "none (see `complete` of a prompt or template)"
+            message = f"the function completes no arguments of {name or 'a prompt or template'}; it does for: {names}"
+            raise ValueError(message)
+        handler = named[0]
+        is_prompt = handler.kind == "prompt"
+        ref = {"type": "ref/prompt", "name": handler.key} if is_prompt else {"type": "ref/resource", "uri": handler.key}
+        params: dict[str, Any] = {"ref": ref, "argument": {"name": argument, "value": typed}}
+        if filled_in:
+            params["context"] = {"arguments": filled_in}
+        completion = self._begin("completion/complete", params).result["completion"]
+        return list(completion["values"])
+
     def accept(self, /, **answers: object) -> Self:
         """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`.
 
