@@ -27,11 +27,13 @@ def test_the_model_reads_the_text_of_an_exception_in_errors(page: dict[str, Any]
 def test_a_client_reads_the_text_of_a_resource_or_prompt_that_fails() -> None:
     @resource("rooms://{number}")
     def room(number: int) -> str:
-        raise ToolError(f"There is no room {number}.")  # noqa: EM102 - as an author writes it
+        message = f"There is no room {number}."
+        raise ToolError(message)
 
     @prompt
     def plan(day: str) -> str:
-        raise ToolError(f"Nothing is open on {day}.")  # noqa: EM102
+        message = f"Nothing is open on {day}."
+        raise ToolError(message)
 
     talk = Conversation(serve(room, plan))
     for error in (talk.read("rooms://7").error, talk.get(day="Monday").error):

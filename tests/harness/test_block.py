@@ -202,7 +202,7 @@ def test_a_function_that_imports_shared_code_gets_its_layer_once(project: Path) 
 @pytest.mark.parametrize("words", [[NAME], [NAME, "other"], []], ids=["one", "both", "all"])
 @pytest.mark.parametrize("has_block", [True, False])
 def test_functions_that_share_code_get_its_layer_by_one_command_whatever_the_others_lack(
-    words: list[str], has_block: bool, project: Path
+    words: list[str], project: Path, *, has_block: bool
 ) -> None:
     if has_block:
         new(project, "asking", "other")
