@@ -8,9 +8,10 @@ import pytest
 
 from mcp_functions_harness import checks, template
 from mcp_functions_harness.command import run as main
-from mcp_functions_harness.lambdas import failures
+from mcp_functions_harness.lambdas import failures, habits
 from mcp_functions_harness.lambdas.functions import Functions
 from mcp_functions_harness.problems import Problem
+from tests.harness.conftest import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,11 +59,108 @@ MISTAKES = {
         APP.format(imports="from functions.g import helpers", parameters="x: int", value="x"),
         "No module named 'functions' on Lambda: move functions to layers/common/python/ (functions/f/app.py:3)",
     ),
+    "a_context_among_the_arguments": (
+        APP.format(imports="from fastmcp import Context", parameters="x: str, ctx: Context | None = None", value="x"),
+        "functions/f/app.py:6: ctx: there is no Context here; write what it may do after *: *, elicit: Elicit, step:",
+    ),
+    "a_context_of_the_sdk_under_another_name": (
+        APP.format(
+            imports="from mcp.server.mcpserver import Context as C", parameters="x: str, *, c: C[int]", value="x"
+        ),
+        "functions/f/app.py:6: c: there is no Context here; write what it may do after *: *, elicit: Elicit, step: S",
+    ),
+    "a_question_of_a_context": (
+        APP.format(imports="", parameters="x: str", value='ctx.elicit("Which?", str)'),
+        "functions/f/app.py:8: there is no Context here: add `*, elicit: Elicit` to the parameters, and write elicit",
+    ),
+    "progress_of_a_context_that_is_looked_up": (
+        APP.format(
+            imports="from fastmcp.server.dependencies import get_context", parameters="x: int", value="x"
+        ).replace("return", "get_context().report_progress(1)\n    return"),
+        "functions/f/app.py:8: there is no Context here: add `*, progress: Progress` to the parameters, and write pr",
+    ),
+    "an_awaited_question": (
+        APP.format(
+            imports="", parameters="x: str, *, elicit: Elicit", value='await elicit("a", "Which?", str)'
+        ).replace("def f", "async def f"),
+        "functions/f/app.py:8: without await: elicit('a', 'Which?', str) returns the value itself, in this round or a",
+    ),
+    "an_awaited_step_in_a_helper": (
+        APP.format(
+            imports="async def g(step: 'Step'):\n    await step.keyed('pay', str)", parameters="x: int", value="x"
+        ),
+        "functions/f/app.py:4: without await: step.keyed('pay', str) returns the value itself, in this round or a la",
+    ),
+    "a_question_without_a_key": (
+        APP.format(imports="", parameters="*, elicit: Elicit", value='elicit("Which?", str)'),
+        'functions/f/app.py:8: a question needs a key, a message and a form: elicit("seat", "Which seat?", Form)',
+    ),
+    "a_question_with_a_response_type": (
+        APP.format(imports="", parameters="*, elicit: Elicit", value='elicit("Which?", "?", response_type=str)'),
+        'functions/f/app.py:8: a question needs a key, a message and a form: elicit("seat", "Which seat?", Form)',
+    ),
+    "a_decorator_of_a_server": (
+        APP.format(imports="from fastmcp import FastMCP\nmcp = FastMCP('x')", parameters="x: int", value="x").replace(
+            "@tool", "@mcp.tool()"
+        ),
+        "functions/f/app.py:6: write @tool of mcp_functions, and handler = serve(f); a whole server runs unchanged w",
+    ),
+    "a_decorator_of_nothing": (
+        APP.format(imports="", parameters="x: int", value="x").replace("@tool", "@mcp.resource('a://b')"),
+        'functions/f/app.py:5: write @resource("uri") of mcp_functions, and handler = serve(f); a whole server runs ',
+    ),
+    "a_dependency": (
+        APP.format(imports="from fastapi import Depends", parameters="x: int, db: Db = Depends(open_db)", value="x"),
+        "functions/f/app.py:6: db: Depends injects nothing here; after * write db: Annotated[Db, Shared(open_db)]",
+    ),
+    "a_dependency_in_the_annotation": (
+        APP.format(imports="", parameters="db: Annotated[Db, fastmcp.Depends(open_db)]", value="x"),
+        "functions/f/app.py:6: db: Depends injects nothing here; after * write db: Annotated[Db, Shared(open_db)]",
+    ),
+    "a_token_of_a_dependency": (
+        APP.format(imports="", parameters="token: str = CurrentAccessToken()", value="token"),
+        "functions/f/app.py:6: token: CurrentAccessToken injects nothing here; after * write caller: Caller",
+    ),
+    "a_tool_that_is_not_served": (
+        APP.format(imports="", parameters="x: int", value="x").replace(
+            "handler", '@tool(name="other")\ndef g() -> None:\n    """Do it."""\n\nhandler'
+        ),
+        "functions/f/app.py: no client sees the tool g: handler = serve(…, g)",
+    ),
     "a_capability_among_the_arguments": (
         APP.format(imports="", parameters="elicit: Elicit", value="1"),
         "functions/f/app.py:5: f(): elicit: a capability is a parameter after *, as in",
     ),
 }
+
+
+NO_MISTAKES = {
+    "a_step_that_is_waited_for": "await step.wait('a', g); await step.keyed.wait('b', g)",
+    "awaited_work_beside_a_question": "await g(elicit('a', 'Which?', str)); await client.elicit(1)",
+    "a_question_with_keywords": "elicit(key='a', message='Which?', form=str); elicit(*question); elicit('a', **rest)",
+    "a_method_of_another_object": "logger.info('a'); session.report_progress(1); self.context.log(1)",
+}
+
+
+@pytest.mark.parametrize("lines", NO_MISTAKES.values(), ids=NO_MISTAKES)
+def test_a_line_that_works_is_not_taken_for_a_habit(lines: str) -> None:
+    text = APP.format(imports="", parameters="x: int, *, elicit: Elicit, step: Step", value="x").replace(
+        "    return", f"    {lines}\n    return"
+    )
+    habits.check(text.replace("def f", "async def f").encode(), "app.py")
+
+
+def test_a_server_that_is_adopted_is_written_as_its_library_wants() -> None:
+    server = "from mcp_functions.adopt import adopt\nfrom fastmcp import Context, FastMCP\nmcp = FastMCP('x')\n"
+    habits.check(f"{server}@mcp.tool\nasync def f(ctx: Context): await ctx.elicit('a', str)\n".encode(), "app.py")
+    habits.check(b"async def f(ctx): await ctx.elicit('mcp_functions', str)\n", "helper.py")
+
+
+def test_no_sample_has_a_habit_of_another_library() -> None:
+    samples = [*ROOT.glob("functions/*/*.py"), *ROOT.glob("harness/mcp_functions_harness/scaffold/samples/*/app.py.in")]
+    for path in samples:
+        habits.check(path.read_bytes().replace(b"@name@", b"name"), str(path))
+    assert len(samples) > 15
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Self
 
+from mcp_functions_harness.lambdas import habits
 from mcp_functions_harness.lambdas.modules import COMMON, IN_THE_RUNTIME, common, elsewhere, has_module
 
 _numbers = count(1)  # make the names of packages unique
@@ -148,5 +149,10 @@ class _Loader(SourceFileLoader):
         """Compile the file on each import, and write no bytecode.
 
         SAM would package the bytecode. It may also be older than a file that was saved twice in one second.
+
+        Raises:
+            Habit: a line was written for another library, and cannot work here.
         """
-        return self.source_to_code(self.get_data(self.path), self.get_filename(fullname))
+        source = self.get_data(self.path)
+        habits.check(source, self.path)
+        return self.source_to_code(source, self.get_filename(fullname))
