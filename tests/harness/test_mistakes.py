@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -211,9 +214,13 @@ def test_a_partly_copied_block_is_reported_once_with_its_line(new_project: Path)
     path.write_text(text.replace(block, "\n"), encoding="utf-8")
     line = text[: text.index("  BookFlight:")].count("\n") + 1
     [said] = checks.complaints(checks.read(new_project))
-    assert said.startswith(
-        f"template.yaml:{line}: the block BookFlight lacks Tags, Policies, Events: replace it by what"
-    )
+    lacks = f"template.yaml:{line}: the block BookFlight lacks Tags, Policies, Events"
+    assert said == f"{lacks}: mcp-functions block --write book_flight"
+    mine = "      CodeUri: functions/book_flight/\n      MemorySize: 2048 # mine\n"
+    path.write_text(path.read_text("utf-8").replace("      CodeUri: functions/book_flight/\n", mine), encoding="utf-8")
+    assert main(["block", "--write", "book_flight"]) == 0
+    assert path.read_text("utf-8") == text.replace("      CodeUri: functions/book_flight/\n", mine)
+    assert checks.complaints(checks.read(new_project)) == []
 
 
 def test_a_partly_copied_block_does_not_hide_the_complete_one(new_project: Path) -> None:
@@ -222,6 +229,85 @@ def test_a_partly_copied_block_does_not_hide_the_complete_one(new_project: Path)
     project.template["Resources"]["Copy"] = copy
     assert project.functions["book_flight"].logical_id == "BookFlight"
     assert [block.logical_id for block in project.partial] == ["Copy"]
+
+
+def run_tests(project: Path) -> str:
+    """Run the project's tests as `make test` does."""
+    ours = ("MCP_", "AWS_", "PYTEST_")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", "--color=no"]
+    done = subprocess.run(command, cwd=project, env=variables, capture_output=True, text=True, check=False)  # noqa: S603 - the command above
+    assert done.returncode
+    return done.stdout.partition("= short test summary")[0]
+
+
+def test_a_broken_line_of_the_template_is_one_message_of_make_test(new_project: Path) -> None:
+    path = new_project / template.FILE
+    path.write_text(path.read_text("utf-8").replace("\n  Mcp:\n", "\n   Mcp:\n"), encoding="utf-8")
+    output = run_tests(new_project)
+    assert output.count("template.yaml is no template: line ") == 1
+    assert "Traceback" not in output
+    assert len(output.splitlines()) < 20
+
+
+def test_a_broken_line_of_shared_code_is_one_message_however_many_tests_import_it(new_project: Path) -> None:
+    assert main(["new", "tool", "other"]) == main(["new", "tool", "third"]) == 0
+    shared = new_project / "layers/common/python/money.py"
+    shared.parent.mkdir(parents=True)
+    shared.write_text("def euros(amount)\n    return amount\n", encoding="utf-8")
+    for name in ("book_flight", "other", "third"):
+        app = new_project / f"functions/{name}/app.py"
+        app.write_text(f"import money\n{app.read_text('utf-8')}", encoding="utf-8")
+    output = run_tests(new_project)
+    place = "SyntaxError: expected ':' (layers/common/python/money.py:1)"
+    assert output.count(f"functions/book_flight/app.py does not load: {place}") == 1
+    assert output.count("SyntaxError") == 1
+    assert output.count("does not load, as said above (layers/common/python/money.py:1)") == 2
+    assert len(output.splitlines()) < 25
+
+
+def test_a_typo_in_a_test_shows_the_conversation(new_project: Path) -> None:
+    tests = new_project / "tests/functions/test_book_flight.py"
+    tests.write_text(
+        """
+import pytest
+from mcp_functions_harness.testing import Conversation
+from functions.book_flight.app import handler
+
+def test_a_key():
+    Conversation(handler).call(city="Lisbon").accept(saet="window")
+
+def test_a_value():
+    talk = Conversation(handler).call(city="Lisbon").accept(seat="roof")
+    assert talk.text == "Booked: Lisbon, roof seat."
+
+def test_an_argument():
+    assert Conversation(handler).call(town="Lisbon").text == "Booked: Lisbon, aisle seat."
+
+def test_an_answer():
+    talk = Conversation(handler).call(city="Lisbon").answer(saet={"action": "decline"})
+    assert talk.tamper().text == "Booked: Lisbon, aisle seat."
+
+def test_a_decline():
+    assert "Booked" in Conversation(handler).call(city="Lisbon").decline().text
+""",
+        encoding="utf-8",
+    )
+    output = run_tests(new_project)
+    assert "AssertionError: nobody asked saet, but seat; did you mean seat?" in output
+    asks = "     asks seat: Where would you like to sit on the way to Lisbon? (seat: window | aisle)\n"
+    call = f'1  tools/call book_flight {{"city": "Lisbon"}}\n{asks}'
+    assert output.count(call) == 4
+    again = '(Please answer again: seat must be one of "window", "aisle".)\n'
+    assert f'{call}2  answers seat: {{"seat": "roof"}}\n     refuses seat: Where would you like' in output
+    assert again in output
+    unknown = "     ends with a tool error: Unknown argument 'town'; known are: city\n"
+    assert f'1  tools/call book_flight {{"town": "Lisbon"}}\n{unknown}' in output
+    assert f"{call}2  declines saet, which nobody asked\n{asks}3  goes on without an answer\n" in output
+    assert "     refuses the request: -32602 Invalid or expired requestState\n" in output
+    assert "2  declines seat\n     ends with a tool error: The user declined to answer: Where would" in output
+    assert "def check_asked" not in output
+    assert "__tracebackhide__" not in output
 
 
 def test_invalid_yaml_is_reported_with_its_line(new_project: Path) -> None:

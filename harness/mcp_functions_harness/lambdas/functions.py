@@ -114,7 +114,7 @@ def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], 
     try:
         module = folder.load("app")
     except (Exception, SystemExit) as error:  # the author's module may raise anything
-        raise Problem(_why_not_loaded(error, app)) from error
+        raise Problem(why_not_loaded(error, app)) from error
     finally:
         running_function.reset(token)
     _check_forms(app, vars(module))
@@ -149,7 +149,7 @@ def _short_path(app: Path) -> str:
     return "/".join(app.parts[-3:])
 
 
-def _why_not_loaded(error: BaseException, app: Path) -> str:
+def why_not_loaded(error: BaseException, app: Path) -> str:
     """Return what failed, in which line, and how to correct it."""
     project = app.parent.parent.parent
     summary = failures.summary(error).replace(f"{project}/", "")

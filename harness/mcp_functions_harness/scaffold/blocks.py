@@ -4,11 +4,13 @@ Before a file is written, the project's own checks read the new template. If the
 nothing is written.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mcp_functions_harness import checks, template
 from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
+from mcp_functions_harness.checks.project import Block
 from mcp_functions_harness.lambdas.modules import COMMON
 from mcp_functions_harness.problems import stop
 from mcp_functions_harness.scaffold import files
@@ -41,6 +43,13 @@ def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
         if logical_id in names:
             stop(f"template.yaml has a {logical_id} already: choose another name than {draft.name}")
     editor.append_function(text(draft))
+
+
+def complete(editor: TemplateEditor, draft: Draft, block: Block, missing: Sequence[str]) -> None:
+    """Give a block that was copied only in part the properties that it lacks; what the author wrote stays."""
+    whole = TemplateEditor(RESOURCES + text(draft))
+    for name in missing:
+        editor.insert_property(block.logical_id, whole.property_text(draft.logical_id, name))
 
 
 def update(editor: TemplateEditor, draft: Draft, worker_id: str | None) -> None:

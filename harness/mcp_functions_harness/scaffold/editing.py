@@ -130,6 +130,8 @@ def _edited(project: Project, draft: Draft, text: str | None = None) -> Template
     if draft.name in project.functions:
         worker = project.workers.get(draft.name)
         blocks.update(editor, draft, worker_id=worker.logical_id if worker else None)
+    elif partial := next((block for block in project.partial if block.folder == draft.name), None):
+        blocks.complete(editor, draft, partial, project.missing_properties(partial))
     else:
         blocks.append(editor, draft, project)
     if imports.uses_shared_code(project, draft.name):

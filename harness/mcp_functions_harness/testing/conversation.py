@@ -19,6 +19,7 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions_harness import environment
 from mcp_functions_harness.api_gateway.events import Moment
 from mcp_functions_harness.client.tasks import EVERYTHING
+from mcp_functions_harness.testing import story
 from mcp_functions_harness.testing.caller import Caller, as_principal
 from mcp_functions_harness.testing.containers import Context, answer_in_container, answer_in_process, find_variable
 from mcp_functions_harness.testing.deployment import take_invocations
@@ -130,6 +131,7 @@ class Conversation(Transcript):
             ValueError: the function has no such prompt or template, or completes no arguments.
             AssertionError: the server refused; the text says why.
         """
+        __tracebackhide__ = True
         completing = [handler for handler in self._handler.handlers if handler.has_completers]
         named = completing if name is None else [handler for handler in completing if handler.name == name]
         if not named:
@@ -151,6 +153,7 @@ class Conversation(Transcript):
         Raises:
             AssertionError: nothing was asked.
         """
+        __tracebackhide__ = True
         self.check_asked(answers)
         contents = {key: self._content_of(key, answer) for key, answer in answers.items()}
         return self.answer(**{key: {"action": "accept", "content": content} for key, content in contents.items()})
@@ -161,6 +164,7 @@ class Conversation(Transcript):
         Raises:
             AssertionError: nothing was asked.
         """
+        __tracebackhide__ = True
         return self._refuse("decline", keys)
 
     def cancel(self, *keys: str) -> Self:
@@ -169,6 +173,7 @@ class Conversation(Transcript):
         Raises:
             AssertionError: nothing was asked.
         """
+        __tracebackhide__ = True
         return self._refuse("cancel", keys)
 
     def answer(self, /, **responses: Mapping[str, Any]) -> Self:
@@ -193,6 +198,7 @@ class Conversation(Transcript):
         Raises:
             AssertionError: the function asked nothing in ten rounds; the official clients give up then.
         """
+        __tracebackhide__ = True
         for _ in range(MAX_ROUNDS_WITHOUT_QUESTION):
             if self.done or self.asked:
                 return self
@@ -260,6 +266,7 @@ class Conversation(Transcript):
         return own_time + self._ahead
 
     def _refuse(self, action: str, keys: Sequence[str]) -> Self:
+        __tracebackhide__ = True
         self.check_asked(keys)
         return self.answer(**{key: {"action": action} for key in keys or self.asked})
 
@@ -296,4 +303,5 @@ class Conversation(Transcript):
         if self.raised and ends_test(self.raised):
             raise self.raised  # `pytest.fail()` ends the test also where a function calls it
         self.rounds.append((event, response))
+        story.note(self)
         return self
