@@ -182,7 +182,7 @@ class Transcript:
 
 
 def questions_in(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the questions of a JSON-RPC message, by key. In a form, each is written as an `elicitation/create` request."""
+    """Return the questions of a message, by key. In a form, each is written as an `elicitation/create` request."""
     requests: dict[str, Any] = message.get("result", {}).get("inputRequests", {})
     if requests:
         return requests
