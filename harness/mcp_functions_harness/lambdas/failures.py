@@ -54,7 +54,7 @@ def _hide_toolkit_frames(trace: traceback.TracebackException) -> None:
     """Remove the frames of HIDDEN_FILES from an exception, and from those that came before it."""
     current: traceback.TracebackException | None = trace
     while current is not None:
-        current.stack = traceback.StackSummary.from_list(_author_frames(current))
+        current.stack = traceback.StackSummary.from_list(_without_runs(_author_frames(current)))
         context = current.__context__
         if context and not _has_author(context):  # an exception inside the toolkit or a library, which it has handled
             current.__context__ = None
@@ -63,6 +63,16 @@ def _hide_toolkit_frames(trace: traceback.TracebackException) -> None:
             cause.stack = traceback.StackSummary()
             cause.__cause__ = cause.__context__ = None
         current = cause or current.__context__
+
+
+def _without_runs(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """Keep the last of several frames in a row that are of libraries."""
+    following = [*frames[1:], None]
+    return [
+        frame
+        for frame, next_ in zip(frames, following, strict=True)
+        if next_ is None or not (frame.filename.startswith(LIBRARIES) and next_.filename.startswith(LIBRARIES))
+    ]
 
 
 def _has_author(trace: traceback.TracebackException) -> bool:
