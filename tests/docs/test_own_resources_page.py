@@ -99,7 +99,7 @@ def test_the_tests_of_the_page_pass(project_of_page: Path) -> None:
     assert len(named) == 3
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *named]
     ran = subprocess.run(command, cwd=project_of_page, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-    assert re.search(r"^3 passed", ran.stdout, re.MULTILINE), ran.stdout + ran.stderr
+    assert re.search(r"^4 passed", ran.stdout, re.MULTILINE), ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize("runtime", [False, True], ids=["in one process", "under the real runtime"])
@@ -112,8 +112,6 @@ def test_the_function_of_the_page_uses_its_table_its_package_and_shared_code(
     if runtime:
         modes.skip_without_runtime()
         monkeypatch.setenv("AIRLINE_SECRET", "local")
-    else:
-        monkeypatch.setenv("NOTES_TABLE", "local-Notes")
     with Harness(project_of_page / "functions", state_dir=tmp_path, runtime=runtime) as harness:
         for name, (arguments, text) in CALLS.items():
             assert call_of_page(harness.url, name, arguments) == text

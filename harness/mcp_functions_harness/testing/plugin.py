@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Mapping
     from pathlib import Path
 
     from mcp_functions_harness.testing import Conversation
@@ -98,3 +98,12 @@ def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - it is 
     from mcp_functions_harness.testing import Conversation  # noqa: PLC0415 - imported only by tests that use the fixture
 
     return Conversation
+
+
+@pytest.fixture
+def tables(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Any]]:
+    """Make the tables of template.yaml, empty, with the variables that functions read; by logical id, as of boto3."""
+    from mcp_functions_harness.testing.tables import of_template  # noqa: PLC0415 - imports boto3
+
+    with of_template(request.config.rootpath) as tables:
+        yield tables
