@@ -295,6 +295,57 @@ def test_block_write_does_not_change_a_block_in_another_notation(
     assert text(project) == before
 
 
+@pytest.mark.parametrize("kind", ["tool", "task", "single_use"])
+def test_remove_undoes_new(kind: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {
+        path: path.read_bytes() for path in project.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    }
+    new(project, kind, "other")
+    assert run(["remove", "other"]) == 0
+    output = capsys.readouterr().out
+    for removed in ("functions/other", "tests/functions/test_other.py", "events/other", "template.yaml: Other"):
+        assert f"  {removed}\n" in f"{output}\n"
+    after = {
+        path: path.read_bytes() for path in project.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert after == before
+
+
+def test_remove_takes_away_a_function_that_does_not_load(project: Path) -> None:
+    (project / f"functions/{NAME}/app.py").write_text("def f(:\n", encoding="utf-8")
+    assert run(["remove", NAME]) == 0
+    assert checks.all_complaints(project) == []
+
+
+def test_remove_removes_nothing_that_another_part_of_the_template_names(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace(project, "Outputs:\n", "Outputs:\n  Mine:\n    Value: !GetAtt TrackParcel.Arn # mine\n")
+    before = text(project)
+    assert run(["remove", NAME]) == 2
+    assert (
+        "TrackParcel is named elsewhere in template.yaml; remove that first: Value: !GetAtt" in capsys.readouterr().err
+    )
+    assert text(project) == before
+    assert (project / f"functions/{NAME}/app.py").exists()
+    assert run(["remove", "track_parcl"]) == run(["remove", "mcp"]) == 2
+    assert "there is no functions/track_parcl; did you mean track_parcel?" in capsys.readouterr().err
+
+
+def test_auth_takes_the_sign_in_front_away_unless_its_author_changed_it(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for mode in ("none", "jwt", "iam"):
+        assert run(["auth", "oauth"]) == run(["auth", mode]) == 0
+        assert not (project / "functions/oauth").exists()
+        assert "oauth is removed: no other mode than oauth deploys it" in capsys.readouterr().out
+    assert run(["auth", "oauth"]) == 0
+    (project / "functions/oauth/mine.py").touch()
+    assert run(["auth", "none"]) == 0
+    assert "It stays, because it is not as `auth oauth` wrote it" in capsys.readouterr().out
+    assert (project / "functions/oauth/app.py").exists()
+
+
 def test_block_write_appends_to_a_file_without_a_final_line_break() -> None:
     text = "Resources:\n  Add:\n    Type: AWS::Serverless::Function\n    DependsOn: Table"
     block = "  New:\n    Type: AWS::Serverless::Function\n"

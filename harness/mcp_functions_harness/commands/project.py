@@ -1,4 +1,4 @@
-"""`init`, `new`, `block` and `catalog`: write a project and its functions."""
+"""`init`, `new`, `block`, `remove` and `catalog`: write a project and its functions."""
 
 from __future__ import annotations
 
@@ -45,6 +45,13 @@ def block(names: tuple[str, ...], *, kind: str | None, write: bool) -> None:
         click.echo(editing.write_blocks(PROJECT, names))
     else:
         click.echo(editing.block_text(PROJECT, names[0], kind), nl=False)
+
+
+@click.command("remove")
+@click.argument("name", shell_complete=options.complete_functions)
+def remove(name: str) -> None:
+    """Remove a function: its folder, test, events and blocks, and its entries in the catalog."""
+    click.echo(editing.remove(PROJECT, name))
 
 
 @click.command("catalog")

@@ -1,4 +1,6 @@
-"""The commands `new` and `block`: `new` adds a function to a project, `block` prints or writes a function's blocks.
+"""The commands `new`, `block` and `remove`: a function of a project, from its first file to its last.
+
+`new` adds a function, `block` prints or writes a function's blocks, and `remove` takes all of a function away.
 
     block     a resource of template.yaml: a function, or its worker
     draft     what the blocks say about their function: the name, the policies, whether it has a worker
@@ -14,6 +16,8 @@ For example, after the function add has begun to ask its user, `block --write ad
 """
 
 import difflib
+import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +25,8 @@ from pathlib import Path
 from mcp_functions_harness import catalog, checks, template
 from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
-from mcp_functions_harness.lambdas.functions import FRONT_DOOR
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN, find
+from mcp_functions_harness.problems import Problem, stop
 from mcp_functions_harness.scaffold import blocks, files, samples, spelling
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
@@ -137,6 +141,53 @@ def _edited(project: Project, draft: Draft, text: str | None = None) -> Template
     if imports.uses_shared_code(project, draft.name):
         blocks.add_common_layer(editor, draft, project)
     return editor
+
+
+def remove(root: Path, name: str) -> str:
+    """Remove a function: its folder, its test, its events, its blocks and its entries in the catalog.
+
+    The function need not load. Nothing is removed while another part of the template names one of its blocks.
+
+    Args:
+        root: the project's folder.
+        name: the function's name.
+
+    Returns:
+        The text for the terminal: what was removed.
+
+    Raises:
+        Problem: there is no such function, or it is the endpoint or the sign-in front.
+    """
+    if name in (FRONT_DOOR, SIGN_IN):
+        stop(f"functions/{name} belongs to the server; another mode of mcp-functions auth takes the sign-in away")
+    project = Project(root.resolve(), template.read(root / template.FILE))
+    paths = [Path(checks.FOLDER, name), Path(f"tests/functions/test_{name}.py"), Path("events", name)]
+    present = [path for path in paths if (root / path).exists()]
+    blocks_of_function = [block for block in (*project.blocks, *project.partial) if block.folder == name]
+    if paths[0] not in present and not blocks_of_function:
+        near = difflib.get_close_matches(name, [path.parent.name for path in find(root / checks.FOLDER)], n=1)
+        stop(f"there is no functions/{name}{f'; did you mean {near[0]}?' if near else ''}")
+    editor = TemplateEditor(template.text(root / template.FILE))
+    worker = project.workers.get(name)
+    blocks.update(editor, Draft(name, "", ()), worker_id=worker.logical_id if worker else None)
+    for block in blocks_of_function:
+        if block != worker:
+            editor.remove(block.logical_id)
+    for number, line in enumerate(editor.text.splitlines(), start=1):
+        for block in blocks_of_function:
+            if re.search(rf"\b{block.logical_id}\b", line.partition("#")[0]):
+                where = f"template.yaml; remove that first: {line.strip()} (line {number})"
+                stop(f"{block.logical_id} is named elsewhere in {where}")
+    (root / template.FILE).write_text(editor.text, encoding="utf-8", newline="\n")
+    for path in present:
+        shutil.rmtree(root / path) if (root / path).is_dir() else (root / path).unlink()
+    removed = [*map(str, present), *(f"template.yaml: {block.logical_id}" for block in blocks_of_function)]
+    lines = [f"  {each}" for each in removed]
+    try:
+        catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
+    except Problem as problem:  # of another function
+        lines.append(f"The catalog still lists it, because {problem}. Then: make catalog")
+    return "\n".join(["removed:", *lines])
 
 
 def _read(root: Path) -> Project:
