@@ -67,7 +67,7 @@ def _hide_toolkit_frames(trace: traceback.TracebackException) -> None:
 
 def _without_runs(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
     """Keep the last of several frames in a row that are of libraries."""
-    following = [*frames[1:], None]
+    following = [*frames[1:], None][: len(frames)]
     return [
         frame
         for frame, next_ in zip(frames, following, strict=True)

@@ -79,7 +79,8 @@ class RepeatedWrites:
             if is_new:
                 self._told.add(write)
         if is_new:
-            sys.stderr.write(f"{place}: round {notes.round} repeats what round {first} did: {what}; {REMEDY}\n")
+            short = "/".join(Path(place).parts[-3:])
+            sys.stderr.write(f"{short}: round {notes.round} repeats what round {first} did: {what}; {REMEDY}\n")
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Take an event of Python's audit hooks (`sys.addaudithook`)."""
@@ -164,13 +165,13 @@ def _frames() -> Iterator[FrameType]:
 
 
 def _authors_line() -> str:
-    """Return the innermost line of the author's code that the toolkit has called, "functions/pay/app.py:12"; or ""."""
+    """Return the innermost line of the author's code that the toolkit has called, "/…/pay/app.py:12"; or ""."""
     for frame in _frames():
         file = frame.f_code.co_filename
         if file.startswith((PACKAGE, HARNESS)):
             return ""
         if _is_authors(file):
-            return f"{'/'.join(Path(file).parts[-3:])}:{frame.f_lineno}"
+            return f"{file}:{frame.f_lineno}"
     return ""
 
 
