@@ -10,6 +10,7 @@ name for operators is the sign-in front.
 """
 
 import re
+import shutil
 import textwrap
 from pathlib import Path
 
@@ -56,8 +57,20 @@ def write(path: Path, mode: AuthMode) -> str:
         files.write(path.parent, {SIGN_IN_FILE: files.template("samples/oauth/app.py", {})})
     path.write_text(new_text, encoding="utf-8", newline="\n")
     written = WRITTEN.format(path=path, callers=CALLERS[mode])
+    if mode != "oauth" and (path.parent / SIGN_IN_FILE).exists():
+        written += f"\n{_remove_sign_in(path.parent)}"
     loses_routes = "RouteSettings:" in old_text and "RouteSettings:" not in new_text
     return f"{written}\n{FIRST}" if loses_routes else written
+
+
+def _remove_sign_in(root: Path) -> str:
+    """Remove functions/oauth, which no other mode deploys, unless its author changed it; return what was done."""
+    file = root / SIGN_IN_FILE
+    others = [path for path in file.parent.iterdir() if path != file and path.name != "__pycache__"]
+    if others or file.read_text(encoding="utf-8") != files.template("samples/oauth/app.py", {}):
+        return f"{file.parent} is no longer deployed. It stays, because it is not as `auth oauth` wrote it"
+    shutil.rmtree(file.parent)
+    return f"{file.parent} is removed: no other mode than oauth deploys it"
 
 
 def set_auth(text: str, mode: AuthMode) -> str:

@@ -31,6 +31,7 @@ COMMANDS = {  # the function of each command, in `commands`
     "new": "project.new",
     "next": "events.fill_next",
     "open": "open.command",
+    "remove": "project.remove",
     "serve": "serve.command",
     "set": "deployment.set_parameters",
     "verify": "verify.command",

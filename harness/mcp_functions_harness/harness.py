@@ -49,6 +49,9 @@ def _write_to_stderr(folder: str, line: str) -> None:
         sys.stderr.write(f"{folder}  {line}\n")
 
 
+TEMPLATE_LINES = "template"  # stands in the place of a function in lines about template.yaml
+
+
 @dataclass(eq=False)
 class Harness:
     """API Gateway, Lambda, KMS and DynamoDB for one directory of functions, from the start of its block to the end.
@@ -206,7 +209,7 @@ class Harness:
             self._fleet = self._start_fleet(settings, endpoints)
         self._configure(folders)
         for line in self._missing_variables:
-            self.on_log("template", line)
+            self.on_log(TEMPLATE_LINES, line)
         in_process = partial(InProcess, debug=self.debug, watcher=self.watcher)
         self._run_function = self._fleet.run if self._fleet else in_process(self.functions).run
         self._own_endpoint = OwnEndpoint(self.state_dir / catalog.FILE, self.directory, lambda: self.functions)

@@ -1,22 +1,30 @@
-"""`doctor`: looks for the programs and packages that a build, a deployment and `sam local` need on this machine."""
+"""`doctor`: looks for the programs and packages that a build, a deployment and `sam local` need on this machine.
 
+Interpreters are looked for by runtime. The layers need one that compiles. A function with a `requirements.txt` needs
+one with pip, which SAM looks for on the PATH alone; so `make build` puts on SAM's PATH what is found here.
+"""
+
+import contextlib
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from mcp_functions_harness import template
+from mcp_functions_harness import samconfig, template
+from mcp_functions_harness.problems import Problem
+from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
 
 SECONDS = 20  # longest time that a program may take to answer
 # Lambda's names of architectures, by Python's names of machines
 ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}  # the parameters of the template that `init` writes
+LAYERS = "layers"  # the subject of the finding about their interpreter
 EXTRAS = {"moto": "local", "awslambdaric": "runtime", "mcp": "demo"}  # module -> the extra that installs it
 
 
@@ -28,29 +36,48 @@ class Finding(NamedTuple):
     remedy: str = ""  # what to do; "" if nothing is missing
 
 
+class Build(NamedTuple):
+    """What `make build` needs."""
+
+    findings: list[Finding]
+    folders: list[str]  # of the interpreters, for SAM's PATH
+
+
 def examine(root: Path) -> list[Finding]:
     """Look for each program and package.
 
     Args:
         root: the project's folder. Its template names the runtime and the architecture, if there is a template.
     """
-    parameters = _parameters(root)
-    return [
-        _extras(),
-        _sam(root),
-        _compiler(parameters["Runtime"]),
-        _architecture(parameters["Architecture"]),
-        _engine(),
-        _aws(),
-    ]
+    parsed = _template(root, "default")
+    architecture = parsed["Parameters"]["Architecture"]["Default"]
+    interpreters = _interpreters_of(root, parsed).findings
+    return [_extras(), _sam(root), *interpreters, _architecture(architecture), _engine(), _aws()]
 
 
-def _parameters(root: Path) -> dict[str, str]:
-    """Return the runtime and the architecture of the template, or those of a new project."""
-    if not (root / template.FILE).is_file():
-        return DEFAULTS
-    declared = template.read(root / template.FILE).get("Parameters", {})
-    return {name: str(declared.get(name, {}).get("Default", default)) for name, default in DEFAULTS.items()}
+def examine_for_build(root: Path, environment: str) -> Build:
+    """Look for the interpreters that a build needs: for the layers, and for each function with a requirements.txt.
+
+    Args:
+        root: the project's folder.
+        environment: the table of samconfig.toml, whose parameters may name another runtime than the template.
+    """
+    return _interpreters_of(root, _template(root, environment))
+
+
+def _template(root: Path, environment: str) -> dict[str, Any]:
+    """Return the template with the parameters of an environment as defaults; without a template, those of `init`."""
+    parsed = template.read(root / template.FILE) if (root / template.FILE).is_file() else {"Resources": {}}
+    overrides: Mapping[str, str] = {}
+    with contextlib.suppress(Problem):  # without samconfig.toml, the template's own defaults count
+        overrides = samconfig.Environment(root / samconfig.FILE, environment).parameters
+    parameters = {name: {"Type": "String", "Default": default} for name, default in DEFAULTS.items()}
+    parameters |= parsed.get("Parameters") or {}
+    for name, value in overrides.items():
+        parameters[name] = {**parameters.get(name, {}), "Default": value}
+    for name, default in DEFAULTS.items():
+        parameters[name].setdefault("Default", default)
+    return {**parsed, "Parameters": parameters}
 
 
 def _extras() -> Finding:
@@ -72,15 +99,58 @@ def _sam(root: Path) -> Finding:
     return Finding("build, deploy", version)
 
 
-def _compiler(runtime: str) -> Finding:
-    """Find the interpreter that compiles the layers, in the order of the layers' Makefile."""
+def _interpreters_of(root: Path, parsed: Mapping[str, Any]) -> Build:
+    """Find the interpreter of the layers, and those of functions with packages of their own."""
+    build = Build([], [])
+    runtime = parsed["Parameters"]["Runtime"]["Default"]
+    python, version = _find(runtime, module="compileall")
+    if python:
+        build.findings.append(Finding(LAYERS, f"are compiled with {python} ({version})"))
+        build.folders.append(str(Path(python).parent))
+    else:
+        missing = f"there is no {runtime}, so they would not be compiled, and a cold start would take twice as long"
+        build.findings.append(Finding(LAYERS, missing, f"{_install(runtime)}; or UNCOMPILED=1"))
+    for folder, function_runtime in sorted(_runtimes_with_packages(root, parsed).items()):
+        python, version = _find(function_runtime, module="pip")
+        if python:
+            build.findings.append(Finding(folder, f"gets the packages of its requirements.txt by {python} ({version})"))
+            build.folders.append(str(Path(python).parent))
+        else:
+            missing = f"has a requirements.txt, and there is no {function_runtime} with pip to install it for its zip"
+            remedy = f"{_install(function_runtime)}; or name its packages in layers/dependencies/requirements.txt"
+            build.findings.append(Finding(folder, missing, remedy))
+    return build._replace(folders=list(dict.fromkeys(build.folders)))
+
+
+def _runtimes_with_packages(root: Path, parsed: Mapping[str, Any]) -> dict[str, str]:
+    """Return the runtime of each function that has a requirements.txt, by its folder."""
+    resolver = Resolver(parsed, key_arn="")
+    of_all_functions = (parsed.get("Globals") or {}).get("Function") or {}
+    runtimes: dict[str, str] = {}
+    for resource in parsed["Resources"].values():
+        properties = {**of_all_functions, **(resource.get("Properties") or {})}
+        folder = str(properties.get("CodeUri")).rstrip("/")
+        is_function = resource.get("Type") == "AWS::Serverless::Function"
+        if is_function and (root / folder / "requirements.txt").is_file():
+            with contextlib.suppress(Unknown):  # only SAM knows it
+                runtime = str(resolver.value(properties.get("Runtime")))
+                if runtime.startswith("python"):
+                    runtimes[folder] = runtime
+    return runtimes
+
+
+def _find(runtime: str, *, module: str) -> tuple[str, str]:
+    """Find an interpreter that has a module, in the order of the layers' Makefile; return its path and its version."""
     for python in _interpreters(runtime):
-        version = _first_line(python, "-c", "import sys; print(*sys.version_info[:3], sep='.')")
+        version = _first_line(python, "-c", f"import sys, {module}; print(*sys.version_info[:3], sep='.')")
         if version:
-            return Finding("layers", f"are compiled with {python} ({version})")
+            return python, version
+    return "", ""
+
+
+def _install(runtime: str) -> str:
     number = runtime.removeprefix("python")
-    missing = f"there is no {runtime}, so they would not be compiled, and a cold start would take twice as long"
-    return Finding("layers", missing, f"uv python install {number}, or: pyenv install {number}")
+    return f"uv python install {number}, or: pyenv install {number}"
 
 
 def _interpreters(runtime: str) -> Iterator[str]:

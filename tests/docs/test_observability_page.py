@@ -95,11 +95,11 @@ def test_serve_shows_the_messages_of_the_toolkit_written_by_a_powertools_logger(
         logger = powertools.logger()
         logger.info("refused: -32602 expired", extra={"logger": "mcp_functions"})
         logger.info("answered: complete", extra={"logger": "mcp_functions"})
-        logger.info("mine")
+        logger.warning("mine", extra={"order": 7, "parts": ["a"]})
     running_function.reset(name)
     refused, mine = out.getvalue().splitlines()
     assert refused == "  add  refused: -32602 expired"
-    assert json.loads(mine.removeprefix("  add  "))["message"] == "mine"
+    assert mine == '  add  WARNING mine order=7 parts=["a"]'
 
 
 # ---- Powertools: the page's code, on and in handlers

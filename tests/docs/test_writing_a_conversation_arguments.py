@@ -48,6 +48,34 @@ def test_a_field_of_an_argument_has_the_meaning_of_pydantic(page: dict[str, Any]
     assert "at most 3 characters" in Conversation(serve(about)).read("towns://Wells").error["message"]
 
 
+def test_a_completer_gets_what_is_typed_and_filled_in(page: dict[str, Any]) -> None:
+    talk = Conversation(serve(page["postcard"]))
+    assert talk.complete("town", "Li", country="Norway") == ["Lillehammer"]
+    assert talk.complete("town", "L", country="Portugal") == ["Lisbon", "Lagos"]
+    assert talk.complete("town", "L") == talk.complete("country", "N") == []
+    assert talk.body["result"]["completion"] == {"values": [], "total": 0, "hasMore": False}
+    with pytest.raises(AssertionError, match=r"-32602.*names no argument"):
+        talk.complete("twon", "Li")
+
+
+def test_a_completion_names_its_prompt_or_its_template(page: dict[str, Any]) -> None:
+    @resource("towns://{town}")
+    async def about(town: str) -> str:
+        return town
+
+    @about.complete("town")
+    async def suggest(typed: str, filled_in: dict[str, str]) -> list[str]:
+        return [f"{typed}sbon {filled_in}"]
+
+    talk = Conversation(serve(page["postcard"], about))
+    assert talk.complete("town", "Li", "about") == ["Lisbon {}"]
+    assert talk.complete("town", "Li", country="Norway") == ["Lillehammer"]
+    with pytest.raises(ValueError, match=r"no arguments of abuot; it does for: postcard, about"):
+        talk.complete("town", "Li", "abuot")
+    with pytest.raises(ValueError, match=r"it does for: none"):
+        Conversation(serve(page["find_rooms"])).complete("town")
+
+
 def test_an_alias_is_the_name_on_the_wire(page: dict[str, Any]) -> None:
     assert text(page["find_rooms"], town="Ely", maxPrice=5) == "1 in Ely, at most 5.00, near []"
 

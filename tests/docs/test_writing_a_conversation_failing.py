@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import serve
+from mcp_functions import ToolError, prompt, resource, serve
 from mcp_functions.legacy import errors as legacy_errors
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import McpError
@@ -22,6 +22,24 @@ def test_the_model_reads_the_text_of_an_exception_in_errors(page: dict[str, Any]
     talk = Conversation(page["counting"])
     assert talk.call(person="eve").text == "Nobody is called eve."
     assert talk.call(person="ann").text == "3"
+
+
+def test_a_client_reads_the_text_of_a_resource_or_prompt_that_fails() -> None:
+    @resource("rooms://{number}")
+    def room(number: int) -> str:
+        message = f"There is no room {number}."
+        raise ToolError(message)
+
+    @prompt
+    def plan(day: str) -> str:
+        message = f"Nothing is open on {day}."
+        raise ToolError(message)
+
+    talk = Conversation(serve(room, plan))
+    for error in (talk.read("rooms://7").error, talk.get(day="Monday").error):
+        assert error["code"] == -32602
+    assert talk.read("rooms://7").error["message"] == "There is no room 7."
+    assert talk.get(day="Monday").error["message"] == "Nothing is open on Monday."
 
 
 def test_a_crash_shows_the_client_no_details(page: dict[str, Any]) -> None:

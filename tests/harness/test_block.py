@@ -183,7 +183,7 @@ def test_a_function_that_imports_shared_code_gets_its_layer_once(project: Path) 
     (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
     (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
     (complaint,) = imports.missing_on_lambda(project / "functions")
-    assert complaint.endswith(f"CommonLayer, with ContentUri layers/common/: mcp-functions block --write {NAME}")
+    assert complaint.endswith(f", to Layers of TrackParcel: mcp-functions block --write {NAME}")
     before = text(project)
     assert run(["block", "--write", NAME]) == 0
     assert imports.missing_on_lambda(project / "functions") == []
@@ -197,6 +197,44 @@ def test_a_function_that_imports_shared_code_gets_its_layer_once(project: Path) 
     replace(project, "  TrackParcel:", "  Other:")
     assert run(["block", "--write", NAME]) == 0
     assert text(project).count("- !Ref CommonLayer") == 1
+
+
+@pytest.mark.parametrize("words", [[NAME], [NAME, "other"], []], ids=["one", "both", "all"])
+@pytest.mark.parametrize("has_block", [True, False])
+def test_functions_that_share_code_get_its_layer_by_one_command_whatever_the_others_lack(
+    words: list[str], project: Path, *, has_block: bool
+) -> None:
+    if has_block:
+        new(project, "asking", "other")
+    shared = project / "layers/common/python"
+    shared.mkdir(parents=True)
+    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
+    (project / "functions/other").mkdir(exist_ok=True)
+    for name in (NAME, "other"):
+        app = SHARED.replace(NAME, name)
+        (project / f"functions/{name}/app.py").write_text(app, encoding="utf-8")
+    assert run(["block", "--write", *words]) == 0
+    left = imports.missing_on_lambda(project / "functions")
+    assert [line for line in left if NAME in line] == []
+    assert bool(left) is (words == [NAME])
+    assert run(["block", "--write", "other"]) == 0
+    catalog.write(project / "functions", catalog.generate(project / "functions"))
+    assert checks.complaints(checks.read(project)) == []
+
+
+def test_a_layer_of_other_code_with_the_name_of_the_shared_one_is_left_alone(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared = project / "layers/common/python"
+    shared.mkdir(parents=True)
+    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
+    (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
+    layer = "  CommonLayer:\n    Type: AWS::Serverless::LayerVersion\n    Properties:\n      ContentUri: other/\n"
+    replace(project, "Resources:\n", f"Resources:\n{layer}")
+    before = text(project)
+    assert run(["block", "--write", NAME]) == 2
+    assert "by hand: CommonLayer must have the ContentUri layers/common/\n" in capsys.readouterr().err
+    assert text(project) == before
 
 
 def test_a_function_without_a_block_is_reported_with_the_command_that_adds_it(project: Path) -> None:
@@ -257,6 +295,57 @@ def test_block_write_does_not_change_a_block_in_another_notation(
     assert text(project) == before
 
 
+@pytest.mark.parametrize("kind", ["tool", "task", "single_use"])
+def test_remove_undoes_new(kind: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {
+        path: path.read_bytes() for path in project.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    }
+    new(project, kind, "other")
+    assert run(["remove", "other"]) == 0
+    output = capsys.readouterr().out
+    for removed in ("functions/other", "tests/functions/test_other.py", "events/other", "template.yaml: Other"):
+        assert f"  {removed}\n" in f"{output}\n"
+    after = {
+        path: path.read_bytes() for path in project.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert after == before
+
+
+def test_remove_takes_away_a_function_that_does_not_load(project: Path) -> None:
+    (project / f"functions/{NAME}/app.py").write_text("def f(:\n", encoding="utf-8")
+    assert run(["remove", NAME]) == 0
+    assert checks.all_complaints(project) == []
+
+
+def test_remove_removes_nothing_that_another_part_of_the_template_names(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace(project, "Outputs:\n", "Outputs:\n  Mine:\n    Value: !GetAtt TrackParcel.Arn # mine\n")
+    before = text(project)
+    assert run(["remove", NAME]) == 2
+    assert (
+        "TrackParcel is named elsewhere in template.yaml; remove that first: Value: !GetAtt" in capsys.readouterr().err
+    )
+    assert text(project) == before
+    assert (project / f"functions/{NAME}/app.py").exists()
+    assert run(["remove", "track_parcl"]) == run(["remove", "mcp"]) == 2
+    assert "there is no functions/track_parcl; did you mean track_parcel?" in capsys.readouterr().err
+
+
+def test_auth_takes_the_sign_in_front_away_unless_its_author_changed_it(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for mode in ("none", "jwt", "iam"):
+        assert run(["auth", "oauth"]) == run(["auth", mode]) == 0
+        assert not (project / "functions/oauth").exists()
+        assert "oauth is removed: no other mode than oauth deploys it" in capsys.readouterr().out
+    assert run(["auth", "oauth"]) == 0
+    (project / "functions/oauth/mine.py").touch()
+    assert run(["auth", "none"]) == 0
+    assert "It stays, because it is not as `auth oauth` wrote it" in capsys.readouterr().out
+    assert (project / "functions/oauth/app.py").exists()
+
+
 def test_block_write_appends_to_a_file_without_a_final_line_break() -> None:
     text = "Resources:\n  Add:\n    Type: AWS::Serverless::Function\n    DependsOn: Table"
     block = "  New:\n    Type: AWS::Serverless::Function\n"
@@ -273,6 +362,25 @@ def test_an_edit_after_an_edit_that_broke_the_yaml_raises_no_exception() -> None
     assert editor.text.startswith(broken)
 
 
+def test_block_prints_what_block_write_writes_with_the_authors_own_lines_and_the_layer(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared = project / "layers/common/python"
+    shared.mkdir(parents=True)
+    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
+    (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
+    policies = "      Policies: AWSXrayWriteOnlyAccess # to trace\n"
+    replace(project, PLAIN_BLOCK, PLAIN_BLOCK.replace("      Events", f"{policies}      Events"))
+    before = text(project)
+    assert run(["block", NAME]) == 0
+    printed = template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]
+    assert text(project) == before
+    assert run(["block", "--write", NAME]) == 0
+    written = template.read(project / "template.yaml")["Resources"]
+    assert printed == {name: written[name] for name in ("CommonLayer", "TrackParcel")}
+    assert printed["TrackParcel"]["Properties"]["Policies"] == "AWSXrayWriteOnlyAccess"
+
+
 def test_block_prints_the_block_of_a_function_or_of_a_kind_of_function(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,6 +393,8 @@ def test_block_prints_the_block_of_a_function_or_of_a_kind_of_function(
     assert run(["block", NAME]) == 0
     resources = template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]
     assert list(resources) == ["TrackParcel", "TrackParcelWorker"]
+    assert run(["block"]) == run(["block", NAME, "book_flight"]) == 2
+    assert "Name one function" in capsys.readouterr().err
     assert run(["block", "--kind", "task", "find_parcel"]) == 0
     resources = template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]
     assert list(resources) == ["FindParcel", "FindParcelWorker"]

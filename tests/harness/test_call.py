@@ -106,16 +106,50 @@ def fail(*, progress: Progress, log: Log) -> str:
     raise ToolError("There is no room.")
 
 @prompt
-def plan(day: str) -> str:
+def plan(day: str, hour: int = 9) -> str:
     """Plan a day."""
     return f"Plan {day}."
+
+@plan.complete("day")
+def days(typed: str, filled_in: dict[str, str]) -> list[str]:
+    at = f" at {filled_in['hour']}" if filled_in else ""
+    return [day + at for day in ("Monday", "Tuesday", "Thursday") if day.startswith(typed)]
 
 @resource("note://{number}")
 def note(number: int) -> str:
     """Read a note."""
     return f"note {number}"
 
+@note.complete("number")
+def numbers(typed: str, filled_in: dict[str, str]) -> list[int]:
+    return [int(typed + digit) for digit in "12"]
+
 handler = serve(fail, plan, note)
+''',
+    "logs": '''
+import os
+import time
+import boto3
+from aws_lambda_powertools import Logger
+from mcp_functions import serve, tool
+
+logger = Logger(service=f"logs-{time.time_ns()}")  # a Logger of an earlier call keeps the stdout of that call
+
+def read_secret():
+    try:
+        boto3.client("secretsmanager").get_secret_value(SecretId="a")
+    except Exception as error:
+        raise RuntimeError("no secret") from error
+
+@tool
+def logs(how: str) -> str:
+    """Log."""
+    logger.info("reading", extra={"order": 7})
+    if how == "variable":
+        return os.environ["NOT_SET_HERE"]
+    return read_secret() if how == "secret" else "read"
+
+handler = serve(logs, logger=logger)
 ''',
 }
 FILES = {f"{name}/app.py": text for name, text in MODULES.items()}
@@ -238,6 +272,48 @@ def test_prompts_and_resources_are_called_too(call: Callable[..., Ran]) -> None:
     assert call("note://7").out == "note 7\n"
 
 
+def test_call_shows_what_a_function_logs_as_text_and_a_crash_once(call: Callable[..., Ran], functions: Path) -> None:
+    assert call("logs", "how=well") == (0, "read\n", "reading order=7\n")
+    ran = call("logs", "how=secret")
+    path = functions / "logs/app.py"
+    assert ran.err.startswith(
+        f'reading order=7\nlogs raised\nTraceback (most recent call last):\n  File "{path}", line'
+    )
+    assert ran.err.count("RuntimeError: no secret") == 1
+    assert "Could not connect to the endpoint URL" in ran.err
+    assert "gaierror" not in ran.err
+    assert len(ran.err.splitlines()) < 40
+    missing = call("logs", "how=variable").err
+    assert missing.count("NOT_SET_HERE") == 3  # the line, the exception, and the remedy
+    assert "set it in your shell" in missing
+
+
+def test_call_is_silent_about_variables_that_only_a_deployment_knows(functions: Path, call: Callable[..., Ran]) -> None:
+    block = "Type: AWS::Serverless::Function, Properties: {CodeUri: functions/fail/, Environment: {Variables: {A: "
+    text = f"Resources: {{Fail: {{{block}!ImportValue a}}}}}}}}}}\n"
+    (functions.parent / "template.yaml").write_text(text, encoding="utf-8")
+    try:
+        assert call("logs", "how=well").err == "reading order=7\n"
+    finally:
+        (functions.parent / "template.yaml").unlink()
+
+
+@pytest.mark.parametrize("how", ["folder", "url"])
+def test_completions_of_prompts_and_templates_are_listed(
+    how: str, call: Callable[..., Ran], request: pytest.FixtureRequest
+) -> None:
+    url = ["--url", request.getfixturevalue("served").url] if how == "url" else []
+    request.getfixturevalue("capsys").readouterr()
+    assert call("plan", "day=T", "--complete", "day", *url) == (0, "Tuesday\nThursday\n", "")
+    assert call("plan", "day=M", "hour=7", "--complete", "day", *url) == (0, "Monday at 7\n", "")
+    assert call("note://{number}", "number=4", "--complete", "number", *url) == (0, "41\n42\n", "")
+    assert json.loads(call("plan", "day=T", "--complete", "day", "--json", *url).out) == ["Tuesday", "Thursday"]
+    assert one_line(call("book", "--complete", "city", *url)).startswith("book is a tool: MCP completes arguments of")
+    assert one_line(call("plan", "--complete", "dya", *url)) == "plan has no argument dya; did you mean day?"
+    assert one_line(call("plan", "dya=1", "--complete", "day", *url)) == "plan has no argument dya; did you mean day?"
+    assert "other://{a}" in one_line(call("other://{a}", "--complete", "a", *url)) or url
+
+
 def test_json_is_the_result_alone_on_stdout(call: Callable[..., Ran]) -> None:
     ran = call("book", '{"city": "Lisbon"}', "--json", "--answer", "view=sea", typed="no\n")
     assert json.loads(ran.out)["content"][0]["text"] == "Nothing was booked."
@@ -268,7 +344,7 @@ def test_call_reports_an_answer_option_without_a_question(call: Callable[..., Ra
     ("words", "message"),
     [
         (["bok"], "there is no tool or prompt bok; did you mean book?"),
-        (["xyz"], "there is no tool or prompt xyz; there are: book, count, fail, profile, sign, sum_up, plan"),
+        (["xyz"], "there is no tool or prompt xyz; there are: book, count, fail, logs, profile, sign, sum_up, plan"),
         (["other://7"], "Resource not found: other://7"),
         (["book", "citty=Lisbon"], "book has no argument citty; did you mean city?"),
         (["book", "city=x", "nights=two"], "nights of book: 'two' is no integer"),

@@ -91,6 +91,74 @@ def test_doctor_runs_no_interpreter_of_the_current_folder_without_pyenv(
     assert f"are compiled with {planted / 'python3.13'}" in lines(capsys, code=1)["layers"]
 
 
+PROJECT = """
+Parameters: {Runtime: {Type: String, Default: python3.13}}
+Globals: {Function: {Runtime: !Ref Runtime}}
+Resources:
+  Rates: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/rates/}}
+  RatesWorker: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/rates}}
+  Old: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/old/, Runtime: python3.12}}
+  Plain: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/plain/}}
+  Other: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/other/, Runtime: nodejs22.x}}
+"""
+
+
+@pytest.fixture
+def with_packages(programs: Path) -> Path:
+    """Write functions with packages of their own."""
+    (programs.parent / "template.yaml").write_text(PROJECT, encoding="utf-8")
+    for name in ("rates", "old", "other"):
+        path = programs.parent / "functions" / name / "requirements.txt"
+        path.parent.mkdir(parents=True)
+        path.write_text("xmltodict==1.0.4\n", encoding="utf-8")
+    return programs
+
+
+def test_a_build_is_told_each_function_that_has_no_interpreter_for_its_packages(
+    with_packages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(["doctor"]) == 1
+    output = capsys.readouterr().out
+    for text in (
+        "missing  functions/old    has a requirements.txt, and there is no python3.12 with pip",
+        "missing  functions/rates  has a requirements.txt, and there is no python3.13 with pip",
+        "uv python install 3.12, or: pyenv install 3.12; or name its packages in layers/dependencies/requirements.txt",
+    ):
+        assert text in output
+    assert run(["doctor", "--build"]) == 1
+    error_lines = capsys.readouterr().err.splitlines()[::2]
+    assert [line.partition(":")[0] for line in error_lines] == ["layers", "functions/old", "functions/rates"]
+    monkeypatch.setenv("UNCOMPILED", "1")
+    assert run(["doctor", "--build"]) == 1
+    assert "layers:" not in capsys.readouterr().err
+    program(with_packages, "python3.12", f'exec "{sys.executable}" "$@"')
+    program(with_packages, "python3.13", f'case "$*" in *pip*) exit 1;; esac; exec "{sys.executable}" "$@"')
+    assert run(["doctor", "--build"]) == 1
+    assert capsys.readouterr().err.startswith(
+        "functions/rates: has a requirements.txt, and there is no python3.13 with"
+    )
+
+
+def test_a_build_is_given_the_folders_of_interpreters_that_are_not_on_the_path(
+    with_packages: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for version in ("3.12.9", "3.13.1"):
+        planted = with_packages.parent / f"versions/{version}/bin"
+        planted.mkdir(parents=True)
+        program(planted, f"python{version[:4]}", f'exec "{sys.executable}" "$@"')
+    program(with_packages, "pyenv", f'echo "{with_packages.parent}"')
+    assert run(["doctor", "--build"]) == 0
+    versions = with_packages.parent / "versions"
+    assert capsys.readouterr().out == f"{versions}/3.13.1/bin{os.pathsep}{versions}/3.12.9/bin\n"
+
+
+def test_a_build_needs_the_runtime_of_its_environment(with_packages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = '[prod.global.parameters]\nparameter_overrides = ["Runtime=python3.14"]\n'
+    (with_packages.parent / "samconfig.toml").write_text(config, encoding="utf-8")
+    assert run(["doctor", "--build", "--config-env", "prod"]) == 1
+    assert "functions/rates: has a requirements.txt, and there is no python3.14 with pip" in capsys.readouterr().err
+
+
 def test_doctor_names_a_missing_extra(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "find_spec", lambda name: None if name in {"moto", "mcp"} else object())
     first = machine.examine(programs.parent)[0]

@@ -150,6 +150,7 @@ COMMANDS: dict[str, Callable[[], Words]] = {
     "kms": lambda: nullcontext(["kms", "--address", EVIL]),
     "new": lambda: nullcontext(["new", "tool", EVIL]),
     "next": evil_event,
+    "remove": lambda: project("remove", EVIL),
     "open": sealed_state,
     "serve": lambda: nullcontext(["serve", "--functions", EVIL]),
     "set": lambda: project("set", EVIL, "A=1"),

@@ -180,6 +180,35 @@ def test_functions_added_manually_or_by_new_can_be_called(machine: Machine, proj
     assert "Done with a word." in machine.make(project_dir, "demo", "TOOL=my_asking", arguments, told="yes\n")
 
 
+# ---- What a build needs
+
+
+def test_make_build_names_a_function_that_cannot_be_built_before_sam_begins(
+    machine: Machine, project_dir: Path, tmp_path: Path
+) -> None:
+    (project_dir / "functions/book_flight/requirements.txt").write_text("xmltodict==1.0.4\n", encoding="utf-8")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    sam = program(programs / "sam", "echo SAM found $(command -v python3.13)")
+    path = {"PATH": os.pathsep.join([str(programs), "/usr/bin", "/bin"])}
+    program(programs / "python3.13", "exit 127 # a shim")
+    build = ("sh", "-c", f"make build SAM={sam} 2>&1")
+    output = machine.run(project_dir, *build, fails=True, variables=path)
+    assert "functions/book_flight: has a requirements.txt, and there is no python3.13 with pip" in output
+    assert "uv python install 3.13, or: pyenv install 3.13" in output
+    assert "SAM found" not in output
+
+    found = program(tmp_path / "python3.13", f'exec "{sys.executable}" "$@"')
+    program(programs / "uv", f"echo {found}")
+    assert f"SAM found {found}\n" in machine.run(project_dir, *build, variables=path)
+
+
+def program(path: Path, script: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
 # ---- What the layer holds
 
 

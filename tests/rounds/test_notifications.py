@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions import Log, Progress, tool
+from mcp_functions import Elicit, Log, Progress, Step, tool
 from mcp_functions.rounds.round import Round
 from tests.support import wire
 from tests.support.dispatching import Client
@@ -93,6 +93,28 @@ def test_progress_or_a_log_message_outside_json_fails_the_tool(
     reply = Client(report_and_work).call("work", meta={"progressToken": 1, LOG_LEVEL: "info"})
     assert reply.result["isError"] is True
     assert rule in caplog.text
+
+
+def test_a_round_that_replays_the_work_reports_no_progress_again_under_one_token() -> None:
+    @tool(name="work")
+    def work_and_ask(*, progress: Progress, step: Step, elicit: Elicit) -> str:
+        for part in range(1, 5):
+            progress(part, total=4)  # before the step, as a task does
+            step(f"part-{part}", str, part)
+            if part in {2, 3}:
+                elicit(f"go-on-{part}", "Shall I go on?", bool)
+        return "done"
+
+    client = Client(work_and_ask)
+    told: list[float] = []
+    inputs: dict[str, Any] = {}
+    for part in (2, 3, 4):
+        reply = client.call("work", meta={"progressToken": "one"}, **inputs)
+        told += [message["params"]["progress"] for message in client.messages[:-1]]
+        answer = {"action": "accept", "content": {f"go-on-{part}": True}}
+        inputs = {"state": reply.result.get("requestState"), "answers": {f"go-on-{part}": answer}}
+    assert reply.text == "done"
+    assert told == [1, 2, 3, 4]
 
 
 def test_a_total_of_progress_outside_json_is_omitted() -> None:

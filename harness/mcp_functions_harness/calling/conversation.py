@@ -1,11 +1,13 @@
 """Reads a call from the words of the command `call`, and runs it to its result.
 
 `read_call` finds the tool, the prompt or the resource, and reads its arguments. `run_call` sends the call, answers the
-server's questions, and waits for the end if the server makes the call an MCP task.
+server's questions, and waits for the end if the server makes the call an MCP task. `complete` asks for the values of an
+argument that a user types.
 """
 
 import difflib
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +16,7 @@ from mcp_functions_harness.calling.answering import Answers
 from mcp_functions_harness.calling.server import CalledServer
 from mcp_functions_harness.calling.terminal import InputEnded, QuestionRefused, Terminal
 from mcp_functions_harness.client import messages
-from mcp_functions_harness.client.tasks import Refused
+from mcp_functions_harness.client.tasks import Answer, Refused
 from mcp_functions_harness.problems import Problem, stop
 from mcp_functions_harness.verification.calls import Call
 
@@ -53,24 +55,63 @@ def read_call(server: CalledServer, target: str, words: Sequence[str], terminal:
     return Call(METHODS[list_name], params, messages.header_parameters(schema))
 
 
+def complete(server: CalledServer, target: str, argument: str, words: Sequence[str]) -> list[str]:
+    """Return the values that the server suggests for an argument, while a user types it.
+
+    Args:
+        server: the server that is called.
+        target: the name of a prompt, or the URI template of a resource.
+        argument: the name of the argument.
+        words: what is typed so far, each as `name=value`: the argument's own, and the others'.
+
+    Raises:
+        Problem: it is a tool, an argument is unknown, or the server refuses.
+    """
+    if "://" in target:
+        names = re.findall(r"\{(\w+)\}", target)
+        schema: dict[str, Any] = {"properties": {name: {"type": "string"} for name in names}}
+        ref = {"type": "ref/resource", "uri": target}
+    else:
+        list_name, entry = _find_entry(server, target)
+        if list_name == "tools":
+            stop(f"{target} is a tool: MCP completes arguments of prompts and of URI templates alone")
+        schema = _prompt_schema(entry)
+        ref = {"type": "ref/prompt", "name": target}
+    typed = {argument: "", **_read_arguments(target, words, schema)}
+    if argument not in schema["properties"]:
+        stop(f"{target} has no argument {argument}; {_suggestion(argument, schema['properties'], 'it has')}")
+    params: dict[str, Any] = {"ref": ref, "argument": {"name": argument, "value": typed.pop(argument)}}
+    if typed:
+        params["context"] = {"arguments": typed}
+
+    def answer_nothing(_key: str, _request: Mapping[str, Any]) -> Mapping[str, Any]:
+        stop("the server asks for an answer, which a completion cannot get")
+
+    return list(_converse(server, Call("completion/complete", params), answer_nothing)["completion"]["values"])
+
+
 def run_call(server: CalledServer, call: Call, answers: Answers, terminal: Terminal) -> dict[str, Any]:
     """Send the call, answer its questions, wait for its task if it becomes one, and return the result.
 
     Raises:
         Problem: the server refuses the call or does not answer, its task failed, or a question has no answer.
     """
+    result = _converse(server, call, answers.answer)
+    unused = answers.unused_keys()
+    if unused:
+        terminal.write(f"  not asked: {', '.join(unused)}")
+    return result
+
+
+def _converse(server: CalledServer, call: Call, answer: Answer) -> dict[str, Any]:
     try:
-        result = server.converse(call.method, call.params, answers.answer, call.header_parameters)
+        return server.converse(call.method, call.params, answer, call.header_parameters)
     except Refused as error:
         if error.code is None:  # not the server's error, but the client's own text
             stop(str(error), after=error)
         stop(f"the server refuses: {error} ({error.code})", after=error)
     except (OSError, ValueError) as error:  # there is no response, or it is not JSON-RPC
         stop(str(error), after=error)
-    unused = answers.unused_keys()
-    if unused:
-        terminal.write(f"  not asked: {', '.join(unused)}")
-    return result
 
 
 def _find_entry(server: CalledServer, name: str) -> tuple[str, Mapping[str, Any]]:

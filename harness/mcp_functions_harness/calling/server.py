@@ -10,10 +10,11 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TextIO
 
 from mcp_functions.handlers import lookup
 from mcp_functions.protocol.constants import META_LOG_LEVEL
@@ -23,8 +24,9 @@ from mcp_functions_harness import catalog
 from mcp_functions_harness.calling.terminal import Terminal, notification_text
 from mcp_functions_harness.client.http import Response
 from mcp_functions_harness.client.tasks import ENDED
-from mcp_functions_harness.harness import Harness
+from mcp_functions_harness.harness import TEMPLATE_LINES, Harness
 from mcp_functions_harness.problems import stop
+from mcp_functions_harness.terminal.function_output import redirected_to
 from mcp_functions_harness.terminal.log_lines import shown_text
 from mcp_functions_harness.terminal.safe_text import safe_line
 from mcp_functions_harness.verification import lists
@@ -50,7 +52,7 @@ class CalledServer(Server):
         self.told = self._write_status
 
     def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
-        """Return the entries of a list, "tools" or "prompts"."""
+        """Return the entries of a list: "tools", "prompts" or "resourceTemplates"."""
         if self.catalog is not None:
             return list(self.catalog[list_name])
         return list(lists.read(self, [list_name])[list_name])
@@ -85,9 +87,12 @@ class CalledServer(Server):
         if "taskId" in params:
             return task_requests.function_of(self.catalog, params["taskId"])
         try:
+            if method == "completion/complete":
+                return lookup.find_reference(self.catalog, params).folder
             return lookup.find(self.catalog, method, params).folder
         except McpError as error:
-            stop(f"{error.message}: {params.get('uri') or params.get('name')}", after=error)
+            named = params.get("ref", params)
+            stop(f"{error.message}: {named.get('uri') or named.get('name')}", after=error)
 
 
 @contextlib.contextmanager
@@ -99,14 +104,15 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
     """
     if find_spec("moto") is None:
         stop("moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url")
+    write_log = partial(_write_log, sys.stderr)
     logger = logging.getLogger("mcp_functions")
     level_before = logger.level
     logger.setLevel(logging.ERROR)  # the user sees the result, and needs no log line of each request
     try:
         with (
-            contextlib.redirect_stdout(sys.stderr),
+            redirected_to(write_log, sys.stderr),
             TemporaryDirectory() as state_dir,  # no key or table of this call is kept
-            Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=_write_log) as harness,
+            Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=write_log) as harness,
         ):
             function_catalog = catalog.describe(harness.functions.values(), harness.directory)
             yield CalledServer(harness.url, catalog=function_catalog, terminal=terminal)
@@ -114,10 +120,15 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
         logger.setLevel(level_before)
 
 
-def _write_log(folder: str, line: str) -> None:
+def _write_log(out: TextIO, folder: str, line: str, _style: str = "") -> None:
+    """Write what a function prints or logs, as a person reads it.
+
+    The harness's lines about the template are left out: they name variables of all functions, and a call of one that
+    misses its own fails with a remedy.
+    """
     text = shown_text(line)
-    if text is not None:
-        sys.stderr.write(f"{folder}  {text}\n")
+    if text is not None and folder != TEMPLATE_LINES:
+        out.write(f"{text}\n")
 
 
 def of_url(url: str, access: Access, terminal: Terminal) -> CalledServer:

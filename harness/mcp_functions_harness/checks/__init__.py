@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_functions_harness import catalog
 from mcp_functions_harness.checks import imports, invocations, own_policies, permissions, routes, skills, variables
 from mcp_functions_harness.checks.project import FOLDER, Project, pascal, read
+from mcp_functions_harness.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-__all__ = ["CHECKS", "FOLDER", "Project", "complaints", "pascal", "read"]
+__all__ = ["CHECKS", "FOLDER", "Project", "all_complaints", "complaints", "pascal", "read"]
 
 CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     routes.every_folder_is_deployed,
@@ -37,6 +40,21 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     variables.functions_know_the_variables_of_the_template,
     skills.every_skill_can_be_served,
 )
+
+
+def all_complaints(root: Path) -> list[str]:
+    """List everything that does not agree in the project of a folder, its catalog too.
+
+    What cannot be read at all, such as a template that is no YAML or a function that does not load, is the only line:
+    every check would repeat it.
+    """
+    try:
+        project = read(root)
+    except Problem as problem:
+        return [str(problem)]
+    differences = catalog.differences(project.catalog, catalog.generate(root / FOLDER))
+    outdated = ["functions/mcp/catalog.json is out of date: run make catalog", *differences] if differences else []
+    return [*complaints(project), *outdated]
 
 
 def complaints(project: Project) -> list[str]:

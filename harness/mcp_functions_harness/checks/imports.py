@@ -18,6 +18,7 @@ from mcp_functions_harness.lambdas.functions import SIGN_IN, find
 from mcp_functions_harness.lambdas.modules import COMMON, IN_THE_RUNTIME, elsewhere, has_module
 
 LAYER = "AWS::Serverless::LayerVersion"
+COMMON_LAYER = "CommonLayer"  # the layer of the code that functions share, as `block --write` names it
 RELATIVE = "."  # in the result of `imported`: stands for every relative import
 NOT_DEPLOYED = "has no block in template.yaml, so it is not deployed"
 
@@ -124,15 +125,17 @@ def _parts_that_run(node: ast.AST) -> list[Any]:
 
 
 def _additions_for_common(project: Project, folder: str) -> Iterator[str]:
-    """Say what to add to the template so that each block of a function has the layer of shared code."""
+    """Say what to add to the template so that each block of a function has the layer of shared code.
+
+    The text is the same whether the layer exists or not: another function's complaint stays as it is when `block
+    --write` adds the layer for the first one.
+    """
     layer = common_layer(project)
-    command = f"mcp-functions block --write {folder}"
-    if not layer:
-        yield f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {command}"
-        return
     for block in project.blocks:
-        if block.folder == folder and not has_layer(project, block, layer):
-            yield f"add !Ref {layer} to Layers of {block.logical_id}: {command}"
+        if block.folder == folder and not (layer and has_layer(project, block, layer)):
+            name = layer or COMMON_LAYER
+            addition = f"add !Ref {name}, whose ContentUri is {COMMON.parent}/, to Layers of {block.logical_id}"
+            yield f"{addition}: mcp-functions block --write {folder}"
 
 
 def common_layer(project: Project) -> str:

@@ -36,7 +36,7 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
     for block in project.partial:
         line = template.line_of(project.root / template.FILE, block.logical_id)
         missing = ", ".join(project.missing_properties(block))
-        remedy = f"replace it by what `mcp-functions block {block.folder}` prints"
+        remedy = f"mcp-functions block --write {block.folder}"
         yield f"template.yaml:{line}: the block {block.logical_id} lacks {missing}: {remedy}"
     deployed = project.functions.keys() | {block.folder for block in project.partial}
     for folder in sorted(project.folders - deployed - {SIGN_IN}):

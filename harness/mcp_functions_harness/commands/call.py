@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import click
 
@@ -14,6 +14,7 @@ from mcp_functions_harness.calling import conversation, server
 from mcp_functions_harness.calling.answering import Answers
 from mcp_functions_harness.calling.terminal import CANCEL, DECLINE, Terminal, result_text
 from mcp_functions_harness.commands import options
+from mcp_functions_harness.terminal.safe_text import safe_line
 from mcp_functions_harness.verification.options import Access
 
 
@@ -56,6 +57,7 @@ class CallOptions(Access):
 )
 @click.option("--decline", "keys_to_decline", multiple=True, metavar="KEY", help="A question to decline; repeatable.")
 @click.option("--cancel", "keys_to_cancel", multiple=True, metavar="KEY", help="A question to cancel; repeatable.")
+@click.option("--complete", "argument", metavar="ARGUMENT", help="List the values that the server suggests for it.")
 @click.option("--json", "as_json", is_flag=True, help="Write the result as JSON to stdout, and the rest to stderr.")
 @click.option("--token", envvar="MCP_FUNCTIONS_TOKEN", metavar="TOKEN", help="Default: MCP_FUNCTIONS_TOKEN.")
 @click.option("--region", metavar="R", help="Default: as the AWS CLI decides.")
@@ -63,11 +65,18 @@ class CallOptions(Access):
 @options.functions
 @options.runtime
 def command(
-    target: str, arguments: Sequence[str], url: str | None, *, as_json: bool, **chosen: Unpack[CallOptions]
+    target: str,
+    arguments: Sequence[str],
+    url: str | None,
+    argument: str | None,
+    *,
+    as_json: bool,
+    **chosen: Unpack[CallOptions],
 ) -> int:
     """Call a tool or a prompt, or read a resource, and answer its questions at the terminal.
 
-    A form with several fields is answered with --answer KEY.FIELD=VALUE, or KEY={JSON}. Exit codes: 0, a result; 1, the
+    A form with several fields is answered with --answer KEY.FIELD=VALUE, or KEY={JSON}. With --complete, NAME-OR-URI is
+    a prompt or a URI template, and the arguments are what its user has typed so far. Exit codes: 0, a result; 1, the
     tool reports an error; 2, the call is wrong, or was refused.
     """
     terminal = Terminal(sys.stderr if as_json else sys.stdout)
@@ -78,10 +87,15 @@ def command(
             called = server.of_url(url, chosen, terminal)
         else:
             called = running.enter_context(server.of_folder(chosen["functions"], terminal, runtime=chosen["runtime"]))
-        call = conversation.read_call(called, target, arguments, terminal)
-        result = conversation.run_call(called, call, answers, terminal)
+        if argument:
+            result: Any = conversation.complete(called, target, argument, arguments)
+        else:
+            call = conversation.read_call(called, target, arguments, terminal)
+            result = conversation.run_call(called, call, answers, terminal)
     if as_json:
         click.echo(json.dumps(result, ensure_ascii=False, indent=2))
+    elif argument:
+        click.echo("\n".join(map(safe_line, result)))
     else:
         terminal.write(result_text(result))
-    return 1 if result.get("isError") else 0
+    return 1 if not argument and result.get("isError") else 0

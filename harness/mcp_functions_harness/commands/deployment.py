@@ -1,5 +1,6 @@
 """`auth`, `set` and `doctor`: prepare a deployment of the project in this folder."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,8 +31,14 @@ def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None
 
 
 @click.command("doctor")
-def doctor() -> int:
+@click.option(
+    "--build", is_flag=True, help="Only what a build needs; if nothing is missing, print folders for its PATH."
+)
+@click.option("--config-env", default="default", metavar="ENV", help="With --build: the table of samconfig.toml.")
+def doctor(*, build: bool, config_env: str) -> int:
     """Say what this machine lacks to build, deploy, and run `sam local`. Exit 1 if something is missing."""
+    if build:
+        return _doctor_of_build(config_env)
     findings = machine.examine(Path())
     width = max(len(finding.subject) for finding in findings)
     for finding in findings:
@@ -40,3 +47,16 @@ def doctor() -> int:
         if finding.remedy:
             click.echo(f"{'':<7}  {'':<{width}}  {finding.remedy}")
     return 1 if any(finding.remedy for finding in findings) else 0
+
+
+def _doctor_of_build(environment: str) -> int:
+    """Print the folders for SAM's PATH, or say on stderr what is missing, so that `make build` ends at once."""
+    needed = machine.examine_for_build(Path(), environment)
+    missing = [finding for finding in needed.findings if finding.remedy]
+    if os.environ.get("UNCOMPILED"):
+        missing = [finding for finding in missing if finding.subject != machine.LAYERS]
+    for finding in missing:
+        click.echo(f"{finding.subject}: {finding.text}\n  {finding.remedy}", err=True)
+    if not missing:
+        click.echo(os.pathsep.join(needed.folders))
+    return 1 if missing else 0

@@ -1,4 +1,4 @@
-"""`init`, `new`, `block` and `catalog`: write a project and its functions."""
+"""`init`, `new`, `block`, `remove` and `catalog`: write a project and its functions."""
 
 from __future__ import annotations
 
@@ -30,18 +30,28 @@ def new(kind: str, name: str) -> None:
 
 
 @click.command("block")
-@click.argument("name", shell_complete=options.complete_functions)
+@click.argument("names", nargs=-1, metavar="NAME...", shell_complete=options.complete_functions)
 @click.option("--kind", type=click.Choice(samples.KINDS), help="The kind of a function that is not written yet.")
 @click.option("--write", is_flag=True, help="Write it into template.yaml; the rest of the file, comments too, stays.")
-def block(name: str, *, kind: str | None, write: bool) -> None:
-    """Print what template.yaml needs for a function, as its app.py is now."""
+def block(names: tuple[str, ...], *, kind: str | None, write: bool) -> None:
+    """Print what template.yaml needs for a function, as its app.py is now. --write alone does it for all functions."""
+    if not write and len(names) != 1:
+        message = "Name one function, or --write for all of them."
+        raise click.UsageError(message)
     if write and kind:
         message = "--write reads functions/NAME/app.py: leave --kind out."
         raise click.UsageError(message)
     if write:
-        click.echo(editing.write_block(PROJECT, name))
+        click.echo(editing.write_blocks(PROJECT, names))
     else:
-        click.echo(editing.block_text(PROJECT, name, kind), nl=False)
+        click.echo(editing.block_text(PROJECT, names[0], kind), nl=False)
+
+
+@click.command("remove")
+@click.argument("name", shell_complete=options.complete_functions)
+def remove(name: str) -> None:
+    """Remove a function: its folder, test, events and blocks, and its entries in the catalog."""
+    click.echo(editing.remove(PROJECT, name))
 
 
 @click.command("catalog")

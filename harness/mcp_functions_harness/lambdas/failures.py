@@ -6,6 +6,7 @@ Only the author's terminal shows this. On Lambda neither the client nor the log 
 import importlib
 import os
 import runpy
+import sysconfig
 import traceback
 from pathlib import Path
 
@@ -25,7 +26,11 @@ REMEDIES = (  # a part of the exception's text, and how to correct the mistake
     ("Could not connect to the endpoint URL", NO_AWS),
     ("security token included in the request is invalid", NO_AWS),
 )
-VARIABLE = "add {name} to Environment: Variables of the function in template.yaml; in a test: monkeypatch.setenv"
+VARIABLE = (
+    "add {name} to Environment: Variables of the function in template.yaml, or, if only a deployment knows its value, "
+)
+VARIABLE += "set it in your shell; in a test: monkeypatch.setenv"
+LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 
 
 def whole_traceback(error: BaseException, *, debug: bool = False) -> str:
@@ -49,11 +54,35 @@ def _hide_toolkit_frames(trace: traceback.TracebackException) -> None:
     """Remove the frames of HIDDEN_FILES from an exception, and from those that came before it."""
     current: traceback.TracebackException | None = trace
     while current is not None:
-        current.stack = traceback.StackSummary.from_list(_author_frames(current))
+        current.stack = traceback.StackSummary.from_list(_without_runs(_author_frames(current)))
         context = current.__context__
-        if context and not _author_frames(context):  # an exception inside the toolkit, which it has handled
+        if context and not _has_author(context):  # an exception inside the toolkit or a library, which it has handled
             current.__context__ = None
+        cause = current.__cause__
+        if cause and not _has_author(cause):  # a library's reason: its text says more than its frames
+            cause.stack = traceback.StackSummary()
+            cause.__cause__ = cause.__context__ = None
+        current = cause or current.__context__
+
+
+def _without_runs(frames: list[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """Keep the last of several frames in a row that are of libraries."""
+    following = [*frames[1:], None][: len(frames)]
+    return [
+        frame
+        for frame, next_ in zip(frames, following, strict=True)
+        if next_ is None or not (frame.filename.startswith(LIBRARIES) and next_.filename.startswith(LIBRARIES))
+    ]
+
+
+def _has_author(trace: traceback.TracebackException) -> bool:
+    """Whether an exception, or one that came before it, passed through code of the author."""
+    current: traceback.TracebackException | None = trace
+    while current is not None:
+        if any(not frame.filename.startswith((*HIDDEN_FILES, *LIBRARIES)) for frame in current.stack):
+            return True
         current = current.__cause__ or current.__context__
+    return False
 
 
 def _author_frames(trace: traceback.TracebackException) -> list[traceback.FrameSummary]:

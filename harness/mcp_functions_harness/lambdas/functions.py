@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import read_form
@@ -112,14 +114,34 @@ def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], 
     try:
         module = folder.load("app")
     except (Exception, SystemExit) as error:  # the author's module may raise anything
-        raise Problem(_why_not_loaded(error, app)) from error
+        raise Problem(why_not_loaded(error, app)) from error
     finally:
         running_function.reset(token)
     _check_forms(app, vars(module))
     handler: Callable[[dict[str, Any], Any], Any] | None = getattr(module, "handler", None)
     if not callable(handler):
         stop(f"{path} has no `handler`: end it with `handler = serve(your_tool)`")
+    _check_served(path, module)
     return handler
+
+
+def _check_served(path: str, module: ModuleType) -> None:
+    """Check that each handler that the module makes is in a `serve(…)`: no client would see another one.
+
+    Raises:
+        Problem: one is in none.
+    """
+    made = {
+        name: each
+        for name, each in vars(module).items()
+        if isinstance(each, FunctionHandler) and each.function.__module__ == module.__name__
+    }
+    entry_points = [inspect.unwrap(each) for each in vars(module).values() if callable(each)]
+    lists = [getattr(entry_point, "handlers", ()) for entry_point in entry_points if not inspect.isclass(entry_point)]
+    served = {(each.kind, each.key) for handlers in lists for each in handlers}
+    for name, each in made.items():
+        if (each.kind, each.key) not in served:
+            stop(f"{path}: no client sees the {each.kind.replace('_', ' ')} {name}: handler = serve(…, {name})")
 
 
 def _short_path(app: Path) -> str:
@@ -127,7 +149,7 @@ def _short_path(app: Path) -> str:
     return "/".join(app.parts[-3:])
 
 
-def _why_not_loaded(error: BaseException, app: Path) -> str:
+def why_not_loaded(error: BaseException, app: Path) -> str:
     """Return what failed, in which line, and how to correct it."""
     project = app.parent.parent.parent
     summary = failures.summary(error).replace(f"{project}/", "")

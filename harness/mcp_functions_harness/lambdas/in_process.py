@@ -21,6 +21,7 @@ from mcp_functions_harness.environment import arn, function_name
 from mcp_functions_harness.lambdas import failures
 from mcp_functions_harness.lambdas.functions import Function
 from mcp_functions_harness.lambdas.own_variables import running_function
+from mcp_functions_harness.lambdas.repeated_writes import heard
 from mcp_functions_harness.lambdas.service import MAX_PAYLOAD, Outcome, Watcher
 
 # Seconds that Lambda's context counts down, as in the template. A function that takes longer is not stopped here.
@@ -87,6 +88,7 @@ class InProcess:
         name = folder.removesuffix(WORKER_SUFFIX)
         context = Context(function_name(folder), TIMEOUT if name == folder else WORKER_TIMEOUT)
         running_function.set(name)  # chooses its environment variables
+        heard().wrap_clients()
         listener.set(lambda notes: self._show_traceback(folder, notes.raised))
         if self.watcher:
             progress_listener.set(partial(self.watcher.show_progress, folder))

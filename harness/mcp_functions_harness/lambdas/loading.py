@@ -14,7 +14,7 @@ would fail on Lambda fails here too.
 import builtins
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import count
@@ -22,6 +22,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Self
 
+from mcp_functions_harness.lambdas import habits
 from mcp_functions_harness.lambdas.modules import COMMON, IN_THE_RUNTIME, common, elsewhere, has_module
 
 _numbers = count(1)  # make the names of packages unique
@@ -30,7 +31,9 @@ _numbers = count(1)  # make the names of packages unique
 class Folder(MetaPathFinder):
     """A function's folder, whose modules can be imported until `close`."""
 
-    def __init__(self, path: Path, package: str, *, has_own_common: bool) -> None:
+    def __init__(
+        self, path: Path, package: str, *, has_own_common: bool, told: Callable[[Exception], Exception] | None = None
+    ) -> None:
         """Make the folder importable.
 
         Args:
@@ -38,7 +41,9 @@ class Folder(MetaPathFinder):
             package: the name of the package that the folder becomes.
             has_own_common: whether the package has its own copy of the modules in layers/common. Otherwise they are
                 found through `sys.path`.
+            told: makes the exception that a module raises which does not load; without it, the module's own is raised.
         """
+        self.told = told
         self._path = path
         self._package = package
         self._has_own_common = has_own_common
@@ -52,9 +57,9 @@ class Folder(MetaPathFinder):
         return cls(path, f"_function_{next(_numbers)}_{path.name}", has_own_common=True)
 
     @classmethod
-    def in_tests(cls, path: Path) -> Self:
+    def in_tests(cls, path: Path, told: Callable[[Exception], Exception]) -> Self:
         """Make a folder importable for tests, which import `functions.add.app`, and layers/common by `sys.path`."""
-        return cls(path, f"{path.parent.name}.{path.name}", has_own_common=False)
+        return cls(path, f"{path.parent.name}.{path.name}", has_own_common=False, told=told)
 
     def load(self, module: str) -> ModuleType:
         """Import one module of the folder; an exception of the module passes through."""
@@ -142,11 +147,21 @@ class _Loader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         __tracebackhide__ = True
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._folder.import_}
-        super().exec_module(module)
+        try:
+            super().exec_module(module)
+        except Exception as error:
+            if self._folder.told is None:
+                raise
+            raise self._folder.told(error) from error
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the file on each import, and write no bytecode.
 
         SAM would package the bytecode. It may also be older than a file that was saved twice in one second.
+
+        Raises:
+            Habit: a line was written for another library, and cannot work here.
         """
-        return self.source_to_code(self.get_data(self.path), self.get_filename(fullname))
+        source = self.get_data(self.path)
+        habits.check(source, self.path)
+        return self.source_to_code(source, self.get_filename(fullname))

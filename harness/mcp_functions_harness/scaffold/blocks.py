@@ -4,18 +4,19 @@ Before a file is written, the project's own checks read the new template. If the
 nothing is written.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mcp_functions_harness import checks, template
 from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
+from mcp_functions_harness.checks.project import Block
 from mcp_functions_harness.lambdas.modules import COMMON
 from mcp_functions_harness.problems import stop
 from mcp_functions_harness.scaffold import files
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
 
-COMMON_LAYER = "CommonLayer"  # the layer of the code that functions share
 DEPENDENCIES_LAYER = "DependenciesLayer"  # the layer after which it is written
 RESOURCES = "Resources:\n"
 # these read catalog.json and the code of functions, which the commands have not written yet
@@ -44,6 +45,13 @@ def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
     editor.append_function(text(draft))
 
 
+def complete(editor: TemplateEditor, draft: Draft, block: Block, missing: Sequence[str]) -> None:
+    """Give a block that was copied only in part the properties that it lacks; what the author wrote stays."""
+    whole = TemplateEditor(RESOURCES + text(draft))
+    for name in missing:
+        editor.insert_property(block.logical_id, whole.property_text(draft.logical_id, name))
+
+
 def update(editor: TemplateEditor, draft: Draft, worker_id: str | None) -> None:
     """Give a function the tag, the policies and the worker that it needs, and take away what it does not need.
 
@@ -67,7 +75,9 @@ def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> 
     edited = replace(project, template=_parse(editor.text))
     layer = imports.common_layer(edited)
     if not layer:
-        layer = COMMON_LAYER
+        layer = imports.COMMON_LAYER
+        if layer in edited.template["Resources"]:
+            stop(BY_HAND.format(f"{layer} must have the ContentUri {COMMON.parent}/"))
         editor.insert_after(DEPENDENCIES_LAYER, files.template("common_layer.yaml", {}))
     for block in edited.blocks:
         if block.folder == draft.name and not imports.has_layer(edited, block, layer):

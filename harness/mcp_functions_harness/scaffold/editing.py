@@ -1,4 +1,6 @@
-"""The commands `new` and `block`: `new` adds a function to a project, `block` prints or writes a function's blocks.
+"""The commands `new`, `block` and `remove`: a function of a project, from its first file to its last.
+
+`new` adds a function, `block` prints or writes a function's blocks, and `remove` takes all of a function away.
 
     block     a resource of template.yaml: a function, or its worker
     draft     what the blocks say about their function: the name, the policies, whether it has a worker
@@ -14,14 +16,17 @@ For example, after the function add has begun to ask its user, `block --write ad
 """
 
 import difflib
+import re
+import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mcp_functions_harness import catalog, checks, template
 from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
-from mcp_functions_harness.lambdas.functions import FRONT_DOOR
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN, find
+from mcp_functions_harness.problems import Problem, stop
 from mcp_functions_harness.scaffold import blocks, files, samples, spelling
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
@@ -31,7 +36,7 @@ NEW_FILES = """\
   template.yaml: {logical_id}, with its route /mcp/{name}
   functions/mcp/catalog.json"""
 NEXT = "\n\nWrite what it does in functions/{name}/app.py; then: make catalog test"
-UNCHANGED = "template.yaml has what functions/{name} needs"
+UNCHANGED = "template.yaml has what {folders} needs"
 
 
 def new(root: Path, kind: str, name: str) -> str:
@@ -86,39 +91,103 @@ def block_text(root: Path, name: str, kind: str | None) -> str:
     if kind:
         spelling.check(name)
         return blocks.text(samples.copied(kind, name))
-    return blocks.text(_describe(_read(root), name))
+    project = _read(root)
+    draft = _describe(project, name)
+    editor = _edited(project, draft)
+    edited = replace(project, template=template.parse(editor.text))
+    new_layers = edited.of_type(imports.LAYER).keys() - project.of_type(imports.LAYER).keys()
+    logical_ids = [block.logical_id for block in edited.blocks if block.folder == name]
+    return "\n".join(editor.resource_text(logical_id) for logical_id in [*sorted(new_layers), *logical_ids])
 
 
-def write_block(root: Path, name: str) -> str:
-    """Give a function in template.yaml what it needs, and take away what it no longer needs.
+def write_blocks(root: Path, names: Sequence[str]) -> str:
+    """Give functions in template.yaml what they need, and take away what they no longer need.
+
+    Args:
+        root: the project's folder.
+        names: the functions' names; all functions of the project, if there are none.
+
+    Returns:
+        The text for the terminal: the lines that changed.
+
+    Raises:
+        Problem: there is no such function, or the template is not written as `init` writes it. Nothing is written.
+    """
+    project = _read(root)
+    path = root / template.FILE
+    old_text = new_text = template.text(path)
+    chosen = names or sorted(project.offering)
+    for name in chosen:
+        draft = _describe(project, name)
+        new_text = _edited(project, draft, new_text).text
+        blocks.check(draft, project, new_text)
+        project = replace(project, template=template.parse(new_text))
+    if new_text == old_text:
+        return UNCHANGED.format(folders=" and ".join(f"{checks.FOLDER}/{name}" for name in chosen))
+    path.write_text(new_text, encoding="utf-8", newline="\n")
+    return "\n".join(["template.yaml:", *_changed_lines(old_text, new_text)])
+
+
+def _edited(project: Project, draft: Draft, text: str | None = None) -> TemplateEditor:
+    """Edit the template's text (the file's, if left out) so that it has what a function needs."""
+    editor = TemplateEditor(template.text(project.root / template.FILE) if text is None else text)
+    if draft.name in project.functions:
+        worker = project.workers.get(draft.name)
+        blocks.update(editor, draft, worker_id=worker.logical_id if worker else None)
+    elif partial := next((block for block in project.partial if block.folder == draft.name), None):
+        blocks.complete(editor, draft, partial, project.missing_properties(partial))
+    else:
+        blocks.append(editor, draft, project)
+    if imports.uses_shared_code(project, draft.name):
+        blocks.add_common_layer(editor, draft, project)
+    return editor
+
+
+def remove(root: Path, name: str) -> str:
+    """Remove a function: its folder, its test, its events, its blocks and its entries in the catalog.
+
+    The function need not load. Nothing is removed while another part of the template names one of its blocks.
 
     Args:
         root: the project's folder.
         name: the function's name.
 
     Returns:
-        The text for the terminal: the lines that changed.
+        The text for the terminal: what was removed.
 
     Raises:
-        Problem: there is no such function, or the template is not written as `init` writes it.
+        Problem: there is no such function, or it is the endpoint or the sign-in front.
     """
-    project = _read(root)
-    draft = _describe(project, name)
-    path = root / template.FILE
-    old_text = template.text(path)
-    editor = TemplateEditor(old_text)
-    if name in project.functions:
-        worker = project.workers.get(name)
-        blocks.update(editor, draft, worker_id=worker.logical_id if worker else None)
-    else:
-        blocks.append(editor, draft, project)
-    if imports.uses_shared_code(project, name):
-        blocks.add_common_layer(editor, draft, project)
-    blocks.check(draft, project, editor.text)
-    if editor.text == old_text:
-        return UNCHANGED.format(name=name)
-    path.write_text(editor.text, encoding="utf-8", newline="\n")
-    return "\n".join(["template.yaml:", *_changed_lines(old_text, editor.text)])
+    if name in (FRONT_DOOR, SIGN_IN):
+        stop(f"functions/{name} belongs to the server; another mode of mcp-functions auth takes the sign-in away")
+    project = Project(root.resolve(), template.read(root / template.FILE))
+    paths = [Path(checks.FOLDER, name), Path(f"tests/functions/test_{name}.py"), Path("events", name)]
+    present = [path for path in paths if (root / path).exists()]
+    blocks_of_function = [block for block in (*project.blocks, *project.partial) if block.folder == name]
+    if paths[0] not in present and not blocks_of_function:
+        near = difflib.get_close_matches(name, [path.parent.name for path in find(root / checks.FOLDER)], n=1)
+        stop(f"there is no functions/{name}{f'; did you mean {near[0]}?' if near else ''}")
+    editor = TemplateEditor(template.text(root / template.FILE))
+    worker = project.workers.get(name)
+    blocks.update(editor, Draft(name, "", ()), worker_id=worker.logical_id if worker else None)
+    for block in blocks_of_function:
+        if block != worker:
+            editor.remove(block.logical_id)
+    for number, line in enumerate(editor.text.splitlines(), start=1):
+        for block in blocks_of_function:
+            if re.search(rf"\b{block.logical_id}\b", line.partition("#")[0]):
+                where = f"template.yaml; remove that first: {line.strip()} (line {number})"
+                stop(f"{block.logical_id} is named elsewhere in {where}")
+    (root / template.FILE).write_text(editor.text, encoding="utf-8", newline="\n")
+    for path in present:
+        shutil.rmtree(root / path) if (root / path).is_dir() else (root / path).unlink()
+    removed = [*map(str, present), *(f"template.yaml: {block.logical_id}" for block in blocks_of_function)]
+    lines = [f"  {each}" for each in removed]
+    try:
+        catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
+    except Problem as problem:  # of another function
+        lines.append(f"The catalog still lists it, because {problem}. Then: make catalog")
+    return "\n".join(["removed:", *lines])
 
 
 def _read(root: Path) -> Project:

@@ -54,6 +54,19 @@ class TemplateEditor:
         """The text as it is now."""
         return "".join(self._lines)
 
+    def resource_text(self, logical_id: str) -> str:
+        """Return the lines of a resource; "" if it is missing."""
+        return "".join(self._lines[self._find_resource(logical_id)])
+
+    def property_text(self, logical_id: str, name: str) -> str:
+        """Return the lines of a property; "" if it is missing."""
+        span = self._find_property(logical_id, name)
+        return "".join(self._lines[span]) if span else ""
+
+    def insert_property(self, logical_id: str, text: str) -> None:
+        """Insert a property's lines before the function's Events, or at its end."""
+        self._insert_property(logical_id, text.splitlines(keepends=True))
+
     def append_function(self, block: str) -> None:
         """Insert the block of a function after the last function; do nothing if none is found."""
         resources = template.parse(self.text)["Resources"]

@@ -16,6 +16,7 @@ from mcp_functions_harness.lambdas.own_variables import running_function
 from mcp_functions_harness.terminal.log_lines import TOOLKIT, is_skipped
 
 WriteLog: TypeAlias = Callable[[str, str, str], None]  # writes a function's folder, a line, and its style
+AWS_CLIENTS = ("boto3", "botocore")  # say at INFO where they found credentials, which are the harness's own
 FAILED = "red"  # a style of `rich`
 
 
@@ -62,7 +63,7 @@ class FunctionLogHandler(logging.Handler):
         if record.name == TOOLKIT:
             if is_skipped(message):
                 return
-        elif not folder and record.levelno < logging.WARNING:
+        elif record.levelno < logging.WARNING and (not folder or record.name.startswith(AWS_CLIENTS)):
             return
         text = message if record.levelno <= logging.INFO else f"{record.levelname} {message}"
         if record.exc_info:

@@ -2,10 +2,12 @@
 
 {"level": "INFO", "message": "hello", …}    hello
 {"level": "WARN", "message": "slow", …}     WARN slow
+{"level": "INFO", "message": "paid", "location": …, "order": 7}    paid order=7, as a Logger of Powertools writes it
 START RequestId: …                          nothing: the line of the call has the same figures
 any other line                              the line as it is
 """
 
+import json
 from typing import Any
 
 from mcp_functions.http.identity import NO_AUTHENTICATION
@@ -20,6 +22,18 @@ PLATFORM_LINES = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
 LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"
 LAMBDA_FIELDS = {"timestamp", "level", "requestId"}  # every line of Lambda's own JSON formatter has them
 
+# every line of a Logger of Powertools has the first four; nobody reads the others at a terminal
+POWERTOOLS_FIELDS = {"level", "location", "message", "timestamp"}
+HIDDEN_FIELDS = POWERTOOLS_FIELDS | {"service", "correlation_id", "function_name", "function_memory_size"}
+HIDDEN_FIELDS |= {
+    "function_arn",
+    "function_request_id",
+    "cold_start",
+    "xray_trace_id",
+    "sampling_rate",
+    "exception_name",
+}
+
 
 def shown_text(line: str) -> str | None:
     """Return the text of a log line; None if it is not shown."""
@@ -33,12 +47,23 @@ def shown_text(line: str) -> str | None:
         return None if is_skipped(message) else message
     if record.keys() >= LAMBDA_FIELDS:
         return _text_of_lambda_record(record)
+    if record.keys() >= POWERTOOLS_FIELDS:
+        return _text_of_powertools_record(record)
     return line
 
 
 def is_skipped(message: str) -> bool:
     """Whether a message of the toolkit is not shown."""
     return message.startswith(SKIPPED_MESSAGES)
+
+
+def _text_of_powertools_record(record: dict[str, Any]) -> str:
+    """Return the message of a Logger of Powertools, and the fields that its author added."""
+    level = "" if record["level"] == "INFO" else f"{record['level']} "
+    own = {name: value for name, value in record.items() if name not in {*HIDDEN_FIELDS, "exception", "stack_trace"}}
+    fields = [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in own.items()]
+    frames = [str(record["exception"])] if record.get("exception") else []
+    return "\n".join([" ".join([f"{level}{record['message']}", *fields]), *frames])
 
 
 def _text_of_lambda_record(record: dict[str, Any]) -> str:

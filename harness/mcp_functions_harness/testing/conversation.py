@@ -19,6 +19,7 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions_harness import environment
 from mcp_functions_harness.api_gateway.events import Moment
 from mcp_functions_harness.client.tasks import EVERYTHING
+from mcp_functions_harness.testing import story
 from mcp_functions_harness.testing.caller import Caller, as_principal
 from mcp_functions_harness.testing.containers import Context, answer_in_container, answer_in_process, find_variable
 from mcp_functions_harness.testing.deployment import take_invocations
@@ -114,12 +115,45 @@ class Conversation(Transcript):
         """Read a resource."""
         return self._begin("resources/read", {"uri": uri})
 
+    def complete(self, argument: str, typed: str = "", name: str | None = None, /, **filled_in: str) -> list[str]:
+        """Complete an argument of a prompt or of a URI template, as a client does while its user types.
+
+        Args:
+            argument: the name of the argument.
+            typed: what the user has typed so far.
+            name: the name of the prompt or of the resource; the function's first that completes arguments, if left out.
+            filled_in: the other arguments that the user has filled in.
+
+        Returns:
+            The values that the server suggests, the best first.
+
+        Raises:
+            ValueError: the function has no such prompt or template, or completes no arguments.
+            AssertionError: the server refused; the text says why.
+        """
+        __tracebackhide__ = True
+        completing = [handler for handler in self._handler.handlers if handler.has_completers]
+        named = completing if name is None else [handler for handler in completing if handler.name == name]
+        if not named:
+            names = ", ".join(handler.name for handler in completing) or "none (see `complete` of a prompt or template)"
+            message = f"the function completes no arguments of {name or 'a prompt or template'}; it does for: {names}"
+            raise ValueError(message)
+        handler = named[0]
+        is_prompt = handler.kind == "prompt"
+        ref = {"type": "ref/prompt", "name": handler.key} if is_prompt else {"type": "ref/resource", "uri": handler.key}
+        params: dict[str, Any] = {"ref": ref, "argument": {"name": argument, "value": typed}}
+        if filled_in:
+            params["context"] = {"arguments": filled_in}
+        completion = self._begin("completion/complete", params).result["completion"]
+        return list(completion["values"])
+
     def accept(self, /, **answers: object) -> Self:
         """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`.
 
         Raises:
             AssertionError: nothing was asked.
         """
+        __tracebackhide__ = True
         self.check_asked(answers)
         contents = {key: self._content_of(key, answer) for key, answer in answers.items()}
         return self.answer(**{key: {"action": "accept", "content": content} for key, content in contents.items()})
@@ -130,6 +164,7 @@ class Conversation(Transcript):
         Raises:
             AssertionError: nothing was asked.
         """
+        __tracebackhide__ = True
         return self._refuse("decline", keys)
 
     def cancel(self, *keys: str) -> Self:
@@ -138,6 +173,7 @@ class Conversation(Transcript):
         Raises:
             AssertionError: nothing was asked.
         """
+        __tracebackhide__ = True
         return self._refuse("cancel", keys)
 
     def answer(self, /, **responses: Mapping[str, Any]) -> Self:
@@ -162,6 +198,7 @@ class Conversation(Transcript):
         Raises:
             AssertionError: the function asked nothing in ten rounds; the official clients give up then.
         """
+        __tracebackhide__ = True
         for _ in range(MAX_ROUNDS_WITHOUT_QUESTION):
             if self.done or self.asked:
                 return self
@@ -229,6 +266,7 @@ class Conversation(Transcript):
         return own_time + self._ahead
 
     def _refuse(self, action: str, keys: Sequence[str]) -> Self:
+        __tracebackhide__ = True
         self.check_asked(keys)
         return self.answer(**{key: {"action": action} for key in keys or self.asked})
 
@@ -265,4 +303,5 @@ class Conversation(Transcript):
         if self.raised and ends_test(self.raised):
             raise self.raised  # `pytest.fail()` ends the test also where a function calls it
         self.rounds.append((event, response))
+        story.note(self)
         return self

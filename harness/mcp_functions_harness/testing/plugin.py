@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Mapping
+    from pathlib import Path
 
     from mcp_functions_harness.testing import Conversation
 
 FAILURES = "mcp_functions_harness.testing.failures"
+STORY = "mcp_functions_harness.testing.story"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -22,14 +25,57 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if any(directory.glob("*/app.py")):
         from mcp_functions_harness.lambdas.loading import Folder  # noqa: PLC0415 - only a project with functions needs it
 
+        collecting = Collecting()
+        early_config.pluginmanager.register(collecting)
         for app in sorted(directory.glob("*/app.py")):
-            early_config.add_cleanup(Folder.in_tests(app.parent).close)
+            early_config.add_cleanup(Folder.in_tests(app.parent, partial(collecting.told, app)).close)
+
+
+class Collecting:
+    """Says once why a function does not load, however many tests import it, and without the frames of the import."""
+
+    def __init__(self) -> None:
+        """Collect nothing yet."""
+        self._is_collecting = False
+        self._told: set[str] = set()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Know that pytest imports test modules, and not that a test runs."""
+        self._is_collecting = True
+        try:
+            return (yield)
+        finally:
+            self._is_collecting = False
+
+    def told(self, app: Path, error: Exception) -> Exception:
+        """Return the exception for pytest: inside a test it is the module's own.
+
+        Args:
+            app: the function's app.py.
+            error: what the module raised.
+        """
+        if not self._is_collecting or isinstance(error, pytest.Collector.CollectError):
+            return error
+        from mcp_functions_harness.lambdas import failures  # noqa: PLC0415 - only for a function that does not load
+        from mcp_functions_harness.lambdas.functions import why_not_loaded  # noqa: PLC0415
+
+        text = why_not_loaded(error, app)
+        where = failures.place(error, app.parent) or text
+        if where in self._told:
+            return pytest.Collector.CollectError(f"{app.parent.name}/app.py does not load, as said above ({where})")
+        self._told.add(where)
+        return pytest.Collector.CollectError(text)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what functions raised in a test that failed: neither the response nor the log has its text."""
+    """Show the conversations of a test that failed, and what functions raised: no response or log has its text."""
     report = yield
+    if call.when == "call" and STORY in sys.modules:
+        talks = sys.modules[STORY].take()
+        if report.failed:
+            report.sections += [("the conversation" if len(talks) == 1 else "a conversation", text) for text in talks]
     if call.when == "call" and FAILURES in sys.modules:
         raised = sys.modules[FAILURES].take_raised()  # also after success: the next test begins with none
         if report.failed:
@@ -52,3 +98,12 @@ def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - it is 
     from mcp_functions_harness.testing import Conversation  # noqa: PLC0415 - imported only by tests that use the fixture
 
     return Conversation
+
+
+@pytest.fixture
+def tables(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Any]]:
+    """Make the tables of template.yaml, empty, with the variables that functions read; by logical id, as of boto3."""
+    from mcp_functions_harness.testing.tables import of_template  # noqa: PLC0415 - imports boto3
+
+    with of_template(request.config.rootpath) as tables:
+        yield tables

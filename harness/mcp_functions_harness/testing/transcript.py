@@ -10,6 +10,7 @@ A `result`, `error`, `state` or `status` that does not exist fails the test: the
 and the function's log lines.
 """
 
+import difflib
 import json
 import os
 from collections.abc import Collection, Mapping
@@ -64,17 +65,12 @@ class Transcript:
     @property
     def requests(self) -> dict[str, Any]:
         """The open questions, by key. In a form, each is written as an `elicitation/create` request."""
-        requests: dict[str, Any] = self.body.get("result", {}).get("inputRequests", {})
-        if requests:
-            return requests
-        questions = self.form.get("questions", {})
-        return {key: {"method": "elicitation/create", "params": params} for key, params in questions.items()}
+        return questions_in(self.body)
 
     @property
     def form(self) -> dict[str, Any]:
         """The form that the host shows for the last result (MCP Apps); {} if the result has none."""
-        form: dict[str, Any] = self.body.get("result", {}).get("_meta", {}).get(META_FORM, {})
-        return form
+        return _form_in(self.body)
 
     @property
     def messages(self) -> dict[str, str]:
@@ -86,6 +82,7 @@ class Transcript:
     def state(self) -> str:
         """The sealed state of the last round that returned one."""
         states = [result["requestState"] for result in self._results() if "requestState" in result]
+        __tracebackhide__ = True
         if not states:
             raise AssertionError(self._explain_missing("requestState", self.body))
         return str(states[-1])
@@ -93,6 +90,7 @@ class Transcript:
     @property
     def status(self) -> int:
         """The HTTP status of the last response."""
+        __tracebackhide__ = True
         if not self.rounds:
             raise AssertionError(self._explain_missing("response", {}))
         return int(self.rounds[-1][1]["statusCode"])
@@ -105,16 +103,19 @@ class Transcript:
     @property
     def result(self) -> dict[str, Any]:
         """The last result."""
+        __tracebackhide__ = True
         return self._member("result")
 
     @property
     def error(self) -> dict[str, Any]:
         """The last error."""
+        __tracebackhide__ = True
         return self._member("error")
 
     @property
     def text(self) -> str:
         """The text of the last result: of a tool, a prompt or a resource."""
+        __tracebackhide__ = True
         result = self.result
         if self.task_id and "result" in result:
             result = result["result"]  # a completed task contains the result of its tool
@@ -136,9 +137,16 @@ class Transcript:
             keys: the keys of the questions to answer; empty for all open ones.
 
         Raises:
-            AssertionError: nothing was asked; the text has the beginning of the last message.
+            AssertionError: nothing was asked, or not this; the text has the open questions, or the last message.
         """
+        __tracebackhide__ = True
         asked_earlier = {key for result in self._results() for key in result.get("inputRequests", {})}
+        unknown = sorted(set(keys) - asked_earlier - set(self.requests))
+        if unknown and self.requests:
+            similar = difflib.get_close_matches(unknown[0], self.requests, n=1)
+            hint = f"; did you mean {similar[0]}?" if similar else ""
+            wrong = f"nobody asked {unknown[0]}, but {', '.join(self.requests)}{hint}"
+            raise AssertionError(wrong)
         answers_again = bool(keys) and asked_earlier.issuperset(keys)
         tries_after_error = bool(asked_earlier) and "error" in self.body
         if self.requests or answers_again or tries_after_error:
@@ -154,6 +162,7 @@ class Transcript:
 
     def _member(self, name: str) -> dict[str, Any]:
         """Return a member of the last message: "result" or "error"."""
+        __tracebackhide__ = True
         body = self.body
         if name not in body:
             raise AssertionError(self._explain_missing(name, body))
@@ -170,6 +179,20 @@ class Transcript:
         if self.raised:
             text += f"; it raised {self.raised!r}"
         return text if os.environ.get("MCP_STACK") else text + NO_DEPLOYMENT
+
+
+def questions_in(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the questions of a message, by key. In a form, each is written as an `elicitation/create` request."""
+    requests: dict[str, Any] = message.get("result", {}).get("inputRequests", {})
+    if requests:
+        return requests
+    questions = _form_in(message).get("questions", {})
+    return {key: {"method": "elicitation/create", "params": params} for key, params in questions.items()}
+
+
+def _form_in(message: Mapping[str, Any]) -> dict[str, Any]:
+    form: dict[str, Any] = message.get("result", {}).get("_meta", {}).get(META_FORM, {})
+    return form
 
 
 def _message(response: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.function_handler import HandlerOptions
 
-AnyCompleter: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
+AnyCompleter: TypeAlias = "Callable[[str, dict[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=AnyCompleter)
 
 
@@ -67,7 +67,7 @@ class CompletableHandler(FunctionHandler[P, R]):
 
         return register
 
-    def find_completions(self, argument: str, typed: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
+    def find_completions(self, argument: str, typed: str, filled_in: dict[str, str]) -> dict[str, Any]:
         """Write a CompleteResult with the values that one argument may have (server/utilities/completion).
 
         Args:
@@ -87,7 +87,7 @@ class CompletableHandler(FunctionHandler[P, R]):
         return {"completion": {"values": sent, "total": len(texts), "hasMore": len(texts) > len(sent)}}
 
 
-def _run(completer: AnyCompleter, typed: str, filled_in: Mapping[str, str]) -> list[str]:
+def _run(completer: AnyCompleter, typed: str, filled_in: dict[str, str]) -> list[str]:
     """Run a completer, and check that it returns texts."""
     returned: Any = completer(typed, filled_in)
     if isinstance(returned, CoroutineType):  # the completer is async

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import isfinite
 
 from mcp_functions.observability import progress_listener
 from mcp_functions.protocol.constants import LOG_LEVELS, META_LOG_LEVEL
@@ -14,13 +14,12 @@ from mcp_functions.rounds.capabilities import Capability
 class Progress(Capability):
     """Reports how far the work is: `progress(50, total=100)`."""
 
-    _last_sent = -inf  # the last value that the client got
-
     def __call__(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
         """Notify the client, if it sent a progress token (basic/patterns/progress). A task shows it as `statusMessage`.
 
         Args:
-            progress: the work done so far. The client gets it only if it is higher than the last one.
+            progress: the work done so far. The client gets it only if it is higher than all before it in the
+                conversation, so a round that replays the work before it repeats none.
             total: the final value of `progress`, if known.
             message: a description of the current work.
 
@@ -39,10 +38,12 @@ class Progress(Capability):
     def _notify(self, progress: float, total: float | None, message: str | None) -> None:
         """Add the notification for the client, if it sent a progress token and the progress has increased."""
         token = self._round.request.meta.get("progressToken")
-        # Progress "MUST increase with each notification" (basic/patterns/progress).
-        if token is None or not isfinite(progress) or progress <= self._last_sent:
+        # Progress "MUST increase with each notification" (basic/patterns/progress). A client may use one token for all
+        # rounds of a call.
+        last_sent = self._round.record.progress
+        if token is None or not isfinite(progress) or (last_sent is not None and progress <= last_sent):
             return
-        self._last_sent = progress
+        self._round.record.progress = progress
         params = {"progressToken": token, "progress": progress}
         if total is not None and isfinite(total):  # JSON has no infinity
             params["total"] = total

@@ -7,6 +7,7 @@ A call that asks takes several requests, and a round is one of them. The record 
     sheds           how many rounds in a row ended without a question, because their time was up
     began           when the conversation began, in unix milliseconds; absent until a step needs it
     lost_answers    how many rounds in a row asked an answered question again, under another key
+    progress        the highest progress that the client got; absent without one
     state           JSON that a low-level function keeps
 
 A member without a value is absent. A question has several answers if its text changed between two rounds, for example
@@ -48,6 +49,7 @@ class Record:
         self.sheds: int = document.get("sheds", 0)
         self.began: int | None = document.get("began")
         self.lost_answers: int = document.get("lost_answers", 0)
+        self.progress: float | None = document.get("progress")
         self.state: str | None = document.get("state")
 
     def drop_answer(self, key: str, fingerprint: str) -> None:
@@ -65,6 +67,7 @@ class Record:
             "sheds": sheds or None,
             "began": self.began,
             "lost_answers": self.lost_answers or None,
+            "progress": self.progress,
             "state": self.state,
         }
         return {name: value for name, value in document.items() if value is not None}

@@ -1,0 +1,125 @@
+"""Tells the conversations of a test that failed: who asked what, what was answered, and what became of it.
+
+    1  tools/call open_ticket {"title": "Printer"}
+         asks urgency: How urgent is it? (urgency: low | high)
+    2  answers urgency: {"urgency": "huge"}
+         refuses urgency: How urgent is it? (Please answer again: urgency must be one of "low", "high".)
+    3  answers urgencyy: "low", which nobody asked
+         asks urgency: How urgent is it? (urgency: low | high)
+
+`Conversation` notes itself here with each request. The pytest plugin takes the notes after each test.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcp_functions_harness.api_gateway.events import body_text, message_in
+from mcp_functions_harness.testing.transcript import Transcript, questions_in
+
+MAX_LINE = 300  # characters of one line
+MAX_TALKS = 5  # a test with more conversations is a loop, and the last ones tell why it failed
+INDENT = " " * 5
+ACCEPTED = {"action", "content"}  # the members of an answer that fills in a form
+VERBS = {"decline": "declines", "cancel": "cancels"}
+
+_talks: list[Transcript] = []  # of the running test; module-level, because the pytest plugin reads it
+
+
+def note(talk: Transcript) -> None:
+    """Keep a conversation until the end of the test."""
+    if all(each is not talk for each in _talks):
+        _talks.append(talk)
+        del _talks[:-MAX_TALKS]
+
+
+def take() -> list[str]:
+    """Return the texts of the conversations since the last call."""
+    texts = ["\n".join(_lines(talk)) for talk in _talks]
+    _talks.clear()
+    return texts
+
+
+def _lines(talk: Transcript) -> Iterator[str]:
+    open_questions: Mapping[str, Any] = {}
+    for number, (event, response) in enumerate(talk.rounds, start=1):
+        request, message = message_in(body_text(event)), message_in(body_text(response))
+        params = request.get("params", {})
+        answers = params.get("inputResponses") or params.get("answers") or {}
+        for line in _sent(request, params, answers, open_questions):
+            yield _short(f"{number:<3}{line}")
+        questions = questions_in(message)
+        for line in _received(message, questions, answers, open_questions):
+            yield _short(f"{INDENT}{line}")
+        open_questions = questions or open_questions
+
+
+def _sent(
+    request: Mapping[str, Any], params: Mapping[str, Any], answers: Mapping[str, Any], open_questions: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield what the client sent: the call, or its answers."""
+    for key, answer in answers.items():
+        action = answer.get("action") if isinstance(answer, dict) else None
+        said = f"{VERBS[action]} {key}" if action in VERBS else f"answers {key}: {_json(answer)}"
+        yield said if key in open_questions else f"{said}, which nobody asked"
+    if not answers and "requestState" in params:
+        yield "goes on without an answer"
+    elif not answers:
+        arguments = _json(params["arguments"]) if "arguments" in params else ""
+        name = params.get("name") or params.get("uri") or params.get("taskId") or ""
+        yield " ".join(filter(None, [str(request.get("method")), name, arguments]))
+
+
+def _received(
+    message: Mapping[str, Any],
+    questions: Mapping[str, Any],
+    answers: Mapping[str, Any],
+    open_questions: Mapping[str, Any],
+) -> Iterator[str]:
+    """Yield what the function answered: its questions, its result or its error."""
+    for key, question in questions.items():
+        params = question.get("params", {})
+        text = params.get("message") or _json(params)
+        if key in answers and key in open_questions:  # the text says why
+            yield f"refuses {key}: {text}"
+        else:
+            yield f"asks {key}: {text}{_form(params)}"
+    if questions:
+        return
+    result, error = message.get("result", {}), message.get("error")
+    if error:
+        yield f"refuses the request: {error.get('code')} {error.get('message')}"
+    elif result.get("resultType") == "input_required":
+        yield "ends the round without a question"
+    elif "status" in result and "taskId" in result:
+        yield f"task: {result['status']} {result.get('statusMessage', '')}".rstrip()
+    else:
+        kind = "a tool error" if result.get("isError") else "a result"
+        yield f"ends with {kind}: {_content(result)}"
+
+
+def _form(params: Mapping[str, Any]) -> str:
+    """Return the fields of a form, "(urgency: low | high)"; "" if it has none."""
+    fields = params.get("requestedSchema", {}).get("properties", {})
+    texts = [f"{name}: {_values(schema)}" for name, schema in fields.items()]
+    return f" ({', '.join(texts)})" if texts else ""
+
+
+def _values(schema: Mapping[str, Any]) -> str:
+    values = schema.get("enum") or [each["const"] for each in schema.get("oneOf", ()) if "const" in each]
+    return " | ".join(map(str, values)) or str(schema.get("type", "any"))
+
+
+def _content(result: Mapping[str, Any]) -> str:
+    texts = [block["text"] for block in result.get("content", ()) if "text" in block]
+    return " ".join(texts) or _json({key: value for key, value in result.items() if key != "_meta"})
+
+
+def _json(value: object) -> str:
+    shown = value["content"] if isinstance(value, dict) and value.keys() == ACCEPTED else value
+    return json.dumps(shown, ensure_ascii=False)
+
+
+def _short(line: str) -> str:
+    text = " ".join(line.split("\n"))
+    return text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}..."
