@@ -15,8 +15,8 @@ from mcp.server.mcpserver import MCPServer
 
 from mcp_functions.adopt import adopt
 from mcp_functions_harness import checks
-from mcp_functions_harness.adoption import options
-from mcp_functions_harness.adoption.check import check_source
+from mcp_functions_harness.adoption import trial
+from mcp_functions_harness.adoption.check import check_sources
 from mcp_functions_harness.adoption.known_calls import (
     BACKGROUND,
     CATCHES,
@@ -35,6 +35,7 @@ from mcp_functions_harness.adoption.known_calls import (
     UNKNOWN,
     WRITES,
 )
+from mcp_functions_harness.adoption.sources import Sources
 from mcp_functions_harness.command import run
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def find_side_effects(
     path = tmp_path / "server.py"
     path.write_text(head + body, encoding="utf-8")
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [(lines[each.line - 1].strip(), each.name, each.reason) for each in check_source(path).findings]
+    return [(lines[each.line - 1].strip(), each.name, each.reason) for each in check_sources(Sources(path)).findings]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +314,7 @@ def test_a_server_that_does_not_load_is_named(
 def test_a_server_that_runs_when_it_is_loaded_is_given_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(options, "SECONDS", 0.1)
+    monkeypatch.setattr(trial, "SECONDS", 0.1)
     (tmp_path / "running.py").write_text("import time\ntime.sleep(60)", encoding="utf-8")
     assert run(["adopt", "--check", f"{tmp_path / 'running.py'}:server"]) == 1
     assert "call run() only under `if __name__ == '__main__'`" in capsys.readouterr().out

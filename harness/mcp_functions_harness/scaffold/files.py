@@ -1,7 +1,8 @@
 """Writes templates with @placeholders@ as new files. If one of the files exists already, it writes none."""
 
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mcp_functions_harness.problems import first_line, stop
@@ -32,7 +33,7 @@ def tree(folder: str, values: Mapping[str, str]) -> dict[str, str]:
     return texts
 
 
-def write(root: Path, texts: Mapping[str, str]) -> None:
+def write(root: Path, texts: Mapping[str, str | bytes]) -> None:
     """Write new files.
 
     Args:
@@ -48,6 +49,17 @@ def write(root: Path, texts: Mapping[str, str]) -> None:
     try:
         for name, text in texts.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text, encoding="utf-8", newline="\n")
+            (root / name).write_bytes(text.encode() if isinstance(text, str) else text)
     except OSError as error:
         stop(f"{root} cannot be written: {first_line(error)}", after=error)
+
+
+def take_back(root: Path, names: Iterable[str]) -> None:
+    """Remove files that `write` has written, and the folders that are empty then."""
+    for name in names:
+        path = root / name
+        path.unlink(missing_ok=True)
+        for folder in path.parents:
+            if folder == root or not folder.is_dir() or any(each.name != "__pycache__" for each in folder.iterdir()):
+                break
+            shutil.rmtree(folder)

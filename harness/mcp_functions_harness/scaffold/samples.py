@@ -32,7 +32,7 @@ class Draft:
     comment: str  # the comment on its resource in template.yaml
     policies: tuple[str, ...]  # SEAL, KEEP or neither
     has_worker: bool = False  # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
-    files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text of a new file
+    files: Mapping[str, str | bytes] = field(default_factory=dict)  # path in the project -> text of a new file
 
     @property
     def logical_id(self) -> str:
