@@ -35,17 +35,18 @@ def load(folder: str, module: str, variable: str) -> dict[str, Any]:
         module: the dotted name of the server's module.
         variable: the name of the server in it.
     """
-    from mcp_functions.adopt import adopt, library, options  # noqa: PLC0415 - `mcp` may be missing
-
     __import__(module)
     server = getattr(sys.modules[module], variable)
+    from mcp_functions.adopt import adopt, library, options  # noqa: PLC0415 - `mcp` may be missing
+    from mcp_functions.handlers.catalog import UNLISTED_KEY  # noqa: PLC0415 - only for a server that loads
+
     low_level = library.find_low_level(server)
     outermost = library.find_outermost(server)
     notices = options.examine(outermost, low_level)
     refused = [notice.text for notice in notices if notice.fate == "refused"]
-    if not refused:
-        adopt(server)
+    handlers = [] if refused else adopt(server)
     return {
+        "lists_nothing": not refused and all(handler.key == UNLISTED_KEY for handler in handlers),
         "refused": refused,
         "named": [notice.text for notice in notices if notice.fate != "refused"],
         "functions": sorted(set(_places(outermost, low_level, folder))),

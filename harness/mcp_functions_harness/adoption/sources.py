@@ -3,7 +3,7 @@
     src/weather/server.py    from .forecast import forecast    the whole folder weather/, which is a package
     server.py                from prices import PRICES         prices.py beside it
     server.py                import httpx                      a module of an installed package
-    server.py                open(HERE / "cities.json")        cities.json beside it: a file that the source names
+    server.py                open(HERE / "cities.json")        a file or folder beside it that the source names
 
 Files are found by their imports, and nothing is run. What a file imports by a computed name is not seen.
 """
@@ -94,11 +94,8 @@ class Sources:
 
     def _add_package(self, folder: Path) -> None:
         """Add all files of a package: it may import them by computed names, and read the others."""
-        for file in sorted(folder.rglob("*")):
-            parts = file.relative_to(folder).parts
-            is_hidden = any(part.startswith(".") or part in NOT_COPIED for part in parts)
-            if file.is_file() and not is_hidden and file.suffix != ".pyc":
-                self._add_file(file, folder.parent)
+        for file in _files_in(folder):
+            self._add_file(file, folder.parent)
 
     def _add_file(self, file: Path, root: Path) -> None:
         """Add a file, what it imports, and the files beside it that it names."""
@@ -188,6 +185,15 @@ def _imported(tree: ast.Module, package: list[str]) -> Iterator[tuple[str, int]]
         nodes += parts_that_run(node)
 
 
+def _files_in(folder: Path) -> Iterator[Path]:
+    """Return the files of a folder, without hidden ones and tests."""
+    for file in sorted(folder.rglob("*")):
+        parts = file.relative_to(folder).parts
+        is_left_out = any(part.startswith(".") or part in NOT_COPIED for part in parts)
+        if file.is_file() and not is_left_out and file.suffix != ".pyc":
+            yield file
+
+
 def _named_files(tree: ast.Module, folder: Path) -> Iterator[Path]:
     """Return the files beside a module, and in folders beside it, that its source names; no hidden one, as .env."""
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
@@ -198,5 +204,7 @@ def _named_files(tree: ast.Module, folder: Path) -> Iterator[Path]:
         named = folder.joinpath(*parts)
         if len(text) > 200 or not named.exists():  # noqa: PLR2004 - longer than any path
             continue
-        found = sorted(named.rglob("*")) if named.is_dir() else [named]
-        yield from (file for file in found if file.is_file() and file.suffix not in (".py", ".pyc"))
+        if named.is_dir():
+            yield from _files_in(named)
+        elif named.suffix != ".py":
+            yield named

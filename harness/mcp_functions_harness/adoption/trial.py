@@ -38,6 +38,7 @@ class Trial:
     refused: tuple[str, ...] = ()  # options that `adopt` refuses
     named: tuple[str, ...] = ()  # options of which it warns
     functions: frozenset[tuple[str, int]] = frozenset()  # where the server's functions begin: path and line
+    lists_nothing: bool = False  # whether the loaded server has no tool, prompt or resource
     failure: str = ""  # why the server could not be loaded; "" if it was
     missing: str = ""  # the module that was not found
     is_of_sdk: bool = False  # whether something of `mcp` or `fastmcp` was not found

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NOT_CARRIED_OVER = "\nNot carried over: notifications that lists or resources changed."
 NOT_LOADED = "it cannot be loaded ({}): its options are unknown"
+LISTS_NOTHING = "it has no tool, prompt or resource once its file is loaded: register them there, and not in main()"
 IS_FUNCTION = "; {} is a function: adopt a file with `server = {}()`"
 NEEDS_VARIABLE = "; it reads {0} while it loads: set it for this command, and in template.yaml: Environment: Variables"
 TOO_LARGE = "its packages and the toolkit's need {:.0f} MB unzipped, and Lambda takes {:.0f} MB: leave out what it can spare"
@@ -88,6 +89,8 @@ def _complaints(sources: Sources, tried: Trial, variable: str) -> Iterator[str]:
         if variable in _functions_of(sources):
             text += IS_FUNCTION.format(variable, variable)
         yield text
+    if tried.lists_nothing:
+        yield LISTS_NOTHING
     for line in requirements.local_packages(tried.requirements):
         yield LOCAL.format(line)
     size = requirements.size_on_lambda(tried.requirements)
