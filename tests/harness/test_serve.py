@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_functions.protocol.constants import META_FORM
 from mcp_functions_harness import catalog
 from mcp_functions_harness.command import run
 from mcp_functions_harness.commands import serve as serve_module

@@ -84,6 +84,7 @@ class Class:
         self._file = file
         self.methods: dict[str, Function] = {}
         self.variables = {name: value for part in node.body for name, value in _assigned(part)}
+        self._open: set[str] = set()  # attributes that are looked up now
 
     def method(self, name: str) -> Function | None:
         """Find a method in the class, or in a class from which it inherits."""
@@ -106,15 +107,25 @@ class Class:
         method = self.method(name)
         if method and not method.has_decorator("property", "cached_property"):
             return Value(outlives=outlives, instance_of=self, defined=method)
-        for function in self.methods.values():
-            for node in ast.walk(function.node):
-                if isinstance(node, ast.Assign | ast.AnnAssign):
-                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                    if node.value and any(dotted(target) == f"self.{name}" for target in targets):
-                        return evaluate(node.value, Scope(function).lookup)._replace(outlives=outlives)
+        of_class = (f"cls.{name}", f"{self.node.name}.{name}")
+        for target, value, scope in self._assigned_attributes():
+            if target in (f"self.{name}", *of_class) and target not in self._open:
+                self._open.add(target)  # an attribute may be made of itself
+                found = evaluate(value, scope.lookup)
+                self._open.remove(target)
+                return found._replace(outlives=outlives or target in of_class)
         variable = self.variables.get(name)
         is_of_class = isinstance(variable, ast.List | ast.Dict | ast.Set) or _is_container(variable)
         return Value(outlives=outlives or is_of_class)
+
+
+    def _assigned_attributes(self) -> Iterator[tuple[str, ast.expr, Scope]]:
+        """Return what the methods assign: the dotted name, the expression, and the names that are known there."""
+        for function in self.methods.values():
+            for node in ast.walk(function.node):
+                if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    yield from ((dotted(target), node.value, Scope(function)) for target in targets)
 
 
 class File:
@@ -139,6 +150,7 @@ class File:
         self._package = name.split("/")[:-1]
         self._files = files
         self._variables = {name: value for part in _parts_of_file(tree) for name, value in _assigned(part)}
+        self._imports = dict(_imports(tree))
         self._classes: dict[str, Class] = {}
         self._read(tree, None, None)
 
@@ -165,22 +177,20 @@ class File:
             return Value(defined=self._classes[name])
         if name in self._variables:
             return self._variable(name)
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                for alias in node.names:
-                    if (alias.asname or alias.name) == name:
-                        return self._imported(node, alias.name)
+        if name in self._imports:
+            node, original = self._imports.pop(name)  # two files may import from each other
+            value = self._imported(node, original)
+            self._imports[name] = (node, original)
+            return value
         return NOTHING
 
     def package_of(self, name: str) -> str:
         """Return the package from which a file imports a name; "" if it does not."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                for alias in node.names:
-                    if name in (alias.asname, alias.name):
-                        module = alias.name if isinstance(node, ast.Import) else str(node.module)
-                        return module.partition(".")[0]
-        return ""
+        if name not in self._imports:
+            return ""
+        node, original = self._imports[name]
+        module = original if isinstance(node, ast.Import) else str(node.module)
+        return module.partition(".")[0]
 
     def _variable(self, name: str) -> Value:
         node = self._variables.pop(name)  # a variable may be made of itself
@@ -209,8 +219,10 @@ class Scope:
     def lookup(self, name: str) -> Value:
         """Say what a name stands for; a variable of the function itself does not outlive its call."""
         node = self._function.node
-        if self._function.owner and self._function.parameters[:1] and name == self._function.parameters[0].arg:
-            return Value(instance_of=self._function.owner)
+        owner = self._function.owner
+        if owner and self._function.parameters[:1] and name == self._function.parameters[0].arg:
+            is_of_class = self._function.has_decorator("classmethod")
+            return Value(defined=owner) if is_of_class else Value(instance_of=owner)
         for parameter in self._function.parameters:
             if parameter.arg == name:
                 return annotated(parameter.annotation, self._function.file)
@@ -281,7 +293,7 @@ def _attribute(base: Value, name: str) -> Value:
         return base.defined.lookup(name)
     if isinstance(base.defined, Class):
         method = base.defined.method(name)
-        return Value(defined=method, instance_of=base.defined) if method else Value(outlives=True)
+        return Value(defined=method) if method else base.defined.attribute(name, outlives=True)
     if base.instance_of:
         return base.instance_of.attribute(name, outlives=base.outlives)
     return Value(outlives=base.outlives or name == "lifespan_context", made_by=base.made_by)
@@ -360,6 +372,18 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
     """Return the names that a statement assigns, with their expressions."""
     if not isinstance(node, ast.Delete | ast.AugAssign):
         yield from ((target.id, source_of(node)) for target in targets_of(node) if isinstance(target, ast.Name))
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, tuple[ast.Import | ast.ImportFrom, str]]]:
+    """Return the names that a file imports; for each its statement, and the name that it has there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                # `import a.b` defines the name a
+                name = alias.name if alias.asname else alias.name.partition(".")[0]
+                yield alias.asname or name, (node, name)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((alias.asname or alias.name, (node, alias.name)) for alias in node.names)
 
 
 def _parts_of(node: Definition) -> Iterator[ast.AST]:

@@ -66,7 +66,7 @@ def size_on_lambda(lines: list[str]) -> int:
 
 def _packages_of(module: str) -> set[str]:
     """Return the packages that contain a module; of several with its first part (a namespace), those that have it."""
-    found = {normalized(name) for name in _by_module().get(module.partition(".")[0], ())}
+    found = {normalized(name) for name in by_module().get(module.partition(".")[0], ())}
     if len(found) > 1:
         inside = module.replace(".", "/")
         exact = {name for name in found if any(str(file).startswith(inside) for file in metadata.files(name) or ())}
@@ -77,9 +77,9 @@ def _packages_of(module: str) -> set[str]:
 def _installed_as(name: str) -> str:
     """Return the package that was installed to get this one: it has no module, and needs this one's exact version."""
     exact = f"=={metadata.version(name)}"
-    for other, lines in _needs_of_all().items():
+    for other, lines in needs_of_all().items():
         is_whole = any(normalized(line) == name and line.split(";")[0].rstrip(" )").endswith(exact) for line in lines)
-        if is_whole and other not in _packages_with_modules():
+        if is_whole and other not in packages_with_modules():
             return _installed_as(other)
     return name
 
@@ -100,11 +100,11 @@ def _extras(distribution: metadata.Distribution) -> list[str]:
     """Return the extras with which a package was installed, other than by packages that need it with an extra."""
     name = normalized(distribution.metadata["Name"])
     offered = {normalized(extra) for extra in distribution.metadata.get_all("Provides-Extra") or ()}
-    of_others = {extra for lines in _needs_of_all().values() for line in lines for extra in _extras_for(name, line)}
+    of_others = {extra for lines in needs_of_all().values() for line in lines for extra in _extras_for(name, line)}
     found = []
     for extra in sorted(offered - of_others):
         added = {normalized(line) for line in needs(name, extra)} - {name}
-        if added <= _needs_of_all().keys() and any(_is_here_for_an_extra(each) for each in added):
+        if added <= needs_of_all().keys() and any(_is_here_for_an_extra(each) for each in added):
             found.append(extra)
     return found
 
@@ -115,22 +115,22 @@ def _extras_for(name: str, line: str) -> list[str]:
 
 def _is_here_for_an_extra(name: str) -> bool:
     """Whether no package needs this one without an extra, and nobody named it to pip (PEP 376, REQUESTED)."""
-    needed = {normalized(line) for lines in _needs_of_all().values() for line in lines}
+    needed = {normalized(line) for lines in needs_of_all().values() for line in lines}
     return name not in needed and metadata.distribution(name).read_text("REQUESTED") is None
 
 
 @cache
-def _needs_of_all() -> dict[str, list[str]]:
+def needs_of_all() -> dict[str, list[str]]:
     """Return what each installed package needs, without its extras."""
     names = {normalized(each.metadata["Name"]) for each in metadata.distributions()}
     return {name: needs(name) for name in names}
 
 
 @cache
-def _by_module() -> dict[str, list[str]]:
+def by_module() -> dict[str, list[str]]:
     return dict(metadata.packages_distributions())
 
 
 @cache
-def _packages_with_modules() -> frozenset[str]:
-    return frozenset(normalized(name) for names in _by_module().values() for name in names)
+def packages_with_modules() -> frozenset[str]:
+    return frozenset(normalized(name) for names in by_module().values() for name in names)

@@ -58,7 +58,7 @@ def write(sources: Sources, variable: str, requirements: list[str], functions: P
     try:
         spelling.check(folder)
     except Problem as error:
-        text = f"{error}: --name NAME"
+        text = f"{error} (choose a name with --name)"
         raise Problem(text) from error
     values = {
         "name": folder,

@@ -69,8 +69,8 @@ def command(server: str, *, only_check: bool, into: Path | None, name: str | Non
     if tried.refused:
         text = "adopt refuses this server: change the options above first"
         raise Problem(text)
-    if tried.failure:
-        text = f"{server_file.path} does not load, so nothing was written: the reason is above"
+    if tried.failure or tried.lists_nothing:
+        text = f"{server_file.path} cannot be adopted, so nothing was written: the reason is above"
         raise Problem(text)
     click.echo(writing.write(sources, server_file.variable, tried.requirements, into, name))
     click.echo(NOT_CARRIED_OVER)
