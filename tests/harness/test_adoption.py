@@ -38,6 +38,7 @@ from mcp_functions_harness.adoption.known_calls import (
 from mcp_functions_harness.adoption.sources import Sources
 from mcp_functions_harness.checks.packages import with_dependencies
 from mcp_functions_harness.command import run
+from mcp_functions_harness.commands.adopt import NOT_LOADED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,8 +212,7 @@ def test_the_command_adopt_lists_findings_and_the_tools_that_ask(
     output_lines = capsys.readouterr().out.splitlines()
     assert output_lines == [
         f"{path}:20: pay: ledger.charge: {WRITES}",
-        f"{path}: it cannot be loaded (ModuleNotFoundError: No module named 'bank', in server.py:7): its options are "
-        "unknown",
+        f"{path}: {NOT_LOADED.format('ModuleNotFoundError: No module named ' + repr('bank') + ', in server.py:7')}",
         f"{path}:7: bank is not installed here: add its package to requirements.txt if the server needs it",
         'Refused until you accept that they run again in every round: adopt(server, replay=["pay"])',
     ]
@@ -504,10 +504,12 @@ def test_tools_that_only_the_loaded_server_knows_are_checked_in_every_copied_fil
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("from mcp.server.fastmcp import FastMCP\nserver = FastMCP('old')\n", ":1 is of mcp 1.x: its FastMCP is MCPServ"),
         (
-            "from mcp.server import Server\nserver = Server('old')\n\n@server.list_tools()\nasync def tools():\n"
-            "    return []\n",
+            "from mcp.server.fastmcp import FastMCP\nserver = FastMCP('old')\n",
+            ":1 is of mcp 1.x: its FastMCP is MCPServ",
+        ),
+        (
+            "from mcp.server import Server\nserver = Server('old')\n\n@server.list_tools()\nasync def tools(): ...\n",
             ":4 is of mcp 1.x: in 2.x, a low-level server takes its functions when it is made: Server(name, on_list_t",
         ),
         ("from mcp.server.mcpserver import Gone\n", "this one seems to be of an earlier release (ImportError"),

@@ -55,7 +55,9 @@ class Report(NamedTuple):
     asking: tuple[str, ...]  # the names of the handlers that ask their user in the middle of their work
     asking_in_two_ways: tuple[str, ...]  # of those that also return their questions, as servers do since 2026-07-28
     findings: tuple[Finding, ...]
-    unseen: tuple[str, ...]  # calls of objects of other packages that may keep something, "db.execute (sqlite3.connect)"
+    unseen: tuple[
+        str, ...
+    ]  # calls of objects of other packages that may keep something, "db.execute (sqlite3.connect)"
 
 
 def check_sources(sources: Sources, places: Iterable[tuple[str, int]] = ()) -> Report:

@@ -39,9 +39,9 @@ class Event(NamedTuple):
     file: str  # the path in the function's folder
     line: int
     name: str  # the dotted name of a call, as the source has it, or the name of a changed variable
-    asks: bool = False  # whether the call asks the user
-    change: str = ""  # for a change: why it is a finding
-    unseen: str = ""  # for a call of an object that outlives this one: what made the object, which nobody knows here
+    asks: bool  # whether the call asks the user
+    change: str  # for a change: why it is a finding
+    unseen: str  # for a call of an object that outlives this one: what made the object, which nobody knows here
 
 
 class Reader(ast.NodeVisitor):
@@ -57,6 +57,10 @@ class Reader(ast.NodeVisitor):
         self._function = function
         self._caller = caller
         self._depth: int = caller._depth + 1 if caller else 0
+        # The events of functions that were read: by the function and its arguments.
+        self._read_before: dict[tuple[ast.AST, frozenset[tuple[str, Value]]], list[Event]] = (
+            caller._read_before if caller else {}
+        )
         self._events: list[Event] = []
         self._outer = declared_outer(function.node)
         self._variables: dict[str, Value] = {}
@@ -82,7 +86,9 @@ class Reader(ast.NodeVisitor):
         arguments = self._function.node.args
         positional = [*arguments.posonlyargs, *arguments.args][-len(arguments.defaults) :] if arguments.defaults else []
         pairs = [*zip(positional, arguments.defaults, strict=True)]
-        pairs += [(key, default) for key, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default]
+        pairs += [
+            (key, default) for key, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default
+        ]
         for parameter, default in pairs:
             if isinstance(default, ast.Call) and dotted(default.func).endswith("Depends"):
                 for dependency in default.args:
@@ -136,8 +142,8 @@ class Reader(ast.NodeVisitor):
                 outlives = value.outlives or is_kept or before.outlives  # one of several branches may have set it
                 self._variables[target.id] = value._replace(outlives=outlives)
 
-    def _add(self, node: ast.expr, name: str, **what: object) -> None:
-        self._events.append(Event(self._function.file.name, node.lineno, name)._replace(**what))
+    def _add(self, node: ast.expr, name: str, *, asks: bool = False, change: str = "", unseen: str = "") -> None:
+        self._events.append(Event(self._function.file.name, node.lineno, name, asks, change, unseen))
 
     def _call(self, node: ast.Call) -> None:
         """Note a call; of a function of the files, note what it does instead."""
@@ -181,4 +187,22 @@ class Reader(ast.NodeVisitor):
         values = [evaluate(argument, self.lookup) for argument in call.args]
         given |= dict(zip(parameters, values, strict=False))
         given |= {each.arg: evaluate(each.value, self.lookup) for each in call.keywords if each.arg in parameters}
-        self._events += Reader(function, caller=self).read({name: value for name, value in given.items() if value != NOTHING})
+        known = {name: value for name, value in given.items() if value != NOTHING}
+        key = (function.node, frozenset(known.items()))
+        if (
+            function.outer or key not in self._read_before
+        ):  # a function inside another one also has that one's variables
+            self._read_before[key] = _shortened(Reader(function, caller=self).read(known))
+        self._events += self._read_before[key]
+
+
+def _shortened(events: list[Event]) -> list[Event]:
+    """Leave out what is repeated: of each event the first place counts, and of a question the last place too."""
+    kept: list[Event] = []
+    last = {event: index for index, event in enumerate(events) if event.asks}
+    seen: set[Event] = set()
+    for index, event in enumerate(events):
+        if event not in seen or last.get(event) == index:
+            kept.append(event)
+        seen.add(event)
+    return kept

@@ -85,7 +85,7 @@ def _innermost(function: Any) -> Any:  # noqa: ANN401 - whatever a server calls
         return _innermost(function.func)
     if inspect.isroutine(function):
         return getattr(function, "__func__", function)
-    return getattr(type(function), "__call__", None)
+    return type(function).__call__ if callable(function) else None
 
 
 def describe(error: BaseException, folder: str) -> dict[str, Any]:

@@ -92,7 +92,9 @@ class Class:
             return self.methods[name]
         for base in self.node.bases:
             value = evaluate(base, self._file.lookup)
-            found = value.defined.method(name) if isinstance(value.defined, Class) and value.defined is not self else None
+            found = (
+                value.defined.method(name) if isinstance(value.defined, Class) and value.defined is not self else None
+            )
             if found:
                 return found
         return None
@@ -117,7 +119,6 @@ class Class:
         variable = self.variables.get(name)
         is_of_class = isinstance(variable, ast.List | ast.Dict | ast.Set) or _is_container(variable)
         return Value(outlives=outlives or is_of_class)
-
 
     def _assigned_attributes(self) -> Iterator[tuple[str, ast.expr, Scope]]:
         """Return what the methods assign: the dotted name, the expression, and the names that are known there."""
@@ -182,7 +183,7 @@ class File:
             value = self._imported(node, original)
             self._imports[name] = (node, original)
             return value
-        return NOTHING
+        return Value(defined=self._files.get(".".join([*self._package, name])))  # `import weather.state`
 
     def package_of(self, name: str) -> str:
         """Return the package from which a file imports a name; "" if it does not."""
@@ -264,22 +265,23 @@ def evaluate(node: ast.expr | None, lookup: Callable[[str], Value], depth: int =
     """
     if depth > MAX_DEPTH:
         return NOTHING
+    parts: list[ast.expr] = []  # the value of the expression is that of one of these
     match node:
         case ast.Name():
             return lookup(node.id)
-        case ast.Await() | ast.NamedExpr() | ast.Starred():
-            return evaluate(node.value, lookup, depth)
-        case ast.BoolOp():
-            return _first(evaluate(part, lookup, depth) for part in node.values)
-        case ast.IfExp():
-            return _first(evaluate(part, lookup, depth) for part in (node.body, node.orelse))
         case ast.Subscript():
             return Value(outlives=evaluate(node.value, lookup, depth).outlives)
         case ast.Attribute():
             return _attribute(evaluate(node.value, lookup, depth), node.attr)
         case ast.Call():
             return _result(node, lookup, depth + 1)
-    return NOTHING
+        case ast.Await() | ast.NamedExpr() | ast.Starred():
+            parts = [node.value]
+        case ast.BoolOp():
+            parts = node.values
+        case ast.IfExp():
+            parts = [node.body, node.orelse]
+    return _first(evaluate(part, lookup, depth) for part in parts)
 
 
 def _first(values: Iterator[Value]) -> Value:

@@ -128,9 +128,11 @@ def needs_of_all() -> dict[str, list[str]]:
 
 @cache
 def by_module() -> dict[str, list[str]]:
+    """Return the packages that contain each module, by the first part of its name."""
     return dict(metadata.packages_distributions())
 
 
 @cache
 def packages_with_modules() -> frozenset[str]:
+    """Return the names of the packages that contain a module."""
     return frozenset(normalized(name) for names in by_module().values() for name in names)

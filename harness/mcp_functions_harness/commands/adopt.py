@@ -23,7 +23,9 @@ NOT_LOADED = "it cannot be loaded ({}): its options are unknown"
 LISTS_NOTHING = "it has no tool, prompt or resource once its file is loaded: register them there, and not in main()"
 IS_FUNCTION = "; {} is a function: adopt a file with `server = {}()`"
 NEEDS_VARIABLE = "; it reads {0} while it loads: set it for this command, and in template.yaml: Environment: Variables"
-TOO_LARGE = "its packages and the toolkit's need {:.0f} MB unzipped, and Lambda takes {:.0f} MB: leave out what it can spare"
+TOO_LARGE = (
+    "its packages and the toolkit's need {:.0f} MB unzipped, and Lambda takes {:.0f} MB: leave out what it can spare"
+)
 NOT_INSTALLED = "{}: {} is not installed here: add its package to requirements.txt if the server needs it"
 LOCAL = "requirements.txt names a folder of this machine, which the build cannot install: {}"
 NOT_SEEN = "Not seen: what these keep for the next call: {}"

@@ -93,7 +93,7 @@ class AdoptedHandler(Handler[..., Any]):
             return self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
 
     def missing_arguments(self, params: Mapping[str, Any]) -> list[str]:
-        """Return the required arguments that a request lacks, if the entry names any. The schema of a tool does that."""
+        """Return the required arguments that a request lacks. The entry of a prompt names them."""
         given = params.get("arguments") or {}
         arguments = self._entry.get("arguments", ())
         return [each["name"] for each in arguments if each.get("required") and each["name"] not in given]

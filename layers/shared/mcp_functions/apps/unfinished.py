@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONObject
 
-ASK_YOURSELF = "If the tool has an argument for it, ask the user yourself and call it again with the answer. Otherwise t"
+ASK_YOURSELF = (
+    "If the tool has an argument for it, ask the user yourself and call it again with the answer. Otherwise t"
+)
 
 
 class AskingHandler(Protocol):
