@@ -14,7 +14,6 @@ from typing import NamedTuple
 from mcp_functions_harness.adoption.known_calls import CHANGING_METHODS, MODULE_STATE, QUESTIONS, STEPS
 from mcp_functions_harness.adoption.names import (
     FUNCTIONS,
-    MAX_DEPTH,
     NOTHING,
     Class,
     File,
@@ -29,6 +28,7 @@ from mcp_functions_harness.adoption.names import (
     targets_of,
 )
 
+MAX_CALLS = 40  # how deep functions that call each other are followed
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 NOT_RUN_HERE = (*FUNCTIONS, ast.ClassDef, ast.Lambda)  # a function is read where it is called
 
@@ -54,12 +54,12 @@ class Reader(ast.NodeVisitor):
             function: the function.
             caller: the reader of the function that calls it.
         """
-        self._function = function
-        self._caller = caller
-        self._depth: int = caller._depth + 1 if caller else 0
+        self.function = function
+        self.caller = caller
+        self.depth: int = caller.depth + 1 if caller else 0
         # The events of functions that were read: by the function and its arguments.
-        self._read_before: dict[tuple[ast.AST, frozenset[tuple[str, Value]]], list[Event]] = (
-            caller._read_before if caller else {}
+        self.read_before: dict[tuple[ast.AST, frozenset[tuple[str, Value]]], list[Event]] = (
+            caller.read_before if caller else {}
         )
         self._events: list[Event] = []
         self._outer = declared_outer(function.node)
@@ -71,19 +71,19 @@ class Reader(ast.NodeVisitor):
         Args:
             given: what the parameters stand for, by name. A method without `self` is one of a registered object.
         """
-        for parameter in self._function.parameters:
-            self._variables[parameter.arg] = annotated(parameter.annotation, self._function.file)
-        if self._function.owner and not self._function.has_decorator("staticmethod"):
-            receiver = Value(outlives=True, instance_of=self._function.owner)
-            self._variables.update({each.arg: receiver for each in self._function.parameters[:1]})
+        for parameter in self.function.parameters:
+            self._variables[parameter.arg] = annotated(parameter.annotation, self.function.file)
+        if self.function.owner and not self.function.has_decorator("staticmethod"):
+            receiver = Value(outlives=True, instance_of=self.function.owner)
+            self._variables.update({each.arg: receiver for each in self.function.parameters[:1]})
         self._variables.update(given or {})
         self._read_dependencies()
-        for statement in self._function.node.body:
+        for statement in self.function.node.body:
             self.visit(statement)
         return self._events
 
     def _read_dependencies(self) -> None:
-        arguments = self._function.node.args
+        arguments = self.function.node.args
         positional = [*arguments.posonlyargs, *arguments.args][-len(arguments.defaults) :] if arguments.defaults else []
         pairs = [*zip(positional, arguments.defaults, strict=True)]
         pairs += [
@@ -100,13 +100,13 @@ class Reader(ast.NodeVisitor):
         """Say what a name stands for at this point of the function."""
         if name in self._variables and name not in self._outer:
             return self._variables[name]
-        caller = self._caller
+        caller = self.caller
         while caller:
             # A function inside a function that runs: the variables of that one are those of this call.
-            if self._function.outer and caller._function.node is self._function.outer.node:  # noqa: SLF001 - of this class
+            if self.function.outer and caller.function.node is self.function.outer.node:
                 return caller.lookup(name)
-            caller = caller._caller  # noqa: SLF001 - of this class
-        scope = Scope(self._function)
+            caller = caller.caller
+        scope = Scope(self.function)
         return scope.outside(name) if name in self._outer else scope.lookup(name)
 
     def visit(self, node: ast.AST) -> None:
@@ -143,7 +143,7 @@ class Reader(ast.NodeVisitor):
                 self._variables[target.id] = value._replace(outlives=outlives)
 
     def _add(self, node: ast.expr, name: str, *, asks: bool = False, change: str = "", unseen: str = "") -> None:
-        self._events.append(Event(self._function.file.name, node.lineno, name, asks, change, unseen))
+        self._events.append(Event(self.function.file.name, node.lineno, name, asks, change, unseen))
 
     def _call(self, node: ast.Call) -> None:
         """Note a call; of a function of the files, note what it does instead."""
@@ -174,9 +174,9 @@ class Reader(ast.NodeVisitor):
     def _enter(self, function: Function, call: ast.Call, called: Value) -> None:
         """Read a function of the files where it is called."""
         readers: list[Reader] = [self]
-        while readers[-1]._caller:  # noqa: SLF001 - of this class
-            readers.append(readers[-1]._caller)  # noqa: SLF001 - of this class
-        if self._depth >= MAX_DEPTH or any(each._function.node is function.node for each in readers):  # noqa: SLF001
+        while readers[-1].caller:
+            readers.append(readers[-1].caller)
+        if self.depth >= MAX_CALLS or any(each.function.node is function.node for each in readers):
             return
         parameters = [parameter.arg for parameter in function.parameters]
         given: dict[str, Value] = {}
@@ -189,11 +189,9 @@ class Reader(ast.NodeVisitor):
         given |= {each.arg: evaluate(each.value, self.lookup) for each in call.keywords if each.arg in parameters}
         known = {name: value for name, value in given.items() if value != NOTHING}
         key = (function.node, frozenset(known.items()))
-        if (
-            function.outer or key not in self._read_before
-        ):  # a function inside another one also has that one's variables
-            self._read_before[key] = _shortened(Reader(function, caller=self).read(known))
-        self._events += self._read_before[key]
+        if function.outer or key not in self.read_before:  # a function inside another one also has that one's variables
+            self.read_before[key] = _shortened(Reader(function, caller=self).read(known))
+        self._events += self.read_before[key]
 
 
 def _shortened(events: list[Event]) -> list[Event]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-MAX_DEPTH = 8  # how deep functions that call each other are followed
+MAX_DEPTH = 8  # how many calls inside an expression, and in what these return, are followed
 CACHES = frozenset({"cache", "lru_cache", "cached", "alru_cache"})  # decorators that keep what a function returns
 PARTS = frozenset({"get", "setdefault", "values", "items"})  # methods of a container that return what is in it
 LIBRARIES = ("mcp", "fastmcp")
