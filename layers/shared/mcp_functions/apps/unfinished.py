@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.protocol.errors import MissingRequiredClientCapability
+from mcp_functions.protocol.errors import MissingRequiredClientCapability, capability_names
 from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def explain(
 
 def _finisher(handler: AskingHandler, missing: Mapping[str, Any]) -> str:
     """Say which client can finish a call: what it needs is missing here, or it must continue a call."""
-    needed = list(missing) or ["elicitation"]
-    may_show_form = handler.may_show_form and needed == ["elicitation"]
+    needed = [name.removesuffix(".form") for name in capability_names(missing)] or ["elicitation"]
+    may_show_form = handler.may_show_form and all(name.startswith("elicitation") for name in needed)
     return f"a client with {' and '.join(needed)}{' or MCP Apps' if may_show_form else ''}"
 
 
