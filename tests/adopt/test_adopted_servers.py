@@ -64,12 +64,11 @@ def test_a_prompt_without_a_required_argument_is_refused_and_is_no_crash(
     make: Any,  # noqa: ANN401 - of two libraries
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    server = make("letters")
-
-    @server.prompt()
     def greet(name: str, tone: str = "warm") -> str:
         return f"Greet {name} in a {tone} tone"
 
+    server = make("letters")
+    server.prompt()(greet)
     function = serve(*adopt(server))
     with caplog.at_level("ERROR", "mcp_functions"):
         talk = Conversation(function).get("greet")

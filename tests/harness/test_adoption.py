@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from mcp.server.mcpserver import MCPServer
 
 from mcp_functions.adopt import adopt
 from mcp_functions_harness import checks
-from mcp_functions_harness.adoption import libraries, requirements, trial
+from mcp_functions_harness.adoption import requirements, trial
 from mcp_functions_harness.adoption.check import check_sources
 from mcp_functions_harness.adoption.known_calls import (
     BACKGROUND,
@@ -529,7 +530,7 @@ def test_an_installed_library_that_is_too_old_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "server.py").write_text("from fastmcp import FastMCP\nserver = FastMCP('s')\n", encoding="utf-8")
-    monkeypatch.setattr(libraries.metadata, "version", lambda _name: "2.14.1")
+    monkeypatch.setattr(metadata, "version", lambda _name: "2.14.1")
     assert run(["adopt", "--check", f"{tmp_path / 'server.py'}:server"]) == 1
     assert "FastMCP 4, and fastmcp 2.14.1 is installed here: pip install 'fastmcp>=4'" in capsys.readouterr().out
 

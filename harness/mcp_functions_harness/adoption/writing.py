@@ -68,13 +68,13 @@ def write(sources: Sources, variable: str, requirements: list[str], functions: P
         "variable": variable,
         "imported": "server" if variable == "server" else f"{variable} as server",
     }
-    texts: dict[str, str | bytes] = {
-        f"{FOLDER}/{folder}/{path}": file.read_bytes() for path, file in sources.files.items()
+    texts = {
+        f"{FOLDER}/{folder}/app.py": template("adopted/app.py", values),
+        f"{FOLDER}/{folder}/requirements.txt": "".join(f"{line}\n" for line in requirements),
+        f"tests/functions/test_{folder}.py": template("adopted/test.py", values),
     }
-    texts[f"{FOLDER}/{folder}/app.py"] = template("adopted/app.py", values)
-    texts[f"{FOLDER}/{folder}/requirements.txt"] = "".join(f"{line}\n" for line in requirements)
-    texts[f"tests/functions/test_{folder}.py"] = template("adopted/test.py", values)
-    return editing.add(functions.parent, Draft(folder, COMMENT, (SEAL,), files=texts))
+    copies = {f"{FOLDER}/{folder}/{path}": file for path, file in sources.files.items()}
+    return editing.add(functions.parent, Draft(folder, COMMENT, (SEAL,), files=texts, copies=copies))
 
 
 def _default_name(path: Path) -> str:

@@ -65,14 +65,14 @@ def add(root: Path, draft: Draft) -> str:
     editor = TemplateEditor(template.text(path))
     blocks.append(editor, draft, project)
     blocks.check(draft, project, editor.text)
-    files.write(root, draft.files)
+    files.write(root, draft.files, draft.copies)
     try:
         catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
         path.write_text(editor.text, encoding="utf-8", newline="\n")
     except BaseException:
-        files.take_back(root, draft.files)
+        files.take_back(root, [*draft.copies, *draft.files])
         raise
-    names = "\n".join(f"  {file}" for file in draft.files)
+    names = "\n".join(f"  {file}" for file in [*draft.copies, *draft.files])
     return NEW_FILES.format(files=names, logical_id=draft.logical_id, name=draft.name)
 
 

@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from mcp_functions_harness.problems import first_line, stop
 
@@ -33,24 +34,30 @@ def tree(folder: str, values: Mapping[str, str]) -> dict[str, str]:
     return texts
 
 
-def write(root: Path, texts: Mapping[str, str | bytes]) -> None:
+def write(root: Path, texts: Mapping[str, str], copies: Mapping[str, Path] = MappingProxyType({})) -> None:
     """Write new files.
 
     Args:
         root: the folder to write to; created if it is missing.
         texts: the files' texts by relative path.
+        copies: files of the user that are copied, by the relative path that each gets.
 
     Raises:
         Problem: a file exists already, so none was written; or the disk has an error.
     """
-    existing = [name for name in texts if (root / name).exists() or (root / name).is_symlink()]
+    names = [*copies, *texts]
+    existing = [name for name in names if (root / name).exists() or (root / name).is_symlink()]
     if existing:
         stop(f"{root / existing[0]} is there already: nothing was written")
     try:
-        for name, text in texts.items():
+        for name in names:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_bytes(text.encode() if isinstance(text, str) else text)
+            if name in copies:
+                shutil.copyfile(copies[name], root / name)
+            else:
+                (root / name).write_text(texts[name], encoding="utf-8", newline="\n")
     except OSError as error:
+        take_back(root, names)
         stop(f"{root} cannot be written: {first_line(error)}", after=error)
 
 
