@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -65,7 +66,8 @@ def take_back(root: Path, names: Iterable[str]) -> None:
     """Remove files that `write` has written, and the folders that are empty then."""
     for name in names:
         path = root / name
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # it was not written: the disk has an error, or a file is in the place of a folder
+            path.unlink()
         for folder in path.parents:
             if folder == root or not folder.is_dir() or any(each.name != "__pycache__" for each in folder.iterdir()):
                 break
