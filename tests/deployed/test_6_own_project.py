@@ -35,15 +35,13 @@ WRITTEN: dict[str, tuple[dict[str, Any], str]] = {  # kind -> arguments, and wha
     "single_use": ({"amount": 5}, "5"),
 }
 ADOPTED = """\
-from dataclasses import dataclass
-
 from mcp.server.mcpserver import Context, MCPServer
+from pydantic import BaseModel
 
 server = MCPServer("letters")
 
 
-@dataclass
-class Sure:
+class Sure(BaseModel):
     sure: bool
 
 
