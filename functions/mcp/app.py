@@ -6,5 +6,5 @@ from mcp_functions import serve_catalog
 
 handler = serve_catalog(
     Path(__file__).with_name("catalog.json"),
-    instructions="Tools here may ask the user a question before they finish.",
+    instructions="A tool that asks the user a question finishes after the answer.",
 )

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fastmcp import FastMCP
+from mcp.server.mcpserver import MCPServer
 
+from mcp_functions import serve
+from mcp_functions.adopt import adopt
+from mcp_functions_harness.testing import Conversation
 from tests.adopt.talking import LISTS, Step, load, talk
 from tests.adopt.talks import CALLS, MODES, TALKS, without_revision
 
@@ -39,9 +44,12 @@ def test_an_adopted_server_asks_the_questions_of_the_original(adopted_harness: t
 def _as_of_2026(said: dict[str, Any]) -> dict[str, Any]:
     """Leave out how errors differ at 2025-11-25: this toolkit sends that revision's code of a missing resource.
 
-    The original sends code 0 and the text of an exception there, which this toolkit never does.
+    The original sends code 0 and the text of an exception there, which this toolkit never does. Nor does it call a
+    missing argument of a prompt an error of the server, as an MCPServer does at both revisions.
     """
     match said:
+        case {"code": -32602, "message": str(message)} if message.startswith("Missing required arguments"):
+            return {"code": -32603}
         case {"code": -32002}:
             return {**said, "code": -32602}
         case {"code": 0 | -32603}:
@@ -49,3 +57,22 @@ def _as_of_2026(said: dict[str, Any]) -> dict[str, Any]:
         case {"code": -32601}:
             return {"code": -32601}
     return said
+
+
+@pytest.mark.parametrize("make", [MCPServer, FastMCP])
+def test_a_prompt_without_a_required_argument_is_refused_and_is_no_crash(
+    make: Any,  # noqa: ANN401 - of two libraries
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def greet(name: str, tone: str = "warm") -> str:
+        return f"Greet {name} in a {tone} tone"
+
+    server = make("letters")
+    server.prompt()(greet)
+    function = serve(*adopt(server))
+    with caplog.at_level("ERROR", "mcp_functions"):
+        talk = Conversation(function).get("greet")
+    assert talk.body["error"]["code"] == -32602
+    assert "name" in talk.body["error"]["message"]
+    assert caplog.records == []
+    assert Conversation(function).get("greet", name="Bo").done

@@ -167,6 +167,12 @@ def test_a_gate_that_asks_in_a_task_and_gets_its_end_as_a_value_is_not_passed(
     assert done == []
 
 
+def test_a_host_with_apps_does_not_read_that_an_app_can_finish_the_call_of_an_adopted_tool() -> None:
+    server = gates.middle([])
+    talk = Conversation(serve(*adopt(server, replay=["middle"])), capabilities=UNASKABLE["shows apps"]).call()
+    assert talk.text.endswith("that a client with elicitation can finish this call.")
+
+
 def test_a_returned_question_with_a_key_of_the_toolkit_ends_the_call_of_a_handler_that_replays() -> None:
     server = MCPServer("keys")
 

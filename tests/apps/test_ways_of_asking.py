@@ -229,3 +229,28 @@ def test_a_form_has_the_camel_case_names_of_its_tool() -> None:
     talk = host(update_work_item).call(workItemId=4522, fields={"System.State": "Resolved"})
     talk.accept(resolution="Duplicate").accept(duplicate_of=4301)
     assert talk.text.startswith("Bug #4522 resolved as Duplicate of Bug #4301.")
+
+
+@pytest.mark.parametrize(
+    ("form", "declared", "finisher"),
+    [
+        (True, NOTHING, "a client with elicitation or MCP Apps"),
+        (False, NOTHING, "a client with elicitation"),
+        (False, APPS, "a client with elicitation"),
+        (False, FORMS, "a client with elicitation.url"),
+    ],
+)
+def test_the_text_of_an_unfinished_call_names_a_client_that_can_finish_it(
+    declared: dict[str, Any], finisher: str, *, form: bool
+) -> None:
+    @tool(form=form)
+    def consent(*, elicit: Elicit) -> str:
+        if declared == FORMS:
+            elicit.url("page", "Sign in", "https://bank.example/login")
+        return elicit("it", "Which?", str)
+
+    assert (
+        host(consent, capabilities=declared)
+        .call()
+        .text.endswith(f"tell the user that {finisher} can finish this call.")
+    )

@@ -34,6 +34,22 @@ WRITTEN: dict[str, tuple[dict[str, Any], str]] = {  # kind -> arguments, and wha
     "task": ({"parts": 2}, "2"),
     "single_use": ({"amount": 5}, "5"),
 }
+ADOPTED = """\
+from mcp.server.mcpserver import Context, MCPServer
+from pydantic import BaseModel
+
+server = MCPServer("letters")
+
+
+class Sure(BaseModel):
+    sure: bool
+
+
+@server.tool()
+async def send_letter(to: str, ctx: Context) -> str:
+    outcome = await ctx.elicit(f"Send it to {to}?", Sure)
+    return f"Sent to {to}" if outcome.action == "accept" and outcome.data.sure else "Kept"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +61,9 @@ def own(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     project.edit("samconfig.toml", r'stack_name = "[^"]*"', f'stack_name = "{NAME}"')
     for kind in KINDS:
         project.mcp_functions("new", kind, f"my_{kind}")
+    (project.folder / "letters.py").write_text(ADOPTED, encoding="utf-8")
+    project.mcp_functions("adopt", "letters.py:server", "--into", "functions")
+    project.edit("functions/letters/app.py", r"replay=\[\]", 'replay=["send_letter"]')
     add_page(project.folder)
     secret = account.client("secretsmanager").create_secret(Name=f"{NAME}-airline", SecretString=AIRLINE)
     project.mcp_functions("set", "default", f"AirlineSecret={secret['ARN']}")
@@ -82,6 +101,12 @@ def test_a_function_that_new_wrote_answers_deployed(kind: str, own: Stack) -> No
     own.forget()
     result = TaskClient(own.url, timeout=60).run(f"my_{kind}", arguments, answer)
     assert expected in result["content"][0]["text"], result
+
+
+def test_an_adopted_server_asks_and_answers_deployed(own: Stack) -> None:
+    own.forget()
+    result = TaskClient(own.url, timeout=60).run("send_letter", {"to": "Ada"}, answer)
+    assert "Sent to Ada" in result["content"][0]["text"], result
 
 
 @pytest.mark.skipif(REAL, reason="a real account needs no emulator")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_functions.protocol.constants import META_FORM
 from mcp_functions_harness import catalog
 from mcp_functions_harness.command import run
 from mcp_functions_harness.commands import serve as serve_module
@@ -72,3 +73,13 @@ def test_the_line_of_a_call_without_a_response_does_not_say_done() -> None:
     outcome = Outcome(payload=b"null", request_id="1", milliseconds=1)
     TextOutput(out).write_call("greet", event, outcome)
     assert out.getvalue() == "  round 1 · greet · 1 ms\n"
+
+
+@pytest.mark.parametrize(("questions", "ending"), [({"seat": {}}, "asks seat in a form"), ({}, "goes on in a form")])
+def test_the_line_of_a_round_that_a_form_continues_does_not_say_done(questions: dict[str, Any], ending: str) -> None:
+    event = json.dumps({"body": json.dumps({"method": "tools/call", "params": {"name": "book"}})}).encode()
+    result = {"content": [], "_meta": {META_FORM: {"state": "ks1.", "questions": questions}}}
+    payload = json.dumps({"statusCode": 200, "body": json.dumps({"result": result})}).encode()
+    out = io.StringIO()
+    TextOutput(out).write_call("book", event, Outcome(payload=payload, request_id="1", milliseconds=1))
+    assert out.getvalue() == f"  round 1 · book · {ending} · 1 ms\n"

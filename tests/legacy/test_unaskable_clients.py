@@ -44,12 +44,14 @@ def test_a_prompt_without_a_table_explains_its_question_in_an_error(client_witho
     error = client_without_table.message("prompts/get", params)["error"]
     assert error["code"] == -32602
     assert "Why?" in error["message"]
+    assert "argument" not in error["message"]
 
 
 def test_a_resource_without_a_table_explains_its_question_in_an_error(client_without_table: Client) -> None:
     error = client_without_table.message("resources/read", {"uri": "secrets://ann"})["error"]
     assert error["code"] == -32602
     assert "Why?" in error["message"]
+    assert "argument" not in error["message"]
 
 
 def test_a_page_needs_no_table_because_its_error_holds_the_address(client_without_table: Client) -> None:
@@ -83,6 +85,7 @@ def test_a_client_without_capabilities_gets_no_question(client: Client) -> None:
     message = result_text(client.call("resolve", bug=7))
     assert QUESTION in message
     assert "this client did not declare support for it" in message
+    assert "a client of MCP revision 2026-07-28 that can be asked can finish this call" in message
 
 
 def test_a_client_without_a_session_gets_no_question(client: Client) -> None:

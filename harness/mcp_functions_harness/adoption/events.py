@@ -1,6 +1,6 @@
-"""Lists the events of a server's function, in the order of its source: calls, questions, changes of module variables.
+"""Lists the events of a server's function, in the order of its source: calls, questions, changes of what outlives it.
 
-The source is parsed, not run. A function of the same file is read where it is called.
+The source is parsed, not run. A function of the server's files is read where it is called.
 
 The body of a loop is read twice. In `for …: ask(); charge()`, the call of charge follows a question, but it also comes
 before the question of the next turn.
@@ -9,128 +9,198 @@ before the question of the next turn.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from mcp_functions_harness.adoption.known_calls import CHANGING_METHODS, MODULE_STATE, QUESTIONS, STEPS
+from mcp_functions_harness.adoption.names import (
+    FUNCTIONS,
+    NOTHING,
+    Class,
+    File,
+    Function,
+    Scope,
+    Value,
+    annotated,
+    declared_outer,
+    dotted,
+    evaluate,
+    source_of,
+    targets_of,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+MAX_CALLS = 40  # how deep functions that call each other are followed
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 NOT_RUN_HERE = (*FUNCTIONS, ast.ClassDef, ast.Lambda)  # a function is read where it is called
-MAX_DEPTH = 8  # how deep functions that call each other are followed
 
 
 class Event(NamedTuple):
     """One thing that a handler does."""
 
+    file: str  # the path in the function's folder
     line: int
     name: str  # the dotted name of a call, as the source has it, or the name of a changed variable
-    asks: bool = False  # whether the call asks the user
-    change: str = ""  # for a changed variable: why the change is a finding
-
-
-class Source(NamedTuple):
-    """The names that one file defines."""
-
-    functions: Mapping[str, Function]
-    classes: frozenset[str]
-    variables: frozenset[str]  # variables of the module, which a handler could change
-
-    @classmethod
-    def read(cls, tree: ast.Module) -> Source:
-        """Read the names of a file."""
-        functions = {node.name: node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)}
-        classes = frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-        targets = [target for node in tree.body for target in _targets(node)]
-        return cls(functions, classes, frozenset(target.id for target in targets if isinstance(target, ast.Name)))
+    asks: bool  # whether the call asks the user
+    change: str  # for a change: why it is a finding
+    unseen: str  # for a call of an object that outlives this one: what made the object, which nobody knows here
 
 
 class Reader(ast.NodeVisitor):
     """Reads the events of a function and of those that it calls."""
 
-    def __init__(self, source: Source, *, depth: int = 0) -> None:
+    def __init__(self, function: Function, *, caller: Reader | None = None) -> None:
         """Prepare to read one function.
 
         Args:
-            source: the names of the file.
-            depth: how many functions were entered before this one.
+            function: the function.
+            caller: the reader of the function that calls it.
         """
-        self._source = source
-        self._depth = depth
+        self.function = function
+        self.caller = caller
+        self.depth: int = caller.depth + 1 if caller else 0
+        # The events of functions that were read: by the function and its arguments.
+        self.read_before: dict[tuple[ast.AST, frozenset[tuple[str, Value]]], list[Event]] = (
+            caller.read_before if caller else {}
+        )
         self._events: list[Event] = []
-        self._outer: set[str] = set()  # variables that the function declares as global or nonlocal
+        self._outer = declared_outer(function.node)
+        self._variables: dict[str, Value] = {}
 
-    def read(self, function: Function) -> list[Event]:
-        """Read the events of one function. Its dependencies, as in `db=Depends(connect)`, are called first."""
-        for default in [*function.args.defaults, *function.args.kw_defaults]:
-            if isinstance(default, ast.Call) and dotted(default.func).endswith("Depends"):
-                for dependency in default.args:
-                    self._enter(dotted(dependency))
-        for node in ast.walk(function):
-            if isinstance(node, ast.Global | ast.Nonlocal):
-                self._outer |= set(node.names)
-        for statement in function.body:
+    def read(self, given: dict[str, Value] | None = None) -> list[Event]:
+        """Read the events of the function. Its dependencies, as in `db=Depends(connect)`, are called first.
+
+        Args:
+            given: what the parameters stand for, by name. A method without `self` is one of a registered object.
+        """
+        for parameter in self.function.parameters:
+            self._variables[parameter.arg] = annotated(parameter.annotation, self.function.file)
+        if self.function.owner and not self.function.has_decorator("staticmethod"):
+            receiver = Value(outlives=True, instance_of=self.function.owner)
+            self._variables.update({each.arg: receiver for each in self.function.parameters[:1]})
+        self._variables.update(given or {})
+        self._read_dependencies()
+        for statement in self.function.node.body:
             self.visit(statement)
         return self._events
+
+    def _read_dependencies(self) -> None:
+        arguments = self.function.node.args
+        positional = [*arguments.posonlyargs, *arguments.args][-len(arguments.defaults) :] if arguments.defaults else []
+        pairs = [*zip(positional, arguments.defaults, strict=True)]
+        pairs += [
+            (key, default) for key, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default
+        ]
+        for parameter, default in pairs:
+            if isinstance(default, ast.Call) and dotted(default.func).endswith("Depends"):
+                for dependency in default.args:
+                    call = ast.Call(dependency, [], [])
+                    self._variables[parameter.arg] = evaluate(call, self.lookup)
+                    self._call(ast.copy_location(call, default))
+
+    def lookup(self, name: str) -> Value:
+        """Say what a name stands for at this point of the function."""
+        if name in self._variables and name not in self._outer:
+            return self._variables[name]
+        caller = self.caller
+        while caller:
+            # A function inside a function that runs: the variables of that one are those of this call.
+            if self.function.outer and caller.function.node is self.function.outer.node:
+                return caller.lookup(name)
+            caller = caller.caller
+        scope = Scope(self.function)
+        return scope.outside(name) if name in self._outer else scope.lookup(name)
 
     def visit(self, node: ast.AST) -> None:
         """Read a node: its parts come first, because arguments are computed before their call."""
         if isinstance(node, NOT_RUN_HERE):
             return
+        if isinstance(node, ast.For | ast.AsyncFor):
+            self._assign(node)  # before its body
         self.generic_visit(node)
         if isinstance(node, LOOPS):
             self.generic_visit(node)  # the second turn
-        for target in _targets(node):
-            self._change(target)
+        self._assign(node)
         if isinstance(node, ast.Call):
             self._call(node)
 
-    def _change(self, target: ast.expr) -> None:
-        """Note the change of a variable, unless it is a local one."""
-        root = target
-        while isinstance(root, ast.Attribute | ast.Subscript):
-            root = root.value
-        if not isinstance(root, ast.Name):
-            return
-        # `name.x = …` and `name[x] = …` change a variable of the module. `name = …` makes a local variable, unless a
-        # global or nonlocal statement declares it.
-        changes_part = root is not target and root.id in self._source.variables
-        if changes_part or root.id in self._outer:
-            self._events.append(Event(target.lineno, root.id, change=MODULE_STATE))
+    def _assign(self, node: ast.AST) -> None:
+        """Note what a statement changes, and what its local variables stand for from now on."""
+        targets = targets_of(node)
+        parts = [target for target in targets if isinstance(target, ast.Attribute | ast.Subscript)]
+        for part in parts:
+            base = evaluate(part.value, self.lookup)
+            if base.outlives or isinstance(base.defined, Class | File):
+                self._add(part, dotted(part.value if isinstance(part, ast.Subscript) else part), change=MODULE_STATE)
+        is_kept = any(evaluate(part.value, self.lookup).outlives for part in parts)  # cart = carts[name] = []
+        value = evaluate(source_of(node), self.lookup)
+        for target in targets:
+            if not isinstance(target, ast.Name):
+                continue
+            if target.id in self._outer:
+                self._add(target, target.id, change=MODULE_STATE)
+            elif not isinstance(node, ast.AugAssign):
+                before = self._variables.get(target.id, NOTHING)
+                outlives = value.outlives or is_kept or before.outlives  # one of several branches may have set it
+                self._variables[target.id] = value._replace(outlives=outlives)
+
+    def _add(self, node: ast.expr, name: str, *, asks: bool = False, change: str = "", unseen: str = "") -> None:
+        self._events.append(Event(self.function.file.name, node.lineno, name, asks, change, unseen))
 
     def _call(self, node: ast.Call) -> None:
-        """Note a call; of a function of the file, note what it does instead."""
+        """Note a call; of a function of the files, note what it does instead."""
         name = dotted(node.func)
-        owner, _dot, last = name.rpartition(".")
-        if name in self._source.functions and name not in STEPS:
-            self._enter(name)
-        elif owner in self._source.variables and last in CHANGING_METHODS:
-            self._events.append(Event(node.lineno, name, change=MODULE_STATE))
+        last = name.rpartition(".")[2]
+        called = evaluate(node.func, self.lookup)
+        if name in STEPS:
+            self._add(node, name)
+        elif isinstance(called.defined, Function):
+            self._enter(called.defined, node, called)
+        elif isinstance(called.defined, Class):
+            constructor = called.defined.method("__init__")
+            if constructor:
+                self._enter(constructor, node, Value(instance_of=called.defined))
         else:
-            self._events.append(Event(node.lineno, name, asks=last in QUESTIONS))
+            for argument in node.args:  # asyncio.to_thread(save, text) calls it
+                function = evaluate(argument, self.lookup)
+                if isinstance(function.defined, Function):
+                    self._enter(function.defined, ast.copy_location(ast.Call(argument, [], []), node), function)
+            owner = evaluate(node.func.value, self.lookup) if isinstance(node.func, ast.Attribute) else NOTHING
+            if owner.is_unseen and last not in QUESTIONS:
+                self._add(node, name, unseen=owner.made_by)
+            elif owner.outlives and last in CHANGING_METHODS:
+                self._add(node, name, change=MODULE_STATE)
+            else:
+                self._add(node, name, asks=last in QUESTIONS)
 
-    def _enter(self, name: str) -> None:
-        """Read a function of the file where it is called."""
-        if name in self._source.functions and self._depth < MAX_DEPTH:
-            self._events += Reader(self._source, depth=self._depth + 1).read(self._source.functions[name])
+    def _enter(self, function: Function, call: ast.Call, called: Value) -> None:
+        """Read a function of the files where it is called."""
+        readers: list[Reader] = [self]
+        while readers[-1].caller:
+            readers.append(readers[-1].caller)
+        if self.depth >= MAX_CALLS or any(each.function.node is function.node for each in readers):
+            return
+        parameters = [parameter.arg for parameter in function.parameters]
+        given: dict[str, Value] = {}
+        if function.owner and parameters and not function.has_decorator("staticmethod"):
+            is_of_class = function.has_decorator("classmethod")
+            given[parameters[0]] = Value(defined=function.owner) if is_of_class else called._replace(defined=None)
+            parameters = parameters[1:]
+        values = [evaluate(argument, self.lookup) for argument in call.args]
+        given |= dict(zip(parameters, values, strict=False))
+        given |= {each.arg: evaluate(each.value, self.lookup) for each in call.keywords if each.arg in parameters}
+        known = {name: value for name, value in given.items() if value != NOTHING}
+        key = (function.node, frozenset(known.items()))
+        if function.outer or key not in self.read_before:  # a function inside another one also has that one's variables
+            self.read_before[key] = _shortened(Reader(function, caller=self).read(known))
+        self._events += self.read_before[key]
 
 
-def dotted(node: ast.expr) -> str:
-    """Return a dotted name as the source has it; "…" stands for any other expression, as in `connect().commit`."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
-    return "…"
-
-
-def _targets(node: ast.AST) -> list[ast.expr]:
-    """Return what a statement assigns or deletes."""
-    if isinstance(node, ast.Assign | ast.Delete):
-        return list(node.targets)
-    if isinstance(node, ast.AugAssign | ast.AnnAssign):
-        return [node.target]
-    return []
+def _shortened(events: list[Event]) -> list[Event]:
+    """Leave out what is repeated: of each event the first place counts, and of a question the last place too."""
+    kept: list[Event] = []
+    last = {event: index for index, event in enumerate(events) if event.asks}
+    seen: set[Event] = set()
+    for index, event in enumerate(events):
+        if event not in seen or last.get(event) == index:
+            kept.append(event)
+        seen.add(event)
+    return kept

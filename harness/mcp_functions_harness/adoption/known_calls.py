@@ -14,7 +14,7 @@ QUESTIONS = frozenset({"elicit", "elicit_url", "elicit_form", "create_message", 
 WRITES = "it changes something, so it would happen again in every round: put it into a step"
 UNKNOWN = "nobody knows here what it does: put it into a step, unless it only reads"
 CHANGES = "it differs from round to round, and a question that depends on it would diverge: put it into a step"
-MODULE_STATE = "it changes a variable of this process, which neither the next round nor another caller may find"
+MODULE_STATE = "it changes what this process keeps: the next round or caller may not find it, and others may read it"
 SESSION = "a Lambda has no session: this state ends with the call"
 NOT_DELIVERED = "a Lambda cannot send this notification: no stream is open when the lists or a resource change"
 BACKGROUND = "a task that its call does not await is cancelled when the call ends"
@@ -86,7 +86,14 @@ READING_METHODS = frozenset({
 })  # fmt: skip
 # Methods that change the container on which they are called: a finding if that is a variable of the module.
 CHANGING_METHODS = frozenset({
-    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse",
-    "setdefault", "sort", "update",
+    "add", "append", "appendleft", "clear", "discard", "extend", "extendleft", "insert", "move_to_end", "pop",
+    "popitem", "popleft", "remove", "reverse", "rotate", "setdefault", "sort", "subtract", "update",
 })  # fmt: skip
+# What makes plain containers: `known_calls` knows what their methods do.
+CONTAINERS = frozenset({
+    "dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque", "collections.defaultdict",
+    "collections.OrderedDict", "collections.Counter", "collections.deque",
+})  # fmt: skip
+# Packages whose classes only hold data: ElicitRequest(…), TextContent(…).
+DATA_PACKAGES = frozenset({"mcp", "mcp_types", "fastmcp", "pydantic", "dataclasses"})
 STEPS = frozenset({"step", "step.wait"})

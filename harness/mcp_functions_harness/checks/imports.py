@@ -109,11 +109,11 @@ def imported(file: Path) -> set[str]:
                 names |= {alias.name.partition(".")[0] for alias in node.names}
             case ast.ImportFrom():
                 names.add(RELATIVE if node.level else str(node.module).partition(".")[0])
-        nodes += _parts_that_run(node)
+        nodes += parts_that_run(node)
     return names
 
 
-def _parts_that_run(node: ast.AST) -> list[Any]:
+def parts_that_run(node: ast.AST) -> list[Any]:
     """List the parts of a node whose imports must succeed."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return list(node.orelse)

@@ -61,7 +61,7 @@ def add(root: Path, draft: Draft) -> str:
     """Write a function's files into a project, its block and the catalog; return the text for the terminal.
 
     Raises:
-        Problem: a file exists already, or the project has no endpoint.
+        Problem: a file exists already, the project has no endpoint, or a function does not load. Nothing is written.
     """
     project = checks.read(root)
     if FRONT_DOOR not in project.folders:
@@ -70,10 +70,14 @@ def add(root: Path, draft: Draft) -> str:
     editor = TemplateEditor(template.text(path))
     blocks.append(editor, draft, project)
     blocks.check(draft, project, editor.text)
-    files.write(root, draft.files)
-    path.write_text(editor.text, encoding="utf-8", newline="\n")
-    catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
-    names = "\n".join(f"  {file}" for file in draft.files)
+    files.write(root, draft.files, draft.copies)
+    try:
+        catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
+        path.write_text(editor.text, encoding="utf-8", newline="\n")
+    except BaseException:
+        files.take_back(root, [*draft.copies, *draft.files])
+        raise
+    names = "\n".join(f"  {file}" for file in [*draft.copies, *draft.files])
     return NEW_FILES.format(files=names, logical_id=draft.logical_id, name=draft.name)
 
 

@@ -1,8 +1,11 @@
 """Writes templates with @placeholders@ as new files. If one of the files exists already, it writes none."""
 
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from mcp_functions_harness.problems import first_line, stop
 
@@ -32,22 +35,40 @@ def tree(folder: str, values: Mapping[str, str]) -> dict[str, str]:
     return texts
 
 
-def write(root: Path, texts: Mapping[str, str]) -> None:
+def write(root: Path, texts: Mapping[str, str], copies: Mapping[str, Path] = MappingProxyType({})) -> None:
     """Write new files.
 
     Args:
         root: the folder to write to; created if it is missing.
         texts: the files' texts by relative path.
+        copies: files of the user that are copied, by the relative path that each gets.
 
     Raises:
         Problem: a file exists already, so none was written; or the disk has an error.
     """
-    existing = [name for name in texts if (root / name).exists() or (root / name).is_symlink()]
+    names = [*copies, *texts]
+    existing = [name for name in names if (root / name).exists() or (root / name).is_symlink()]
     if existing:
         stop(f"{root / existing[0]} is there already: nothing was written")
     try:
-        for name, text in texts.items():
+        for name in names:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text, encoding="utf-8", newline="\n")
+            if name in copies:
+                shutil.copyfile(copies[name], root / name)
+            else:
+                (root / name).write_text(texts[name], encoding="utf-8", newline="\n")
     except OSError as error:
+        take_back(root, names)
         stop(f"{root} cannot be written: {first_line(error)}", after=error)
+
+
+def take_back(root: Path, names: Iterable[str]) -> None:
+    """Remove files that `write` has written, and the folders that are empty then."""
+    for name in names:
+        path = root / name
+        with suppress(OSError):  # it was not written: the disk has an error, or a file is in the place of a folder
+            path.unlink()
+        for folder in path.parents:
+            if folder == root or not folder.is_dir() or any(each.name != "__pycache__" for each in folder.iterdir()):
+                break
+            shutil.rmtree(folder)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from mcp_functions_harness import recording
 from mcp_functions_harness.checks import pascal
@@ -33,6 +34,7 @@ class Draft:
     policies: tuple[str, ...]  # SEAL, KEEP or neither
     has_worker: bool = False  # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
     files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text of a new file
+    copies: Mapping[str, Path] = field(default_factory=dict)  # path in the project -> a file that is copied there
 
     @property
     def logical_id(self) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from mcp_functions.protocol.constants import CALL_METHODS, METHODS
+from mcp_functions.protocol.constants import CALL_METHODS, META_FORM, METHODS
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.seal.claims import read_claims
 from mcp_functions.seal.envelope import Envelope
@@ -139,7 +139,16 @@ def _endings(returned: dict[str, Any], response: dict[str, Any]) -> list[str]:
         endings.append(f"task {printable(result['status'])}")
     elif result.get("resultType") == "input_required" and not questions:
         endings.append("goes on without a question")
-    return endings
+    return endings + _endings_of_form(result)
+
+
+def _endings_of_form(result: dict[str, Any]) -> list[str]:
+    """Return what the form of an app (MCP Apps) does with a result: it asks the user, or only continues the call."""
+    form = _object(_object(result.get("_meta")).get(META_FORM))
+    if "questions" not in form:
+        return []
+    questions = ", ".join(map(printable, _object(form["questions"])))
+    return [f"asks {questions} in a form" if questions else "goes on in a form"]
 
 
 def _measurements(response: dict[str, Any], outcome: Outcome) -> Iterator[str]:

@@ -14,10 +14,10 @@ from mcp_functions.adopt.server import AdoptedError
 from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.catalog import UNLISTED_KEY
 from mcp_functions.protocol import header_parameters
-from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
+from mcp_functions.protocol.errors import DeveloperError, InternalError, InvalidParams, McpError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mcp_functions.adopt.server import AdoptedServer
     from mcp_functions.protocol.messages import Request
@@ -27,8 +27,11 @@ UNLISTED_NAME = "what is not listed"  # the name of a handler without an entry, 
 
 
 @contextmanager
-def _hidden_exceptions() -> Iterator[None]:
+def _hidden_exceptions(missing: Sequence[str] = ()) -> Iterator[None]:
     """Hide the text of an exception that a server raises, as its own library would. The log gets the place in the code.
+
+    Args:
+        missing: names of required arguments that the request lacks: then these are the reason.
 
     Raises:
         McpError: the server answered with an error.
@@ -38,6 +41,9 @@ def _hidden_exceptions() -> Iterator[None]:
     except McpError:
         raise
     except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
+        if missing:
+            # "Missing required arguments: -32602 (Invalid params)" (MCP 2026-07-28, Prompts, Error Handling)
+            raise AdoptedError(InvalidParams.code, f"Missing required arguments: {', '.join(missing)}") from None
         observability.current().add_crash(error)
         raise AdoptedError(InternalError.code, "Internal server error") from None
 
@@ -83,8 +89,14 @@ class AdoptedHandler(Handler[..., Any]):
         if round_ is None:  # dispatch makes a round for each handler that `needs_round`
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
-        with _hidden_exceptions():
+        with _hidden_exceptions(self.missing_arguments(params)):
             return self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
+
+    def missing_arguments(self, params: Mapping[str, Any]) -> list[str]:
+        """Return the required arguments that a request lacks. The entry of a prompt names them."""
+        given = params.get("arguments") or {}
+        arguments = self._entry.get("arguments", ())
+        return [each["name"] for each in arguments if each.get("required") and each["name"] not in given]
 
     def pass_on(self, request: Request) -> dict[str, Any]:
         """Answer a completion, or a request of an extension of the server.

@@ -183,7 +183,7 @@ def _own_middleware(examined: Examined) -> Iterator[str]:
         if not is_of_library(middleware):
             named = middleware if hasattr(middleware, "__qualname__") else type(middleware)
             yield str(named.__qualname__).rpartition(".")[2]
-    for server in _fastmcp_servers(examined):
+    for server in fastmcp_servers(examined):
         for middleware in server.middleware:
             own = type(middleware)
             base = next((each for each in own.__mro__ if each.__module__.startswith("fastmcp.")), object)
@@ -201,13 +201,13 @@ NOT_ONLY_FOR_CALLS = (
 
 
 def _rate_limits(examined: Examined) -> Iterator[str]:
-    for server in _fastmcp_servers(examined):
+    for server in fastmcp_servers(examined):
         for middleware in server.middleware:
             if any("RateLimiting" in each.__name__ for each in type(middleware).__mro__):
                 yield type(middleware).__name__
 
 
-def _fastmcp_servers(examined: Examined) -> Iterator[Any]:
+def fastmcp_servers(examined: Examined) -> Iterator[Any]:
     """Return a FastMCP server, and those that are mounted into it."""
     waiting = [examined.server] if examined.kind == "FastMCP" else []
     seen: list[object] = []
@@ -231,7 +231,7 @@ def _unwrapped(provider: Any) -> Any:  # noqa: ANN401 - of FastMCP
 
 
 def _mounted_auth(examined: Examined) -> Iterator[str]:
-    for server in list(_fastmcp_servers(examined))[1:]:
+    for server in list(fastmcp_servers(examined))[1:]:
         if server.auth:
             yield f"FastMCP(auth=…) of the mounted server {server.name}"
 
@@ -326,17 +326,17 @@ def _own_bus(examined: Examined) -> Iterator[str]:
 
 
 def _tasks(examined: Examined) -> Iterator[str]:
-    for server in _fastmcp_servers(examined):
+    for server in fastmcp_servers(examined):
         if server._support_tasks_by_default:  # noqa: SLF001 - it has no public name
             yield "FastMCP(tasks=True)"
         if "io.modelcontextprotocol/tasks" in server._extensions:  # noqa: SLF001 - it has no public name
             yield "the extension io.modelcontextprotocol/tasks"
-        for component in _components(server):
+        for component in components(server):
             if component.task_config.supports_tasks() and not server._support_tasks_by_default:  # noqa: SLF001 - as above
                 yield f"task=… of {component.name}"
 
 
-def _components(server: Any) -> Iterator[Any]:  # noqa: ANN401 - a FastMCP
+def components(server: Any) -> Iterator[Any]:  # noqa: ANN401 - a FastMCP
     """Return the tools, prompts and resources that a FastMCP server, or a provider in it, itself has."""
     for provider in server.providers:
         yield from getattr(_unwrapped(provider), "_components", {}).values()
@@ -344,8 +344,8 @@ def _components(server: Any) -> Iterator[Any]:  # noqa: ANN401 - a FastMCP
 
 def _other_checks(examined: Examined) -> Iterator[str]:
     """Find checks of FastMCP that are no scopes."""
-    for server in _fastmcp_servers(examined):
-        for component in _components(server):
+    for server in fastmcp_servers(examined):
+        for component in components(server):
             if any(not hasattr(check, "required_scopes") for check in as_list(component.auth)):
                 yield f"auth=… of {component.name}"
         if any(not hasattr(check, "required_scopes") for check in middleware_checks(server)):

@@ -43,19 +43,31 @@ class Obstacle(StrEnum):
     RUNS_AS_TASK = "it runs as a task, which clients of this revision do not support"
 
 
-ADVICE = (
-    "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
-    "Otherwise tell the user that a client of MCP revision 2026-07-28 can finish this call."
-)
+ASKABLE_CLIENT = "a client of MCP revision 2026-07-28 that can be asked"
+# Who can finish a call, for each obstacle that another client or time removes.
+FINISHERS = {
+    Obstacle.TABLE_UNAVAILABLE: "a later try",
+    Obstacle.NO_KEY: "a later try",
+    Obstacle.TAKES_TOO_LONG: "a client of MCP revision 2026-07-28",
+    Obstacle.RUNS_AS_TASK: "a client of MCP revision 2026-07-28 with tasks",
+}
 # These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang. We tried Vercel's
 # AI SDK (1.0). According to its source, Visual Studio Code resumes no stream of a POST.
 NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 
 
-def explanation(call: Call, questions: Iterable[str], reason: str) -> dict[str, Any]:
-    """Return the response that explains why a call was not finished."""
-    text = unfinished_text(reason, questions, ADVICE)
-    if call.method == "tools/call":
+def explanation(call: Call, questions: Iterable[str], obstacle: Obstacle, detail: str = "") -> dict[str, Any]:
+    """Return the response that explains why a call was not finished.
+
+    Args:
+        call: the call.
+        questions: the texts of its questions.
+        obstacle: why the user was not asked.
+        detail: more about that.
+    """
+    kind = "tool" if call.method == "tools/call" else "other"
+    text = unfinished_text(f"{obstacle}{detail}", questions, kind, FINISHERS.get(obstacle, ASKABLE_CLIENT))
+    if kind == "tool":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return responses.error_message(call.id, HandlerError(message=text).to_json())
 
@@ -79,11 +91,10 @@ def client_error(call: Call, question: JSONObject, error: object) -> dict[str, A
     because its text may contain anything.
     """
     asks_user = question["method"] == "elicitation/create"
-    reason = str(Obstacle.CLIENT_FAILED if asks_user else Obstacle.CLIENT_REFUSED)
+    obstacle = Obstacle.CLIENT_FAILED if asks_user else Obstacle.CLIENT_REFUSED
     code = value_at(error, "code")
-    if type(code) is int:
-        reason += f" (it answered with JSON-RPC error {code})"
-    return explanation(call, [describe_request(question)], reason)
+    detail = f" (it answered with JSON-RPC error {code})" if type(code) is int else ""
+    return explanation(call, [describe_request(question)], obstacle, detail)
 
 
 def missing_capability(request: LegacyRequest, call: Call, details: Mapping[str, Any]) -> dict[str, Any]:

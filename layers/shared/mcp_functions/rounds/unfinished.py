@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions.protocol.constants import META_CLIENT_REVISION
-from mcp_functions.protocol.errors import MissingRequiredClientCapability
+from mcp_functions.protocol.errors import MissingRequiredClientCapability, capability_names
 from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONObject
 
-ADVICE = (
-    "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
-    "Otherwise tell the user that a client with elicitation or MCP Apps can finish this call."
+ASK_YOURSELF = (
+    "If the tool has an argument for it, ask the user yourself and call it again with the answer. Otherwise t"
 )
 
 
@@ -58,7 +57,14 @@ def explain(
         reason = "this client declares no way to ask its user"
     else:
         reason = "the work takes longer than one request, and this client does not continue it"
-    return unfinished_text(reason, map(describe_request, questions.values()))
+    return unfinished_text(reason, map(describe_request, questions.values()), handler.kind, _finisher(handler, missing))
+
+
+def _finisher(handler: AskingHandler, missing: Mapping[str, Any]) -> str:
+    """Say which client can finish a call: what it needs is missing here, or it must continue a call."""
+    needed = [name.removesuffix(".form") for name in capability_names(missing)] or ["elicitation"]
+    may_show_form = handler.may_show_form and all(name.startswith("elicitation") for name in needed)
+    return f"a client with {' and '.join(needed)}{' or MCP Apps' if may_show_form else ''}"
 
 
 def reads_errors(meta: Mapping[str, Any]) -> bool:
@@ -87,16 +93,19 @@ def missing_capability_error(
     return MissingRequiredClientCapability(missing, text)
 
 
-def unfinished_text(reason: str, questions: Iterable[str], advice: str = ADVICE) -> str:
+def unfinished_text(reason: str, questions: Iterable[str], kind: str, finisher: str) -> str:
     """Return the text that says why a call is not finished, what it asks, and what the model should do.
 
     Args:
         reason: why the user was not asked.
         questions: the texts of the questions.
-        advice: what the model should do.
+        kind: "tool", or the kind of a handler that has no argument for an answer.
+        finisher: which client can finish the call.
     """
     asks = [f"It asks: {question}." for question in questions]
     effects = "Effects of earlier steps remain; later steps did not run."
+    start = ASK_YOURSELF if kind == "tool" else "T"
+    advice = f"{start}ell the user that {finisher} can finish this call."
     return " ".join([f"Not finished: {reason}.", *asks, effects, advice])
 
 

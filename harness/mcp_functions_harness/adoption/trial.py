@@ -1,0 +1,104 @@
+"""Tries a server before it is adopted: in a folder of its own, and with the packages of its requirements.txt alone.
+
+    task/        the files that `--into` would copy
+    packages/    links to the installed files of the packages in requirements.txt, of what these need, and of the layer
+
+So a package that this machine has by chance does not help. No index is asked: whether one has these versions, the
+build finds out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import mcp_functions
+from mcp_functions_harness import environment
+from mcp_functions_harness.adoption import loading, requirements
+
+if TYPE_CHECKING:
+    from mcp_functions_harness.adoption.sources import Sources
+
+SECONDS = 60  # until a file that does not finish loading is given up
+MAX_TRIES = 20  # each but the last finds one more module that the server imports
+NEVER_ENDS = f"it did not end within {SECONDS} s: call run() only under `if __name__ == '__main__'`"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What the process of a trial found out."""
+
+    refused: tuple[str, ...] = ()  # options that `adopt` refuses
+    named: tuple[str, ...] = ()  # options of which it warns
+    functions: frozenset[tuple[str, int]] = frozenset()  # where the server's functions begin: path and line
+    lists_nothing: bool = False  # whether the loaded server has no tool, prompt or resource
+    failure: str = ""  # why the server could not be loaded; "" if it was
+    missing: str = ""  # the module that was not found
+    is_of_sdk: bool = False  # whether something of `mcp` or `fastmcp` was not found
+    variable: str = ""  # the environment variable that was not set
+    requirements: list[str] = field(default_factory=list)  # the lines of requirements.txt
+
+
+def run(sources: Sources, variable: str) -> Trial:
+    """Load a server in a new process. A module that it imports by a computed name is added to its sources."""
+    for _each in range(MAX_TRIES):
+        lines = requirements.lines_for(sources.packages)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary).resolve()
+            _write(sources, lines, folder)
+            found = _load(folder, sources.module, variable)
+        trial = Trial(**found, requirements=lines)
+        if not trial.missing or not sources.add(trial.missing):
+            return trial
+    return trial
+
+
+def _write(sources: Sources, lines: list[str], folder: Path) -> None:
+    """Write the two folders."""
+    for name, file in sources.files.items():
+        (folder / "task" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, folder / "task" / name)
+    packages = folder / "packages"
+    packages.mkdir()
+    for name, path in requirements.files_of(lines):
+        if path.is_file() and not (packages / name).exists():
+            (packages / name).parent.mkdir(parents=True, exist_ok=True)
+            (packages / name).symlink_to(path)
+    if not (packages / mcp_functions.__name__).exists():
+        (packages / mcp_functions.__name__).symlink_to(Path(mcp_functions.__file__).parent)
+
+
+def _load(folder: Path, module: str, variable: str) -> dict[str, Any]:
+    """Run `loading` in a process that has only the two folders."""
+    isolated = [sys.executable, "-I", "-S", "-B", "-W", "ignore"]
+    command = [*isolated, loading.__file__, str(folder / "task"), str(folder / "packages"), module, variable]
+    variables = {name: value for name, value in {**os.environ, **environment.CREDENTIALS}.items() if value is not None}
+    try:
+        ended = subprocess.run(  # noqa: S603 - the file that the user names
+            command,
+            env=variables,
+            cwd=folder / "task",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"failure": NEVER_ENDS}
+    for line in reversed(ended.stdout.splitlines()):
+        if line.startswith(loading.MARK):
+            found: dict[str, Any] = json.loads(line.removeprefix(loading.MARK))
+            if "functions" in found:
+                found["functions"] = frozenset((path, number) for path, number in found["functions"])
+            return found
+    return {"failure": f"its process ended with exit code {ended.returncode}"}
