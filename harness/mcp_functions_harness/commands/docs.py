@@ -59,9 +59,11 @@ def _rendered(text: str) -> str:
     try:
         from rich.console import Console  # noqa: PLC0415 - of an extra
         from rich.markdown import Markdown  # noqa: PLC0415
+        from rich.theme import Theme  # noqa: PLC0415
     except ModuleNotFoundError:
         return text
-    console = Console(width=min(shutil.get_terminal_size().columns, WIDTH), force_terminal=True)
+    theme = Theme({"markdown.code": "bold cyan"})  # rich's own has a black background, also on a light terminal
+    console = Console(width=min(shutil.get_terminal_size().columns, WIDTH), force_terminal=True, theme=theme)
     with console.capture() as captured:
         console.print(Markdown(text, hyperlinks=False))
     return captured.get()
