@@ -35,7 +35,7 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001
 LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
 	harness/test_serve_command.py \
 	policies project/test_build.py \
-	project/test_distribution.py project/test_own_project.py project/test_typing.py deployed sam_local simulation soak)
+	project/test_distribution.py project/test_own_project.py project/test_pythons.py project/test_typing.py deployed sam_local simulation soak)
 LATER = $(addprefix tests/,deployed sam_local) # each in one process: it starts what all of its tests share
 
 .PHONY: test

@@ -34,6 +34,7 @@ html_title = "mcp-functions"
 html_copy_source = False
 html_show_sphinx = False
 myst_heading_anchors = 4  # the addresses of headings, as GitHub makes them
+default_role = "code"  # what docstrings have between two backticks
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 napoleon_use_rtype = False
@@ -68,7 +69,9 @@ def directive(module: str, name: str) -> str:
 
 
 def show_code(_app: Sphinx, _what: str, _name: str, _of: object, _options: object, lines: list[str]) -> None:  # noqa: PLR0913, PLR0917 - Sphinx's arguments
-    """Show the indented lines of a docstring's text as the code that they are."""
+    """Show the indented lines of a docstring's text as the code that they are; drop what Python writes of its own."""
+    if lines[0].startswith("Alias for field number"):  # of a named tuple
+        lines.clear()
     at = 1
     while at < len(lines) and not lines[at].endswith(":"):  # `Args:` and what follows it is for napoleon
         if lines[at].startswith("    ") and not lines[at - 1]:
