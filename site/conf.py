@@ -28,7 +28,11 @@ project = "mcp-functions"
 copyright = "the mcp-functions authors"  # noqa: A001 - Sphinx's name
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = START
-include_patterns = [*(page.path for page in PAGES.values()), f"{API}.md", "docs/*.md"]  # of docs/ also what CONTENTS lacks
+include_patterns = [
+    *(page.path for page in PAGES.values()),
+    f"{API}.md",
+    "docs/*.md",
+]  # of docs/ also what CONTENTS lacks
 html_theme = "furo"
 html_title = "mcp-functions"
 html_copy_source = False
@@ -51,7 +55,7 @@ def add_contents(_app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def add_names(_app: Sphinx, name: str, source: list[str]) -> None:
-    """Write a directive for each public name: Sphinx itself would miss those that a package imports at their first use."""
+    """Write a directive for each public name: Sphinx would miss those that a package imports at their first use."""
     if name == API:
         for module in PUBLIC:
             directives = "\n".join(directive(module.__name__, public) for public in sorted(module.__all__))
@@ -68,7 +72,7 @@ def directive(module: str, name: str) -> str:
     return f".. py:data:: {module}.{name}\n   :value: {value!r}\n"
 
 
-def show_code(_app: Sphinx, _what: str, _name: str, _of: object, _options: object, lines: list[str]) -> None:  # noqa: PLR0913, PLR0917 - Sphinx's arguments
+def show_code(_app: Sphinx, _what: str, _name: str, _of: object, _options: object, lines: list[str]) -> None:
     """Show the indented lines of a docstring's text as the code that they are; drop what Python writes of its own."""
     if lines[0].startswith("Alias for field number"):  # of a named tuple
         lines.clear()

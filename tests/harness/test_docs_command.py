@@ -1,4 +1,4 @@
-"""`mcp-functions docs`: the manual at a terminal and in a pipe; each link says how its target is shown, or where it is."""
+"""`mcp-functions docs`: the manual at a terminal and in a pipe; each link says how its target is shown."""
 
 from __future__ import annotations
 

@@ -12,18 +12,22 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+UV = Path.home() / ".local/share/uv/python"
 PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
 
 
 def interpreter(version: str) -> str | None:
     """Find a Python: on the PATH, or where pyenv or uv put it."""
-    uv = Path.home() / ".local/share/uv/python"
-    found = [*PYENV.glob(f"versions/{version}.*/bin/python{version}"), *uv.glob(f"cpython-{version}.*/bin/python{version}")]
-    for each in (shutil.which(f"python{version}"), *map(str, found)):
-        # pyenv puts a shim on the PATH also for a version that is not chosen; it fails
-        if each and subprocess.run([each, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode == 0:  # noqa: S603 - a Python of this machine
-            return each
-    return None
+    name = f"bin/python{version}"
+    pyenv, uv = PYENV.glob(f"versions/{version}.*/{name}"), UV.glob(f"cpython-{version}.*/{name}")
+    found = (shutil.which(f"python{version}"), *map(str, pyenv), *map(str, uv))
+    return next((each for each in found if runs(each)), None)
+
+
+def runs(python: str | None) -> bool:
+    """Whether it makes environments; pyenv's shim on the PATH fails for a version that is not chosen."""
+    command = [python or "", "-c", "import venv, ensurepip"]
+    return python is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0  # noqa: S603 - a Python of this machine
 
 
 def run(*command: str | Path, cwd: Path) -> str:

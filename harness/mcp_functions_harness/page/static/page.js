@@ -43,12 +43,12 @@ async function refresh() {
   groups = await listOffers(client, discovered.result.capabilities);
   completes = "completions" in discovered.result.capabilities;
   showOffers();
-  if (!shownOffer()) await showStart();
 }
 
 // What a new reader needs: the URL, how a client connects, and what there is to call.
 async function showStart() {
   const { url, clients, asking } = await startPage();
+  if (shownOffer()) return; // chosen meanwhile
   const listed = groups.filter(({ offers }) => offers.length);
   at("main").replaceChildren(
     element("h2", {}, "Connect a client"),
@@ -226,6 +226,7 @@ function showCopies(held) {
   );
 }
 
+at("server").href = "#"; // the start page
 at("refresh").addEventListener("click", () => act(refresh));
 at("tasks").addEventListener("change", (event) => {
   client.takesTasks = event.target.checked;
@@ -241,3 +242,4 @@ addEventListener("hashchange", () => {
 });
 await act(refresh);
 if (shownOffer()) open(shownOffer());
+else await act(showStart);
