@@ -51,13 +51,10 @@ def test_a_section_ends_where_the_next_one_of_its_rank_begins(capsys: pytest.Cap
     assert shown(capsys, "compatibility").startswith("# Compatibility\n")
 
 
-def test_a_comment_in_code_begins_no_section() -> None:
-    comment = re.compile(r"^```sh\n# (.*)$", re.MULTILINE)
-    commented = [page for page in contents.PAGES.values() if comment.search(page.text)]
-    assert commented
-    for page in commented:
-        titles = {section.title for section in page.sections}
-        assert titles.isdisjoint(comment.findall(page.text))
+def test_a_comment_in_code_begins_no_section(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("# Page\n\n```sh\n# a comment\n```\n\n## `Part`\n", encoding="utf-8")
+    monkeypatch.setattr(contents, "ROOT", tmp_path)
+    assert [section.anchor for section in contents.Page("page", "page.md").sections] == ["page", "part"]
 
 
 def test_a_sample_and_a_file_that_is_only_in_the_repository(capsys: pytest.CaptureFixture[str]) -> None:
