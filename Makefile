@@ -35,7 +35,7 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001
 LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
 	harness/test_serve_command.py \
 	policies project/test_build.py \
-	project/test_distribution.py project/test_own_project.py project/test_typing.py deployed sam_local simulation soak)
+	project/test_distribution.py project/test_own_project.py project/test_pythons.py project/test_typing.py deployed sam_local simulation soak)
 LATER = $(addprefix tests/,deployed sam_local) # each in one process: it starts what all of its tests share
 
 .PHONY: test
@@ -58,7 +58,7 @@ fuzz: .venv/.dev ## other examples for the tests with Hypothesis, for MINUTES=10
 # These suites start processes, which have Lambda's ten seconds to initialize: no more workers than processors.
 test-all: PYTEST_WORKERS = logical
 .PHONY: test-all
-test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients .venv-ministack/.ministack lint test-boto3 ## everything that `make test` leaves out (needs Node.js, npm, Chromium)
+test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients .venv-ministack/.ministack lint site test-boto3 ## everything that `make test` leaves out (needs Node.js, npm, Chromium)
 	CLIENTS=all CONFORMANCE=all .venv/bin/python -m pytest $(filter-out $(LATER),$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
 	for each in $(LATER); do .venv/bin/python -m pytest $$each $(PYTEST_ARGS) || exit 1; done
 
@@ -90,6 +90,14 @@ lint: .venv/.dev .venv-sam/.sam .venv-lint/.lint ## cfn-lint on template.yaml, a
 	  .venv-sam/bin/cfn-lint $$each.yaml .aws-sam/translated.json && \
 	  .venv-lint/bin/checkov --config-file .checkov.yaml --file .aws-sam/translated.json || exit 1; \
 	done
+
+# Strict: a dead link, a page that the contents lack, or a docstring that Sphinx cannot read ends it.
+.PHONY: site
+site: .venv-site/.site ## the pages and an API reference as a web site in build/site, with search
+	@rm -rf build/site # a page that is gone would stay
+	.venv-site/bin/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env \
+	  --conf-dir site --doctree-dir build/site-doctrees --builder html . build/site
+	@echo "build/site/index.html"
 
 .PHONY: conformance
 conformance: .venv/.dev ## the official MCP suite, strictly, in both placements (needs Node.js and npm)
@@ -162,7 +170,7 @@ validate: .venv-sam/.sam ## lint template.yaml
 
 .PHONY: clean
 clean: ## remove whatever make made
-	rm -rf .venv .venv-clients .venv-lint .venv-ministack .venv-sam .aws-sam build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-clients .venv-lint .venv-ministack .venv-sam .venv-site .aws-sam build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -rf dist tests/conformance/node_modules
 	find functions layers tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
@@ -203,6 +211,11 @@ PYTHON_OF_LAYERS = $(or $(shell for each in python3.13 $$(uv python find 3.13 2>
 .venv-lint/.lint: pyproject.toml
 	@$(call venv,.venv-lint)
 	.venv-lint/bin/$(PIP_INSTALL) $$($(PYTHON) -c "$(EXTRA)" lint)
+	@touch $@
+
+.venv-site/.site: pyproject.toml
+	@$(call venv,.venv-site)
+	.venv-site/bin/$(PIP_INSTALL) --editable '.[site]'
 	@touch $@
 
 # And so does the official Python client of 2025: it goes by the name of the one in .venv.

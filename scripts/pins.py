@@ -33,6 +33,7 @@ ENVIRONMENTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("translator",), ("--no-deps",)),
     (("sam",), ()),
     (("lint",), ()),
+    (("site",), ()),
 )
 # These repeat pins of pyproject.toml.
 REPEATING = (

@@ -18,6 +18,11 @@ mcp-functions serves {url}
 In a browser: {page}
 
 Connect a client, of MCP 2026-07-28 or of 2025:
+{clients}
+
+{auth}
+Ctrl-C stops."""
+CLIENTS = """\
   Claude Code     claude mcp add --transport http local {url}
   VS Code         .vscode/mcp.json  {{"servers": {{"local": {{"type": "http", "url": "{url}"}}}}}}
   Cursor          .cursor/mcp.json  {{"mcpServers": {{"local": {{"url": "{url}"}}}}}}
@@ -27,10 +32,7 @@ Connect a client, of MCP 2026-07-28 or of 2025:
   Python          async with Client("{url}", elicitation_callback=...) as client:
                       print(await client.list_tools())  # from mcp import Client; pip install "mcp>=2.3"
   TypeScript      client.connect(new StreamableHTTPClientTransport(new URL("{url}")))
-  curl            curl {url} --json '{{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}'
-
-{auth}
-Ctrl-C stops."""
+  curl            curl {url} --json '{{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}'"""
 WITHOUT_TOKENS = "AuthMode is none: a requestState is bound to no user, so every client that has it can use it."
 WITH_TOKENS = """\
 AuthMode is {mode}: a call needs an access token for {url} of {issuer}.
@@ -83,8 +85,14 @@ def text(
         url=url,
         page=url.removesuffix(FRONT_DOOR),
         functions="\n".join(function_lines),
+        clients=clients(url),
         auth=_auth_text(url, issuer, functions, mode),
     )
+
+
+def clients(url: str) -> str:
+    """Return how clients are told the URL of the endpoint."""
+    return CLIENTS.format(url=url)
 
 
 def kms(url: str, arn: str) -> str:

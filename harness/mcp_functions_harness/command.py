@@ -23,6 +23,7 @@ COMMANDS = {  # the function of each command, in `commands`
     "call": "call.command",
     "catalog": "project.write_catalog",
     "demo": "demo.command",
+    "docs": "docs.command",
     "doctor": "deployment.doctor",
     "emulator": "emulator.command",
     "events": "events.write_events",

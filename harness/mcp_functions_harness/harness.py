@@ -222,7 +222,14 @@ class Harness:
 
         # 5. The API for clients, and the page for the developer's browser.
         api = Api(self._lambdas, authorizer=access.authorizer, has_sign_in=self.auth == "oauth")
-        controls = Controls(key_arn=self.key_arn, lambdas=self._lambdas, issuer=self.issuer, directory=self.directory)
+        controls = Controls(
+            key_arn=self.key_arn,
+            lambdas=self._lambdas,
+            issuer=self.issuer,
+            directory=self.directory,
+            url=self.url,
+            functions=lambda: self.functions,
+        )
         page = Page(port=api_loopback.port, controls=controls)
         api_loopback.start(lambda request: page.answer(request) or api.answer(request))
         self._running.callback(api_loopback.stop)  # stops first, so that no client calls while the other parts stop

@@ -34,7 +34,7 @@ def markdown(results: Results) -> str:
         cases = [case for case in CASES if case.table == name]
         if rows := [row for case in cases for row in _rows(results, case, cases[0])]:
             columns = COLD if cases[0].start == "cold" else WARM
-            parts.append("\n".join([f"### {title}", "", *table(columns, rows)]))
+            parts.append("\n".join([f"## {title}", "", *table(columns, rows)]))
     parts += [part for part in (*_growth(results), *_crowds(results)) if part]
     folded = [f"<details>\n<summary>{FOLDED}</summary>", *parts, *_absent(results), "</details>"]
     return "\n\n".join([about(results), promises(results), *folded])
@@ -63,7 +63,7 @@ def _growth(results: Results) -> Iterator[str]:
             continue
         rows = [[str(case.size), *_grown(results, case)] for case in measured]
         heads = [unit, *cases[0].entrants, "ours / fastest peer"]
-        yield "\n".join([f"### {title}, CPU µs", "", *table(heads, rows)])
+        yield "\n".join([f"## {title}, CPU µs", "", *table(heads, rows)])
 
 
 def _grown(results: Results, case: Case) -> list[str]:
@@ -80,7 +80,7 @@ def _crowds(results: Results) -> Iterator[str]:
             for crowd in results.crowds
         ]
         heads = ("people at once", "conversations of two rounds per second", "round p50, ms", "round p90, ms")
-        yield "\n".join(["### Conversations at once, in the local runtime", "", *table(heads, rows)])
+        yield "\n".join(["## Conversations at once, in the local runtime", "", *table(heads, rows)])
 
 
 def about(results: Results) -> str:

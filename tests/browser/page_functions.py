@@ -114,6 +114,33 @@ def ticket(number: str) -> str:
 
 handler = serve(briefing, rules, ticket)
 '''
+CRASH = '''
+from typing import Annotated
+from mcp_functions import Length, Progress, prompt, serve, tool
+
+@tool
+def crash(text: Annotated[str, Length(0, 500)]) -> str:
+    """Fail."""
+    raise LookupError(f"no {text}")
+
+@tool
+def count(*, progress: Progress) -> str:
+    """Count to two."""
+    progress(1, total=3)
+    progress(2, total=3)
+    return "two"
+
+@prompt
+def greeting(city: str) -> str:
+    """Greet a city."""
+    return f"Greet {city}."
+
+@greeting.complete("city")
+def cities(typed, arguments):
+    return [city for city in ("Lisbon", "Lima", "Rome") if city.startswith(typed)]
+
+handler = serve(crash, count, greeting)
+'''
 ECHO = '''
 from typing import Any
 from mcp_functions import Elicit, serve, tool
@@ -183,6 +210,7 @@ FUNCTIONS = {
     "audit/app.py": TASK,
     "reads/app.py": READS,
     "echo/app.py": ECHO,
+    "crash/app.py": CRASH,
     "hostile/app.py": HOSTILE,
     "odd/app.py": ODD,
     "oauth/app.py": SIGN_IN,

@@ -217,8 +217,50 @@ def test_the_user_can_decline_or_cancel_a_question(user: User, button: str, mess
     user.until(HAS_QUESTION)
     user.press(button)
     user.rounds(2)
-    assert "The tool failed" in user.outcome
+    assert "The tool failed" not in user.outcome
     assert message in user.outcome
+
+
+def test_the_page_begins_with_the_url_and_marks_what_may_ask(user: User) -> None:
+    user.until("document.querySelector('.offered')")
+    said = user.run("return document.getElementById('main').textContent")
+    assert f"{user.url}/mcp" in said
+    assert "claude mcp add" in said
+    marked = user.run("return [...document.querySelectorAll('.offered li')].map((one) => one.textContent)")
+    assert {"work may ask", "briefing", "rules", "ticket"} <= set(marked)
+    user.run("[...document.querySelectorAll('.offered a')].find((one) => one.textContent === 'work').click()")
+    user.until("document.querySelector('main form')")
+    user.run("document.getElementById('server').click()")
+    user.until("document.querySelector('.offered')")
+
+
+def test_a_crash_shows_its_traceback_and_a_click_in_the_list_clears_the_status(user: User) -> None:
+    user.begin("crash", text="x")
+    assert "The tool failed" in user.outcome
+    assert 'raise LookupError(f"no {text}")' in user.outcome
+    assert user.run("return document.getElementById('status').textContent").startswith("Round 1: ")
+    user.press("work")
+    assert user.run("return document.getElementById('status').textContent") == ""
+
+
+def test_an_argument_is_completed_while_the_user_types(user: User) -> None:
+    user.press("greeting")
+    user.run("document.querySelector('main input').focus()")
+    user.fill(city="Li")
+    user.run("document.querySelector('main input').dispatchEvent(new Event('input'))")
+    listed = "[...document.querySelectorAll('datalist option')].map((one) => one.value)"
+    user.until(f"{listed}.join() === 'Lisbon,Lima'")
+
+
+def test_a_long_text_has_a_field_of_several_lines(user: User) -> None:
+    user.press("crash")
+    assert user.run("return document.querySelector('main .field textarea.long') !== null")
+
+
+def test_progress_has_one_bar_with_its_last_value(user: User) -> None:
+    user.begin("count")
+    assert "two" in user.outcome
+    assert user.run("return [...document.querySelectorAll('.round progress')].map((one) => one.value)") == [2]
 
 
 def test_the_user_can_decline_one_of_two_questions(user: User) -> None:
@@ -408,7 +450,9 @@ def test_the_page_shows_markup_of_a_tool_as_text(user: User) -> None:
         "return document.querySelectorAll('img, iframe, object, .injected, script:not([src=\"/page/page.js\"])').length"
     )
     assert found == 0
-    assert user.run("return [...document.querySelectorAll('a')].map((one) => one.href)") == ["https://ok.example/x"]
+    assert user.run("return [...document.querySelectorAll('main a')].map((one) => one.href)") == [
+        "https://ok.example/x"
+    ]
     assert "ALERT" not in user.run("return document.title")
     assert user.tab.complaints == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from tests.project.test_build import sources
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("layers/shared/mcp_functions", "harness/mcp_functions_harness")
-BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", *PACKAGES)
+TEXTS = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")  # pages of the manual, which the wheel carries
+CARRIED = ("docs", "functions")  # its other pages, and the samples that they lead to
+BUILT_FROM = ("pyproject.toml", "LICENSE", *TEXTS, *PACKAGES, *CARRIED)
 KINDS = ("*.whl", "*.tar.gz")
 
 
@@ -57,8 +60,10 @@ def test_the_source_distribution_holds_only_what_the_wheel_is_built_from(built: 
     with tarfile.open(next(built.glob("*.tar.gz"))) as opened:
         held = {member.name.partition("/")[2] for member in opened.getmembers()}
     modules = {f"{package}/{name}" for package in PACKAGES for name in sources(ROOT / package)}
-    assert held - modules == {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
-    assert modules <= held
+    carried = {f"{folder}/{name}" for folder in CARRIED for name in sources(ROOT / folder)}
+    others = {".gitignore", "LICENSE", "PKG-INFO", "pyproject.toml", *TEXTS}
+    assert held - modules - others <= carried
+    assert modules | others <= held
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,4 +83,8 @@ def test_the_command_runs_from_an_environment_that_has_only_the_distribution(
     assert run(script, "init", "my-server", cwd=tmp_path).startswith("my-server is a project of ")
     assert (tmp_path / "my-server/functions/book_flight/app.py").is_file()
     assert run(script, "catalog", "--check", cwd=tmp_path / "my-server") == "the catalog is up to date\n"
+    page = run(script, "docs", "writing-a-conversation", cwd=tmp_path)
+    assert page.startswith("# Writing a conversation\n")
+    for reference in sorted(set(re.findall(r"`mcp-functions docs ([^`]+)`", page + run(script, "docs", "start")))):
+        run(script, "docs", reference, cwd=tmp_path)
     assert "Commands:" in run(tmp_path / "own/bin/python", "-m", "mcp_functions_harness", "--help", cwd=tmp_path)

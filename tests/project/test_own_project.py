@@ -122,11 +122,13 @@ def project_dir(machine: Machine, new_project_dir: Path, tmp_path: Path) -> Path
     return project
 
 
-def test_the_wheel_holds_the_toolkit_and_the_harness_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_the_toolkit_the_harness_and_the_pages_and_nothing_else(wheel: Path) -> None:
     packages = (ROOT / "layers/shared/mcp_functions", ROOT / "harness/mcp_functions_harness")
     with zipfile.ZipFile(wheel) as opened:
         held = {name for name in opened.namelist() if ".dist-info/" not in name}
-    assert held == {f"{package.name}/{name}" for package in packages for name in sources(package)}
+    pages = {name for name in held if name.startswith("mcp_functions_harness/manual/pages/")}
+    assert held - pages == {f"{package.name}/{name}" for package in packages for name in sources(package)}
+    assert {Path(name).suffix for name in pages} <= {".md", ".py", ".html", ".json", ".js", ".yaml", ".yml"}
 
 
 def test_a_project_cannot_import_from_the_clone(machine: Machine, project_dir: Path) -> None:

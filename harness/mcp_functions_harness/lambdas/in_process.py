@@ -89,7 +89,8 @@ class InProcess:
         context = Context(function_name(folder), TIMEOUT if name == folder else WORKER_TIMEOUT)
         running_function.set(name)  # chooses its environment variables
         heard().wrap_clients()
-        listener.set(lambda notes: self._show_traceback(folder, notes.raised))
+        shown: list[str] = []
+        listener.set(lambda notes: shown.append(self._show_traceback(folder, notes.raised)))
         if self.watcher:
             progress_listener.set(partial(self.watcher.show_progress, folder))
         began = time.monotonic()
@@ -99,14 +100,26 @@ class InProcess:
         except BaseException as error:  # noqa: BLE001 - a function may raise anything, and Lambda goes on
             error_type = ERROR_TYPES.get(type(error), type(error).__name__)
             payload = _error_object(error, error_type, context.aws_request_id)
-            self._show_traceback(folder, error)
+            shown.append(self._show_traceback(folder, error))
         milliseconds = (time.monotonic() - began) * 1000
-        return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error_type)
+        return Outcome(
+            payload=payload,
+            request_id=context.aws_request_id,
+            milliseconds=milliseconds,
+            error=error_type,
+            traceback="".join(shown),
+        )
 
-    def _show_traceback(self, folder: str, error: BaseException | None) -> None:
-        """Write the traceback of an exception for the author; on Lambda neither the client nor the log gets it."""
-        if error is not None:
-            sys.stderr.write(f"{folder} raised\n{failures.whole_traceback(error, debug=self.debug)}")
+    def _show_traceback(self, folder: str, error: BaseException | None) -> str:
+        """Write the traceback of an exception for the author, and return it; "" if there is none.
+
+        On Lambda neither the client nor the log gets it.
+        """
+        if error is None:
+            return ""
+        text = failures.whole_traceback(error, debug=self.debug)
+        sys.stderr.write(f"{folder} raised\n{text}")
+        return text
 
 
 def _to_json(result: object) -> bytes:

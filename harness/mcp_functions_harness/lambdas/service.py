@@ -24,6 +24,7 @@ class Outcome:
     request_id: str  # Lambda's id of the invocation
     milliseconds: float  # the duration, without the start of the process
     error: str | None = None  # the error's type; None if the function returned
+    traceback: str = ""  # what the function's code raised, as the author's terminal shows it; "" in another process
     pid: int | None = None  # the process that ran the function; None: the harness's own
     init_milliseconds: float | None = None  # the duration of the process's start; None if it was running already
     memory_mb: int | None = None  # the peak of the process's memory; None if unknown

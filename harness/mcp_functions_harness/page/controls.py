@@ -2,6 +2,7 @@
 
 access        {}                   an access token for the page's calls
 executions    {"request": "…"}     which functions ran for a request, and how long
+start         {}                   the URL, how clients connect, and which handlers may ask their user
 open          {"state": "…", …}    what is in an encrypted state, and why a server would refuse it
 
 A request with a missing or wrong member raises a Problem.
@@ -16,12 +17,14 @@ from typing import Any
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.seal.kms import KmsKey
+from mcp_functions_harness import banner
 from mcp_functions_harness.authorization import make_token
 from mcp_functions_harness.inspection.claims_check import ON_REQUEST
 from mcp_functions_harness.inspection.explain import explain
 from mcp_functions_harness.inspection.key_source import KeySource, local_scope
 from mcp_functions_harness.inspection.texts import WHY
 from mcp_functions_harness.issuer import Issuer
+from mcp_functions_harness.lambdas.functions import Function
 from mcp_functions_harness.lambdas.service import Lambdas
 from mcp_functions_harness.problems import stop
 
@@ -37,20 +40,29 @@ class Controls:
         lambdas: the functions, and the records of their invocations.
         issuer: makes access tokens; None if the server wants no token.
         directory: contains the functions' folders; a token of the page has the scopes that these need.
+        url: of the endpoint.
+        functions: returns the loaded functions by folder.
     """
 
     key_arn: str
     lambdas: Lambdas
     issuer: Issuer | None
     directory: Path
+    url: str
+    functions: Callable[[], Mapping[str, Function]]
 
     @property
     def by_name(self) -> dict[str, Control]:
         """Each control by its name in the URL."""
-        return {"access": self._access, "executions": self._executions, "open": self._open}
+        return {"access": self._access, "executions": self._executions, "open": self._open, "start": self._start}
 
     def _access(self, _request: Mapping[str, Any]) -> dict[str, Any]:
         return {"access": make_token(self.issuer, self.directory)}
+
+    def _start(self, _request: Mapping[str, Any]) -> dict[str, Any]:
+        handlers = [handler for function in self.functions().values() for handler in function.handlers]
+        asking = sorted({str(handler.key) for handler in handlers if handler.needs_state})
+        return {"url": self.url, "clients": banner.clients(self.url), "asking": asking}
 
     def _executions(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """List the invocations for one HTTP request, which API Gateway's id names."""
@@ -61,6 +73,7 @@ class Controls:
                 "requestId": invocation.request_id,
                 "milliseconds": round(invocation.milliseconds, 1),
                 "error": invocation.error,
+                "traceback": invocation.traceback,
                 "initMilliseconds": invocation.init_milliseconds,
                 "memoryMb": invocation.memory_mb,
             }

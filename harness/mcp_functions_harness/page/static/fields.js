@@ -2,6 +2,7 @@
 
 import { element, labelled, newId } from "./elements.js";
 
+const LONG = 200; // characters, from which a text gets several lines
 const INPUTS = { email: "email", uri: "url", date: "date", "date-time": "datetime-local" };
 
 // Returns the `node` of a field, and `read`, which returns its value; undefined if it is empty.
@@ -83,6 +84,8 @@ function amiss(count, { minItems = 0, maxItems = Infinity }) {
 
 function textField(label, description, schema, required) {
   const type = INPUTS[schema.format] ?? "text";
+  if (type === "text" && (schema.maxLength > LONG || schema.default?.length > LONG || schema.default?.includes("\n")))
+    return longText(label, description, schema, required);
   const isMoment = type === "datetime-local";
   const control = element("input", {
     type,
@@ -95,6 +98,19 @@ function textField(label, description, schema, required) {
   });
   const read = () => (isMoment && control.value ? new Date(control.value).toISOString() : control.value || undefined);
   return { node: labelled(label, control, description), read };
+}
+
+// A text of several lines; the field grows with it.
+function longText(label, description, schema, required) {
+  const control = element("textarea", {
+    class: "long",
+    rows: "3",
+    required,
+    minlength: schema.minLength,
+    maxlength: schema.maxLength,
+    value: schema.default ?? "",
+  });
+  return { node: labelled(label, control, description), read: () => control.value || undefined };
 }
 
 function numberField(label, description, schema, required) {

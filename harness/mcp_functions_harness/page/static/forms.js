@@ -1,10 +1,11 @@
 // A form from a JSON Schema: of a tool's arguments, or of a question. What no field can hold is written as JSON.
 
-import { button, element, labelled } from "./elements.js";
+import { button, element, labelled, newId } from "./elements.js";
 import { fieldFor, fromJson, jsonField } from "./fields.js";
 
+// `complete` returns values for a field: of its name, what is typed, and the other fields' values.
 // Returns the form's `node`, and `read`, which returns the values and throws an Error that names what is not JSON.
-export function formFor(schema) {
+export function formFor(schema, complete) {
   const required = new Set(schema.required ?? []);
   const fields = Object.entries(schema.properties ?? {}).map(([name, property]) => {
     try {
@@ -26,6 +27,7 @@ export function formFor(schema) {
   );
   const readFields = () =>
     Object.fromEntries(fields.map(({ name, read }) => [name, read()]).filter(([, value]) => value !== undefined));
+  if (complete) for (const field of fields) offerValues(field, (name, typed) => complete(name, typed, readFields()));
   const toggle = button(
     "Write JSON",
     () => {
@@ -42,6 +44,23 @@ export function formFor(schema) {
     node: element("div", { class: "form" }, shown, asJson, toggle),
     read: () => (asJson.hidden ? readFields() : fromJson("JSON", text.value)),
   };
+}
+
+// Lists the values that the server knows below a field, while its user types.
+function offerValues({ name, node }, complete) {
+  const list = element("datalist", { id: newId() });
+  const control = node.querySelector("input, textarea");
+  control.setAttribute("list", list.id);
+  node.append(list);
+  let asked = 0;
+  const ask = async () => {
+    asked += 1;
+    const number = asked;
+    const values = await complete(name, control.value);
+    if (number === asked) list.replaceChildren(...values.map((value) => element("option", { value })));
+  };
+  control.addEventListener("focus", ask);
+  control.addEventListener("input", ask);
 }
 
 // Follows one $ref, and takes the type beside null of an optional value.

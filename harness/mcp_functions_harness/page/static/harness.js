@@ -16,6 +16,9 @@ async function control(name, asked = {}) {
 // An access token of the local issuer; null if the server wants none.
 export const access = async () => (await control("access")).access;
 
+// The URL, how clients connect, and the names and URIs of what may ask its user.
+export const start = () => control("start");
+
 // The functions that ran for an HTTP request.
 export const executions = async (request) => (await control("executions", { request })).executions;
 

@@ -32,7 +32,7 @@ function tool({ name, title, description, inputSchema, annotations }) {
     schema: inputSchema,
     title: name,
   });
-  return { name, title: title ?? annotations?.title, description, schema: inputSchema ?? {}, verb: "Call", call };
+  return { name, key: name, title: title ?? annotations?.title, description, schema: inputSchema ?? {}, verb: "Call", call };
 }
 
 function prompt({ name, title, description, arguments: listed = [] }) {
@@ -45,12 +45,13 @@ function prompt({ name, title, description, arguments: listed = [] }) {
     required: listed.filter((one) => one.required).map((one) => one.name),
   };
   const call = (values) => ({ method: "prompts/get", params: { name, arguments: values }, title: name });
-  return { name, title, description, schema, verb: "Get", call };
+  return { name, key: name, ref: { type: "ref/prompt", name }, title, description, schema, verb: "Get", call };
 }
 
 function resource({ name, title, description, uri }) {
   return {
     name,
+    key: uri,
     title,
     description: `${description ?? ""}\n${uri}`.trim(),
     schema: {},
@@ -70,6 +71,8 @@ function template({ name, title, description, uriTemplate }) {
     byHand ? values.uri : uriTemplate.replace(VARIABLE, (_, variable) => encodeURIComponent(values[variable]));
   return {
     name,
+    key: uriTemplate,
+    ref: byHand ? undefined : { type: "ref/resource", uri: uriTemplate },
     title,
     description: `${description ?? ""}\n${uriTemplate}`.trim(),
     verb: "Read",

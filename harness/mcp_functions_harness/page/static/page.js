@@ -2,9 +2,9 @@
 
 import { Conversation } from "./conversation.js";
 import { curl, pytest } from "./copies.js";
-import { button, code, element } from "./elements.js";
+import { button, code, details, element } from "./elements.js";
 import { formFor } from "./forms.js";
-import { access } from "./harness.js";
+import { access, start as startPage } from "./harness.js";
 import { Client } from "./mcp.js";
 import { listOffers } from "./offers.js";
 import { facts, roundView } from "./rounds.js";
@@ -13,6 +13,7 @@ const at = (id) => document.getElementById(id);
 const client = new Client(`${location.origin}/mcp`, access);
 let conversation;
 let groups = [];
+let completes = false; // whether the server completes arguments
 
 function say(text) {
   at("status").textContent = text;
@@ -20,11 +21,12 @@ function say(text) {
 
 // Runs an action, and shows its failure instead of hiding it in the console.
 async function act(action) {
+  const before = conversation;
   at("main").setAttribute("aria-busy", "true");
   try {
     await action();
   } catch (error) {
-    say(error.message);
+    if (before === conversation) say(error.message); // the status belongs to what is shown
   } finally {
     at("main").removeAttribute("aria-busy");
   }
@@ -39,7 +41,36 @@ async function refresh() {
   at("server").textContent = server.title ?? server.name ?? "mcp-functions";
   document.title = `${at("server").textContent} · mcp-functions`;
   groups = await listOffers(client, discovered.result.capabilities);
+  completes = "completions" in discovered.result.capabilities;
   showOffers();
+}
+
+// What a new reader needs: the URL, how a client connects, and what there is to call.
+async function showStart() {
+  const { url, clients, asking } = await startPage();
+  if (shownOffer()) return; // chosen meanwhile
+  const listed = groups.filter(({ offers }) => offers.length);
+  at("main").replaceChildren(
+    element("h2", {}, "Connect a client"),
+    element("p", { class: "address" }, url),
+    details("Configurations of clients", code(clients)),
+    element("p", { class: "quiet" }, "Or call something here:"),
+    ...listed.flatMap(({ heading, offers }) => [
+      element("h3", {}, heading),
+      element(
+        "ul",
+        { class: "offered", "aria-label": `${heading} to call` },
+        offers.map((offer) =>
+          element(
+            "li",
+            {},
+            element("a", { href: `#${encodeURIComponent(offer.id)}` }, offer.title ?? offer.name),
+            element("span", { class: "quiet" }, asking.includes(offer.key) ? " may ask" : ""),
+          ),
+        ),
+      ),
+    ]),
+  );
 }
 
 function showAccess() {
@@ -82,11 +113,19 @@ function showOffers() {
 const wanted = () => decodeURIComponent(location.hash.slice(1));
 const current = ({ id }) => (wanted() === id ? { "aria-current": "true" } : {});
 
+const shownOffer = () => groups.flatMap(({ offers }) => offers).find(({ id }) => id === wanted());
+
+function leave() {
+  conversation?.stop();
+  conversation = undefined;
+  say("");
+  showOffers();
+}
+
 function open(offer) {
   history.replaceState(null, "", `#${encodeURIComponent(offer.id)}`);
-  showOffers();
-  conversation?.stop();
-  const form = formFor(offer.schema);
+  leave();
+  const form = formFor(offer.schema, completes && offer.ref ? completer(offer.ref) : undefined);
   const rounds = element("ol", { class: "rounds", "aria-label": "Rounds" });
   const problem = element("p", { class: "problem", role: "alert" });
   const begin = (event) => {
@@ -113,6 +152,13 @@ function open(offer) {
   );
   at("main").focus();
 }
+
+// Asks the server for values of an argument, as a client does while its user types.
+const completer = (ref) => async (name, value, filled) => {
+  const context = { arguments: filled };
+  const { message } = await client.request("completion/complete", { ref, argument: { name, value }, context });
+  return message.result?.completion.values ?? [];
+};
 
 function start(call, list) {
   conversation?.stop();
@@ -180,6 +226,7 @@ function showCopies(held) {
   );
 }
 
+at("server").href = "#"; // the start page
 at("refresh").addEventListener("click", () => act(refresh));
 at("tasks").addEventListener("change", (event) => {
   client.takesTasks = event.target.checked;
@@ -187,6 +234,12 @@ at("tasks").addEventListener("change", (event) => {
 at("level").addEventListener("change", (event) => {
   client.logLevel = event.target.value;
 });
+addEventListener("hashchange", () => {
+  const offer = shownOffer();
+  if (offer) return open(offer);
+  leave();
+  return act(showStart);
+});
 await act(refresh);
-const first = groups.flatMap(({ offers }) => offers).find(({ id }) => id === wanted());
-if (first) open(first);
+if (shownOffer()) open(shownOffer());
+else await act(showStart);

@@ -2,7 +2,8 @@
 
 import { code, details, element, link } from "./elements.js";
 
-export function resultOf(result) {
+// `refused`: the user declined or cancelled, so a tool that ends with an error did what it should.
+export function resultOf(result, { refused = false, traceback = "" } = {}) {
   const blocks = [
     ...(result.content ?? []).map(contentBlock),
     ...(result.messages ?? []).flatMap(({ role, content }) => [element("h4", {}, role), contentBlock(content)]),
@@ -10,17 +11,21 @@ export function resultOf(result) {
   ];
   const structured =
     "structuredContent" in result ? details("Structured content", code(result.structuredContent)) : null;
-  const title = result.isError ? "The tool failed" : "Result";
+  const failed = result.isError && !refused;
+  const title = failed ? "The tool failed" : result.isError ? "Ended, because you did not answer" : "Result";
   return element(
     "section",
-    { class: result.isError ? "outcome failed" : "outcome", "aria-label": title },
+    { class: `outcome${failed ? " failed" : result.isError ? " refused" : ""}`, "aria-label": title },
     element("h3", {}, title),
     blocks,
     structured,
+    tracebackOf(traceback),
   );
 }
 
-export function errorOf({ code: number, message, data }) {
+const tracebackOf = (text) => (text ? code(text) : null);
+
+export function errorOf({ code: number, message, data }, { traceback = "" } = {}) {
   const more = data === undefined ? null : details("Data", code(data));
   return element(
     "section",
@@ -28,6 +33,7 @@ export function errorOf({ code: number, message, data }) {
     element("h3", {}, `Error ${number}`),
     element("p", { class: "text" }, message),
     more,
+    tracebackOf(traceback),
   );
 }
 

@@ -31,7 +31,8 @@ export function roundView(conversation, round, act) {
 }
 
 // The line that `serve` writes too: function, answers, questions, duration, size of the state.
-export function facts(conversation, { inputs, questions, asks, result, error, exchange, state, executions }) {
+export function facts(conversation, round) {
+  const { inputs, questions, result, error, exchange, state, executions } = round;
   const answered = Object.entries(inputs.inputResponses ?? {}).map(
     ([key, { action }]) => `${key} ${PAST[action] ?? "answered"}`,
   );
@@ -41,7 +42,7 @@ export function facts(conversation, { inputs, questions, asks, result, error, ex
   return [
     conversation.folder,
     ...answered,
-    error ? `error ${error.code}` : (ends[result?.resultType] ?? (result?.isError ? "failed" : "ended")),
+    error ? `error ${error.code}` : (ends[result?.resultType] ?? (result?.isError && !isRefused(round) ? "failed" : "ended")),
     `${exchange.milliseconds.toFixed(0)} ms${cold ? ", cold" : ""}`,
     state && `state ${state.length} B`,
   ]
@@ -66,8 +67,10 @@ function sentInputs({ inputs }) {
 }
 
 function notifications({ exchange }) {
-  const made = exchange.notifications.map(({ method, params = {} }) => {
-    if (method === "notifications/progress") return progress(params.progress, params.total, params.message);
+  const reports = exchange.notifications.filter(({ method }) => method === "notifications/progress");
+  const made = exchange.notifications.map((notification) => {
+    const { method, params = {} } = notification;
+    if (method === "notifications/progress") return progress(params, notification === reports.at(-1));
     if (method === "notifications/message")
       return element("li", {}, element("b", {}, params.level), " ", params.logger ?? "", " ", asText(params.data));
     return element("li", {}, method);
@@ -75,9 +78,10 @@ function notifications({ exchange }) {
   return made.length ? element("ul", { class: "notes", "aria-label": "Logs and progress" }, made) : null;
 }
 
-function progress(value, total, message = "") {
+// One bar, of the last report; the reports before it are lines.
+function progress({ progress: value, total, message = "" }, isLast) {
   const bar = element("progress", { "aria-label": "Progress", max: total, value: total ? value : undefined });
-  return element("li", {}, bar, ` ${value}${total ? ` of ${total}` : ""} ${message}`);
+  return element("li", {}, isLast ? bar : "", ` ${value}${total ? ` of ${total}` : ""} ${message}`);
 }
 
 function steps({ steps: recorded }) {
@@ -102,11 +106,18 @@ function taskView(conversation, { task }, act) {
 }
 
 function body(conversation, round, act) {
-  if (round.error) return errorOf(round.error);
+  const how = { refused: isRefused(round), traceback: round.executions.map(({ traceback }) => traceback).join("") };
+  if (round.error) return errorOf(round.error, how);
   if (round === conversation.last && round.questions.length) return openQuestions(conversation, round, act);
   if (round.asks)
     return round.questions.map(([, { params }]) => element("p", { class: "asked" }, params?.message ?? ""));
-  return round.task ? null : resultOf(round.result ?? {});
+  return round.task ? null : resultOf(round.result ?? {}, how);
+}
+
+// Whether the user declined or cancelled a question of the round before, and the function did not crash.
+function isRefused({ inputs, executions }) {
+  const actions = Object.values(inputs.inputResponses ?? {}).map(({ action }) => action);
+  return actions.some((action) => ["decline", "cancel"].includes(action)) && !executions.some((one) => one.traceback);
 }
 
 // The same form as long as the questions are the same, so that a half-filled form survives.

@@ -41,37 +41,37 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
         function: what the model calls. Its docstring becomes the description, and its parameters before `*` become the
             input schema. It may be a method of an object, or a callable object.
         options:
-            `name`: its name for clients; without it, the function's.
-            `title`: its name for people.
-            `description`: what it does, for the model; without it, the docstring.
-            `annotations`: hints about its effects, as in {"readOnlyHint": True}.
-            `icons`: its icons.
-            `meta`: the `_meta` of its entry.
-            `tags`: words that clients may filter by. Their place in `_meta` is that of FastMCP.
-            `input_schema`: a JSON Schema, for a function with one parameter that takes all arguments.
-            `output_schema`: a JSON Schema of the structured content; without it, the return annotation's.
-            `camel_case`: if true, the names of parameters and of forms are in camelCase on the wire.
-            `answer_within`: the time that the user has for one answer, as a timedelta or seconds.
-            `max_sheds`: how often in a row the client repeats its request because the time was up before the function
-                could ask or finish. With 2, the call fails if the third request is too short as well.
-            `scopes`: the scopes that a caller's access token must grant, all of them.
-            `hide_without_scopes`: if true, callers whose token lacks these scopes do not see the tool: its name is
-                unknown to them. Without it they see the tool, and a call tells their client which scopes to ask for.
-            `task`: "allowed" if a call may become a task, "required" if it must; or a function of the arguments that
-                returns one of them, or None.
-            `task_ttl`: how long a task is kept, as a timedelta or seconds.
-            `single_use`: each request of a call runs the function once. If the client sends it again, it gets the same
-                answer with "replay", and an error with "reject". It needs the table (MCP_TABLE), as `task` does.
-            `requires`: the capabilities that a client must have for the tool's questions, as in ["elicitation"]. A
-                client without one of them gets error -32021 instead of a question.
-            `ask_in_words`: keys of the questions that the model may ask in the chat, and whose answers it may send, if
-                the client cannot show questions.
-            `form`: whether an app (MCP Apps) may show the questions, if the client cannot. The app gets the result of
-                the call, so it is false for a tool whose result the model needs in the same call.
-            `app`: the URI of the author's own app, a resource like "ui://shop/cart".
-            `visibility`: ["app"] if only the app may call the tool, and not the model.
-            `errors`: exceptions whose text the model may read; their subclasses are not included. For any other
-                exception, the model reads only that the tool failed, and the log says more.
+            - `name`: its name for clients; without it, the function's.
+            - `title`: its name for people.
+            - `description`: what it does, for the model; without it, the docstring.
+            - `annotations`: hints about its effects, as in {"readOnlyHint": True}.
+            - `icons`: its icons.
+            - `meta`: the `_meta` of its entry.
+            - `tags`: words that clients may filter by. Their place in `_meta` is that of FastMCP.
+            - `input_schema`: a JSON Schema, for a function with one parameter that takes all arguments.
+            - `output_schema`: a JSON Schema of the structured content; without it, the return annotation's.
+            - `camel_case`: if true, the names of parameters and of forms are in camelCase on the wire.
+            - `answer_within`: the time that the user has for one answer, as a timedelta or seconds.
+            - `max_sheds`: how often in a row the client repeats its request because the time was up before the function
+              could ask or finish. With 2, the call fails if the third request is too short as well.
+            - `scopes`: the scopes that a caller's access token must grant, all of them.
+            - `hide_without_scopes`: if true, callers whose token lacks these scopes do not see the tool: its name is
+              unknown to them. Without it they see the tool, and a call tells their client which scopes to ask for.
+            - `task`: "allowed" if a call may become a task, "required" if it must; or a function of the arguments that
+              returns one of them, or None.
+            - `task_ttl`: how long a task is kept, as a timedelta or seconds.
+            - `single_use`: each request of a call runs the function once. If the client sends it again, it gets the
+              same answer with "replay", and an error with "reject". It needs the table (MCP_TABLE), as `task` does.
+            - `requires`: the capabilities that a client must have for the tool's questions, as in ["elicitation"]. A
+              client without one of them gets error -32021 instead of a question.
+            - `ask_in_words`: keys of the questions that the model may ask in the chat, and whose answers it may send,
+              if the client cannot show questions.
+            - `form`: whether an app (MCP Apps) may show the questions, if the client cannot. The app gets the result of
+              the call, so it is false for a tool whose result the model needs in the same call.
+            - `app`: the URI of the author's own app, a resource like "ui://shop/cart".
+            - `visibility`: ["app"] if only the app may call the tool, and not the model.
+            - `errors`: exceptions whose text the model may read; their subclasses are not included. For any other
+              exception, the model reads only that the tool failed, and the log says more.
 
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
