@@ -19,19 +19,20 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "coming-from-await-elicit",
         "coming-from-a-session-store",
     ),
-    "Ask and work": ("asking-anywhere", "tasks"),
+    "Ask and work": ("asking-anywhere", "may-this-happen-twice", "tasks", "skills"),
     "Deploy and operate": (
         "identity",
         "security",
         "recipes",
         "observability",
+        "settings",
         "runbooks",
         "costs",
         "deploy-locally",
         "sam-local",
     ),
     "Clients and versions": ("compatibility", "legacy", "dialects", "changelog", "support"),
-    "Measured": ("performance", "simulation", "soak"),
+    "Measured": ("performance",),
     "Inside": ("contributing", "envelope", "sign-in"),
 }
 PATHS = {
