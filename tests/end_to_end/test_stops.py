@@ -24,6 +24,7 @@ from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import CallerStopped, Misconfigured, TemporarilyUnavailable
 from mcp_functions_harness import environment
 from mcp_functions_harness.testing import WITH_TASKS, Conversation, deployed
+from mcp_functions_harness.testing.deployment import take_invocations
 from tests.support import wire
 
 NOVEMBER, DECEMBER = timegm((2026, 11, 22, 0, 0, 0)), timegm((2026, 12, 1, 0, 0, 0))
@@ -364,8 +365,9 @@ def test_a_worker_does_not_work_on_a_task_of_a_stopped_caller(log: Log) -> None:
     talks = {name: call_as_task(name) for name in ("alice", "bob")}
     with stopped_callers(log[0]["caller"]):
         pseudonyms.cache_clear()
-        talks["bob"].poll()  # runs both workers
-    assert talks["bob"].text == "done"
+        for event in take_invocations("local_audit-worker"):
+            assert audit_function.fresh(now=lambda: NOVEMBER)(event, WORKER_CONTEXT) == {}
+    assert talks["bob"].poll().text == "done"
     refused, done = log[2:4]
     assert (refused["outcome"], refused["reason"], refused["caller"]) == ("refused", "CallerStopped", log[0]["caller"])
     assert (done["outcome"], done["caller"]) == ("complete", log[1]["caller"])

@@ -11,10 +11,10 @@ import json
 import tracemalloc
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from functions.plan_trip.app import handler as plan_trip
 from mcp_functions import Elicit, observability, resource, serve, serve_catalog, tool
@@ -64,6 +64,20 @@ def numbers(value: list[int | None]) -> str:
 
 @tool(name=NAME)
 def parcel(value: Parcel) -> str:
+    return str(len(value.items))
+
+
+def refuse(_item: int) -> int:
+    message = "is never sent"
+    raise ValueError(message)
+
+
+class RefusedParcel(BaseModel):
+    items: list[Annotated[int, AfterValidator(refuse)]]
+
+
+@tool(name=NAME)
+def refused_parcel(value: RefusedParcel) -> str:
     return str(len(value.items))
 
 
@@ -375,23 +389,35 @@ def test_garbage_collection_that_was_off_stays_off() -> None:
 
 
 @pytest.mark.parametrize("value", ["[[]]", '{"a": {"b": "c"}}', '"x"'])
-@pytest.mark.parametrize("function", [parcel, raw], ids=["parcel", "raw"])
-def test_a_validator_checks_at_most_100_000_values(function: Any, value: str) -> None:  # noqa: ANN401
-    handler = serve(function)
+def test_a_schema_of_the_author_is_checked_on_at_most_100_000_values(value: str) -> None:
+    handler = serve(raw)
     refused = handler(call_with(repeat(value, 101_000)), wire.Context())
     assert "more than 100000 values" in refused["body"]
     checked = handler(call_with(repeat(value, 30_000)), wire.Context())
     assert "more than" not in checked["body"]
 
 
-def test_the_places_of_a_wrong_value_are_named_up_to_a_thousand() -> None:
-    value = f'{{"items":{repeat("null", 900)}}}'
-    assert "items.0 should be a valid integer" in serve(parcel)(call_with(value), wire.Context())["body"]
+def test_a_validator_checks_at_most_100_000_values() -> None:
+    handler = serve(parcel)
+    refused = handler(call_with(f'{{"items":{repeat("3", 101_000)}}}'), wire.Context())
+    assert "more than 100000 values" in refused["body"]
+    checked = handler(call_with(f'{{"items":{repeat("3", 90_000)}}}'), wire.Context())
+    assert "90000" in checked["body"]
 
 
-def test_a_value_that_is_wrong_in_more_places_is_counted_and_not_explained() -> None:
+def test_a_wrong_value_is_named_by_its_first_place() -> None:
     value = f'{{"items":{repeat("null", 1100)}}}'
-    assert "does not fit in 1100 places" in serve(parcel)(call_with(value), wire.Context())["body"]
+    assert "items item 0 must be an integer" in serve(parcel)(call_with(value), wire.Context())["body"]
+
+
+def test_the_places_that_a_validator_refuses_are_named_up_to_a_thousand() -> None:
+    value = f'{{"items":{repeat("3", 900)}}}'
+    assert "items.0" in serve(refused_parcel)(call_with(value), wire.Context())["body"]
+
+
+def test_a_value_that_a_validator_refuses_in_more_places_is_counted_and_not_explained() -> None:
+    value = f'{{"items":{repeat("3", 1100)}}}'
+    assert "does not fit in 1100 places" in serve(refused_parcel)(call_with(value), wire.Context())["body"]
 
 
 def test_the_items_of_a_mixed_list_are_compared_in_one_pass() -> None:

@@ -22,6 +22,7 @@ class Answering(NamedTuple):
     answer: Callable[[Request], Any]
     catalog: Mapping[str, Any] = catalog.build(())
     forward: Any = None
+    showing: Any = None
 
 
 def make_function(
