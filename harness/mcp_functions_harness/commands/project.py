@@ -1,4 +1,4 @@
-"""`init`, `new`, `block` and `catalog`: write a project and its functions."""
+"""`init`, `new`, `block`, `add` and `catalog`: write a project, its functions, and what else template.yaml needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from mcp_functions_harness import banner, catalog
 from mcp_functions_harness.commands import options
-from mcp_functions_harness.scaffold import beginning, editing, samples
+from mcp_functions_harness.scaffold import additions, beginning, editing, samples
 
 PROJECT = Path()  # the folder in which the command runs
 DESCRIBED_KINDS = "\n".join(f"{kind:<12}{samples.SAMPLES[kind][0]}" for kind in samples.KINDS)
@@ -42,6 +42,13 @@ def block(name: str, *, kind: str | None, write: bool) -> None:
         click.echo(editing.write_block(PROJECT, name))
     else:
         click.echo(editing.block_text(PROJECT, name, kind), nl=False)
+
+
+@click.command("add")
+@click.argument("name", type=click.Choice(additions.NAMES))
+def add(name: str) -> None:
+    """Write into template.yaml what a first project does not have."""
+    click.echo(additions.add(PROJECT, name))
 
 
 @click.command("catalog")

@@ -11,7 +11,7 @@ from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
 from mcp_functions_harness.lambdas.modules import COMMON
 from mcp_functions_harness.problems import stop
-from mcp_functions_harness.scaffold import files
+from mcp_functions_harness.scaffold import additions, files, fragments
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
 
@@ -58,8 +58,10 @@ def update(editor: TemplateEditor, draft: Draft, worker_id: str | None) -> None:
     if draft.has_worker and worker_id is None:
         editor.insert_after(function_id, files.template("worker.yaml", {"name": draft.name, "id": function_id}))
         editor.copy_property("Environment", function_id, f"{function_id}Worker")
+        editor.text = additions.with_worker_alarms(editor.text)
     elif worker_id is not None and not draft.has_worker:
         editor.remove(worker_id)
+        editor.text = fragments.remove(editor.text, additions.worker_alarm(function_id))
 
 
 def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> None:
