@@ -42,6 +42,7 @@ def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
         if logical_id in names:
             stop(f"template.yaml has a {logical_id} already: choose another name than {draft.name}")
     editor.append_function(text(draft))
+    editor.text = additions.with_worker_alarms(editor.text)
 
 
 def update(editor: TemplateEditor, draft: Draft, worker_id: str | None) -> None:
