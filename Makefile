@@ -14,7 +14,7 @@ SAM = SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 PATH="$(CURDIR)/.venv-sam
 
 # Bytecode is kept here whatever the shell says: tests start hundreds of processes, and without it each would compile
 # whatever it imports, for half of the time that all of this takes.
-check fuzz lint test test-all test-boto3 conformance clients browser package: export PYTHONDONTWRITEBYTECODE =
+check fuzz lint test test-all test-boto3 conformance clients browser policies: export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # two extras share one environment
@@ -34,8 +34,9 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001
 # What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
 LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
 	harness/test_serve_command.py \
-	package project/test_build.py \
-	project/test_distribution.py project/test_own_project.py project/test_typing.py sam_local simulation soak)
+	policies project/test_build.py \
+	project/test_distribution.py project/test_own_project.py project/test_typing.py deployed sam_local simulation soak)
+LATER = $(addprefix tests/,deployed sam_local) # each in one process: it starts what all of its tests share
 
 .PHONY: test
 test: .venv/.dev check ## linters, types, and every test that needs nothing but .venv
@@ -57,9 +58,9 @@ fuzz: .venv/.dev ## other examples for the tests with Hypothesis, for MINUTES=10
 # These suites start processes, which have Lambda's ten seconds to initialize: no more workers than processors.
 test-all: PYTEST_WORKERS = logical
 .PHONY: test-all
-test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients lint test-boto3 ## everything that `make test` leaves out (needs Node.js, npm, Chromium)
-	CLIENTS=all CONFORMANCE=all .venv/bin/python -m pytest $(filter-out tests/sam_local,$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
-	.venv/bin/python -m pytest tests/sam_local $(PYTEST_ARGS)
+test-all: .venv/.dev .venv-sam/.sam .venv-clients/.clients .venv-ministack/.ministack lint test-boto3 ## everything that `make test` leaves out (needs Node.js, npm, Chromium)
+	CLIENTS=all CONFORMANCE=all .venv/bin/python -m pytest $(filter-out $(LATER),$(LONG)) $(PARALLEL) $(PYTEST_ARGS)
+	for each in $(LATER); do .venv/bin/python -m pytest $$each $(PYTEST_ARGS) || exit 1; done
 
 # What calls AWS is tested once more with boto3 in the place of the toolkit's own client.
 .PHONY: test-boto3
@@ -137,9 +138,19 @@ pins: .venv/.dev ## raise every pin to the newest releases that install together
 build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends
 	$(SAM) build
 
-.PHONY: package
-package: .venv/.dev .venv-sam/.sam ## the stack as moto deploys it, and its roles before an IAM simulator (needs Node.js)
-	CI=true .venv/bin/python -m pytest tests/package $(PYTEST_ARGS)
+.PHONY: policies
+policies: .venv/.dev ## the roles of the translated template before an IAM simulator (needs Node.js)
+	CI=true .venv/bin/python -m pytest tests/policies $(PYTEST_ARGS)
+
+DEPLOYED = .venv/.dev .venv-sam/.sam .venv-clients/.clients $(if $(filter aws,$(DEPLOYED_TO)),,.venv-ministack/.ministack)
+
+.PHONY: deployed
+deployed: $(DEPLOYED) ## the template and a project of init, deployed into MiniStack (needs Python 3.13); DEPLOYED_TO=aws: into your account
+	CI=true .venv/bin/python -m pytest tests/deployed $(PYTEST_ARGS)
+
+.PHONY: deployed-mutants
+deployed-mutants: $(DEPLOYED) ## changes of a deployed stack, each of which a conversation must notice: before a release
+	MUTANTS=1 CI=true .venv/bin/python -m pytest tests/deployed/test_mutants.py $(PYTEST_ARGS)
 
 .PHONY: sam-local
 sam-local: .venv/.dev .venv-sam/.sam ## conversations in containers, under the real SAM CLI (Docker, or root on Debian)
@@ -151,7 +162,7 @@ validate: .venv-sam/.sam ## lint template.yaml
 
 .PHONY: clean
 clean: ## remove whatever make made
-	rm -rf .venv .venv-clients .venv-lint .venv-sam .aws-sam build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-clients .venv-lint .venv-ministack .venv-sam .aws-sam build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -rf dist tests/conformance/node_modules
 	find functions layers tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
@@ -174,6 +185,19 @@ OWN = $(wildcard functions/*/requirements.txt) # of one function, which SAM buil
 	@$(call venv,.venv-sam)
 	.venv-sam/bin/$(PIP_INSTALL) $$($(PYTHON) -c "$(EXTRA)" sam)
 	@touch $@
+
+# MiniStack is an AWS that others wrote. Its interpreter runs the functions too, so it is the Python of the layers.
+.venv-ministack/.ministack: pyproject.toml
+	@$(PYTHON_OF_LAYERS) -c pass 2>/dev/null || \
+	  { echo "make deployed needs Python 3.13, as the layers: uv python install 3.13, or pyenv install 3.13" >&2; exit 2; }
+	$(PYTHON_OF_LAYERS) -m venv .venv-ministack
+	.venv-ministack/bin/$(PIP_INSTALL) $$($(PYTHON) -c "$(EXTRA)" emulator)
+	@touch $@
+
+# As layers/Makefile finds it; pyenv may have no shim for it.
+PYTHON_OF_LAYERS = $(or $(shell for each in python3.13 $$(uv python find 3.13 2>/dev/null) \
+	$$(ls -d $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.13*/bin/python3.13 2>/dev/null); do \
+	$$each -c pass 2>/dev/null && echo $$each && break; done),python3.13)
 
 # So does checkov, other ones.
 .venv-lint/.lint: pyproject.toml

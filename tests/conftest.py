@@ -22,6 +22,9 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.seal import kms
+from mcp_functions.store import blobs, dynamodb
+from mcp_functions.tasks import task_store
 from mcp_functions_harness.recording import MOMENT
 from mcp_functions_harness.testing import deployed
 from tests.legacy import judging
@@ -126,6 +129,25 @@ def pytest_sessionstart() -> None:
     os.environ |= {"LANG": "C.UTF-8", "TZ": "UTC"}
     time.tzset()
     os.umask(0o022)
+
+
+LIMITS_ON_AWS = {module: module.LIMITS for module in (kms, dynamodb, blobs, task_store)}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient() -> Iterator[None]:
+    """Wait longer than on AWS for the KMS and the table of this process, which on a busy machine may take seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, limits in LIMITS_ON_AWS.items():
+            patch.setattr(module, "LIMITS", limits._replace(connect_seconds=5, read_seconds=20))
+        yield
+
+
+@pytest.fixture
+def limits_on_aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for KMS and the table as on AWS."""
+    for module, limits in LIMITS_ON_AWS.items():
+        monkeypatch.setattr(module, "LIMITS", limits)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -25,6 +25,7 @@ COMMANDS = {  # the function of each command, in `commands`
     "catalog": "project.write_catalog",
     "demo": "demo.command",
     "doctor": "deployment.doctor",
+    "emulator": "emulator.command",
     "events": "events.write_events",
     "init": "project.init",
     "kms": "kms.command",

@@ -38,6 +38,11 @@ def write_project(directory: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(beginning, "origin", lambda _package: None)  # as if it came from an index
         beginning.init(directory)
+    add_page(directory)
+
+
+def add_page(directory: Path) -> None:
+    """Add the page's files to a project, and its blocks to the template."""
     for name, text in BLOCKS:
         if name:
             (directory / name).parent.mkdir(parents=True, exist_ok=True)

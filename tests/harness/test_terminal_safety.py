@@ -144,6 +144,7 @@ COMMANDS: dict[str, Callable[[], Words]] = {
     "catalog": lambda: broken_function("catalog"),
     "demo": lambda: broken_function("demo"),
     "doctor": lambda: evil_program("sam", "doctor"),
+    "emulator": lambda: nullcontext(["emulator", "--port", EVIL]),
     "events": lambda: nullcontext(["events", EVIL]),
     "init": lambda: nullcontext(["init", EVIL]),
     "kms": lambda: nullcontext(["kms", "--address", EVIL]),

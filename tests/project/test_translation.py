@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,15 +9,14 @@ import pytest
 from mcp_functions_harness.api_gateway.api import METADATA, METADATA_OF_FUNCTION, SIGN_IN_PATHS
 from mcp_functions_harness.auth import set_auth
 from mcp_functions_harness.lambdas.functions import SIGN_IN
-from tests.package.stack import Resolved
+from tests.policies.translated import Translated
+from tests.support.translation import ROOT, translate
 
 if TYPE_CHECKING:
     from mcp_functions.settings import AuthMode
 
     Json = dict[str, Any]
 
-ROOT = Path(__file__).parents[2]
-TRANSLATE = ROOT / "scripts" / "translate.py"
 FOLDERS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.py")} - {SIGN_IN})
 TEMPLATE = (ROOT / "template.yaml").read_text(encoding="utf-8")
 CLOSED = {f"ANY /mcp/{folder}" for folder in FOLDERS if folder != "mcp"} | {"ANY /mcp"}
@@ -35,15 +29,6 @@ OPEN: dict[AuthMode, set[str]] = {
     "oauth": WITH_TOKENS | SIGN_IN_ROUTES | {f"ANY {METADATA_OF_FUNCTION}"},
     "none": set(),
 }
-
-
-def translate(*arguments: str | Path) -> Json:
-    """Translate a template with some parameters, in another process."""
-    environ = {**os.environ, "AWS_DEFAULT_REGION": "us-east-1"}
-    command = [sys.executable, TRANSLATE, *arguments]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)  # noqa: S603 - our own words
-    translation: Json = json.loads(done.stdout)
-    return translation
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +135,7 @@ def test_the_issuer_new_creates_a_user_pool_with_tokens_for_the_url_of_the_serve
 
 
 def _broken_rules(template: Json, **parameters: str) -> list[str]:
-    resolved = Resolved(template, parameters)
+    resolved = Translated(template, parameters)
     return [
         name
         for name, rule in template["Rules"].items()
@@ -280,6 +265,6 @@ def test_a_changed_parameter_changes_the_deployed_resources(parameter: str, tran
 
 
 def _deployed(template: Json, **parameters: str) -> dict[str, Json]:
-    resolved = Resolved(template, parameters)
+    resolved = Translated(template, parameters)
     there = [name for name, one in template["Resources"].items() if resolved.is_deployed(one)]
     return {name: resolved.value(template["Resources"][name]) for name in there}

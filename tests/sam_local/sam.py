@@ -11,11 +11,9 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import boto3
 import pytest
-from botocore.config import Config
 
 from tests.sam_local.engine import ARCHITECTURE, ROOT
 
@@ -134,10 +132,3 @@ def free_port(host: str) -> int:
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
-
-
-def lambda_client(url: str) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
-    """Make a client of `sam local start-lambda`, as patient as containers are slow."""
-    nobody = boto3.Session("nobody", "nobody", region_name="us-east-1")
-    patient = Config(read_timeout=PATIENCE, retries={"total_max_attempts": 1})
-    return nobody.client("lambda", endpoint_url=url, config=patient)

@@ -1,4 +1,4 @@
-"""The deployed shape on a developer's machine: built zips and layers, in containers, under the real SAM CLI.
+"""A developer's machine: built zips and layers, in containers, under the real SAM CLI. tests/deployed has the rest.
 
 `sam local invoke` makes a container for every event and removes it after, so nothing that a conversation knows can be
 in a process; the servers keep theirs, for the sake of time. They reach the harness's KMS over the engine's bridge, for
@@ -19,15 +19,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions_harness.client.tasks import TaskClient
 from tests.clients.people import Person, accept, text
 from tests.docs.pages import Page
 from tests.sam_local.engine import ROOT
-from tests.sam_local.sam import lambda_client
 from tests.support import gateways, wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from tests.sam_local.sam import Sam
 
@@ -98,54 +96,6 @@ def test_a_conversation_with_the_commands_of_the_page_has_the_shown_results(sam:
 
 def _next(response: Path, event: Path) -> str:
     return subprocess.run([*COMMAND, "next", response, event], capture_output=True, text=True, check=True).stdout  # noqa: S603
-
-
-@pytest.mark.parametrize(
-    "conversation", sorted({*EVENTS.iterdir()} - {EVENTS / "audit_year"}), ids=lambda folder: folder.name
-)
-def test_every_function_ends_its_conversation_in_a_container(conversation: Path, lambdas: str, tmp_path: Path) -> None:
-    client, response = lambda_client(lambdas), tmp_path / "response.json"
-    result: dict[str, Any] = {}
-    for event in sorted(conversation.glob("*.json")):
-        filled = _next(response, event) if result else event.read_text(encoding="utf-8")
-        answered = client.invoke(FunctionName=f"local_{conversation.name}", Payload=filled)
-        response.write_bytes(answered["Payload"].read())
-        result = _result(json.loads(response.read_text(encoding="utf-8")))
-        if result["resultType"] == "complete":  # earlier than was recorded, where real time runs faster
-            break
-    assert result["resultType"] == "complete"
-    assert not result.get("isError")
-
-
-def test_a_task_is_continued_by_its_worker_in_another_container(api: str) -> None:
-    asked: list[str] = []
-
-    def answer(key: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        asked.append(key)
-        (field,) = request["params"]["requestedSchema"]["properties"]
-        return {"action": "accept", "content": {field: True}}
-
-    polls = iter(range(60))
-    client = TaskClient(f"{api}/mcp/audit_year", timeout=90, told=lambda _task: next(polls))
-    result = client.run("audit_year", {"year": 2025}, answer)
-    assert "2025 is audited" in str(result["content"])
-    assert asked == ["write_off"]
-
-
-def test_an_event_stream_arrives_completely(api: str) -> None:
-    reported: list[float] = []
-
-    async def progress(progress: float, total: float | None, message: str | None) -> None:
-        assert (total, bool(message)) == (12, True)
-        reported.append(progress)
-
-    person = Person()
-    url = f"{api}/mcp/summarize_year"
-    called = person.use(
-        url, lambda client: client.call_tool("summarize_year", {"year": 2025}, progress_callback=progress)
-    )
-    assert "tickets in 2025" in text(called)
-    assert reported == list(range(1, 13))
 
 
 # ---- Where `sam local` differs from API Gateway

@@ -1,10 +1,12 @@
 """The seal over HTTP, with each of the two clients that can call KMS: the package's own, and boto3's.
 
-The server is moto's, which answers as AWS KMS does. Everything else about KMS is tested with a fake in memory.
+The server is the harness's; `make deployed` calls one that others wrote. All else about KMS is tested with a fake in
+memory.
 """
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +15,9 @@ from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.kms import KmsKey, kms_client
+from mcp_functions_harness.doubles import keyfile
+from mcp_functions_harness.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions_harness.loopback import start_server
 from tests.seal.refusals import assert_refused
 from tests.support.strict_kms import SCOPE, run_python
 
@@ -30,20 +35,21 @@ OTHER_SCOPES = {
 
 
 @pytest.fixture(scope="module")
-def kms_url() -> Iterator[str]:
-    """Start moto's server of KMS."""
-    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - a second of imports, for these tests alone
+def kms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Start the harness's KMS on a socket; its URL, and the ARN of its key."""
+    api = KmsApi(keyfile.load(tmp_path_factory.mktemp("kms")))
+    with ExitStack() as until:
+        yield start_server(until, api.answer, MAX_REQUEST), api.arn
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    _host, port = server.get_host_and_port()
-    yield f"http://127.0.0.1:{port}"
-    server.stop()
+
+@pytest.fixture
+def kms_url(kms: tuple[str, str]) -> str:
+    return kms[0]
 
 
 @pytest.fixture
 def boto3_client(kms_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN401 - a boto3 client
-    """Configure the environment, and make a client that may also create keys."""
+    """Configure the environment, and make a client."""
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     monkeypatch.delenv("AWS_CONFIG_FILE", raising=False)
     monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", kms_url)
@@ -56,17 +62,24 @@ def boto3_client(kms_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 @pytest.fixture(params=["lean", "boto3"])
-def remote_arn(boto3_client: Any, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:  # noqa: ANN401
-    """Create a wrapping key, and choose the client that the seal uses."""
+def remote_arn(
+    boto3_client: Any,  # noqa: ANN401, ARG001 - it has configured the environment
+    kms: tuple[str, str],
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
+    """Choose the client that the seal uses, and return its wrapping key."""
     monkeypatch.setenv("MCP_AWS_CLIENT", request.param)
-    return str(boto3_client.create_key()["KeyMetadata"]["Arn"])
+    return kms[1]
 
 
 def start_remote_container(arn: str, scope: Scope = SCOPE) -> Envelope:
     return Envelope(Keyring([KmsKey(arn)], scope))
 
 
-def test_the_boto3_client_has_short_timeouts_and_three_attempts(boto3_client: Any, kms_url: str) -> None:  # noqa: ANN401
+@pytest.mark.usefixtures("limits_on_aws")
+def test_the_boto3_client_has_short_timeouts_and_three_attempts(kms_url: str, request: pytest.FixtureRequest) -> None:
+    boto3_client = request.getfixturevalue("boto3_client")
     config = boto3_client.meta.config
     assert boto3_client.meta.endpoint_url == kms_url
     assert (config.connect_timeout, config.read_timeout) == (0.5, 1)

@@ -149,6 +149,24 @@ def test_a_lost_invocation_is_repeated_after_growing_pauses(deployment: Deployme
     assert seconds_of_invocations == [15]  # the next pause is longer than the minute
 
 
+def test_a_task_that_no_worker_begins_fails_with_the_reason(
+    deployment: Deployment, alice: Client, notes: list[Notes]
+) -> None:
+    task = alice.start_task("counted", count=4)
+    polled: dict[str, Any] = {}
+    for pause in (15, 60, 240):  # Lambda throttles the worker, so each invocation is lost
+        deployment.invocations.clear()
+        assert alice.get(task)["status"] == "working"
+        deployment.clock.advance(pause)
+        polled = alice.get(task)
+    assert (polled["status"], polled["error"]["code"]) == ("failed", -32603)
+    assert polled["statusMessage"] == "No worker continues the task"
+    last = notes[-1]
+    assert (last.outcome, last.reason, last.handler) == ("failed", "worker_gave_up", "counted")
+    deployment.run_workers()
+    assert alice.get(task)["status"] == "failed", "a worker that begins too late finds the end"
+
+
 def test_a_task_whose_workers_die_repeatedly_at_one_step_fails_with_the_reason(
     deployment: Deployment, alice: Client, notes: list[Notes]
 ) -> None:
@@ -513,6 +531,22 @@ def test_a_worker_is_called_asynchronously_by_its_name(monkeypatch: pytest.Monke
             "Payload": b'{"mcpTask": {"id": "work.1", "owner": null}}',
         }
     ]
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ResourceNotFoundException", "KMSAccessDeniedException"])
+def test_a_task_whose_worker_may_never_be_invoked_fails_at_once_and_is_counted(
+    code: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = ClientError({"Error": {"Code": code, "Message": "secret"}}, "Invoke")
+    use_client(Lambda(refused), monkeypatch)
+    with deployed():
+        talk = Conversation(serve(required), capabilities=WITH_TASKS).call()
+        line = vars(caplog.records[-1])
+        polled = talk.poll()
+    assert (line["outcome"], line["reason"], line["misconfigured"]) == ("failed", f"invoke_{code}", True)
+    assert filters.count_metrics([{"outcome": line["outcome"], "misconfigured": True}])["Misconfigured"] == 1
+    assert polled.body["result"]["status"] == "failed"
+    assert polled.body["result"]["error"] == {"code": -32603, "message": "No worker continues the task"}
 
 
 @pytest.mark.parametrize("qualifier", ["", ":live"])

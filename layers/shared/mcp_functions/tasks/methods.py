@@ -150,7 +150,10 @@ class Tasks:
         access_tokens.require_scopes(self.tools[task.tool], request, self._settings)
         now = self._now_ms()
         if request.method == "tasks/get":
-            return transitions.request_worker_if_lost(task, now)
+            after = transitions.request_worker_if_lost(task, now)
+            if after.status == FAILED != task.status:  # no worker began it
+                observability.current().conclude("failed", "worker_gave_up")
+            return after
         if request.method == "tasks/cancel":
             return transitions.request_cancel(task, now)
         responses: Any = request.params.get("inputResponses")

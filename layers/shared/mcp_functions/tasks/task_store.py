@@ -9,7 +9,7 @@ The owner of a task is the digest of its principal (issuer, subject and client),
     1. read the task
     2. let a function of `tasks.transitions` make the next state
     3. write that state; if another writer was faster, begin again
-    4. invoke a worker, if that state requests one
+    4. invoke a worker, if that state requests one; end the task, if Lambda will never invoke it
 
 A worker is a second Lambda function with the same code, and the time that a task needs. The invocation is asynchronous,
 so Lambda may lose or repeat it. If it is lost, a later poll of the client invokes another worker. If it is repeated,
@@ -24,13 +24,14 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from mcp_functions import aws
+from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.events import WORKER_ORDER
 from mcp_functions.protocol.errors import Busy, UnknownTask
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store import Conflict, Key, UnreadableItem
+from mcp_functions.tasks import transitions
 from mcp_functions.tasks.open_tasks import OpenTasks
 from mcp_functions.tasks.task import Task, from_json, to_json
 
@@ -54,6 +55,10 @@ def lambda_client() -> LambdaClient:
     return client
 
 
+class NoWorker(Exception):
+    """Lambda will never invoke this worker: the permission or the function is missing. The text is AWS's code."""
+
+
 class WorkerInvoker:
     """Invokes the workers of one function."""
 
@@ -63,13 +68,20 @@ class WorkerInvoker:
         self._client = PerProcess(lambda_client)
 
     def __call__(self, task_id: str, owner: str | None) -> None:
-        """Invoke a worker for a task and the digest of its owner; a failure is only logged."""
+        """Invoke a worker for a task and the digest of its owner. A failure that may pass is only logged.
+
+        Raises:
+            NoWorker: the operator has to act, before any invocation succeeds.
+        """
         order = json.dumps({WORKER_ORDER: {"id": task_id, "owner": owner}}).encode()
         try:
             self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             # Only the code is logged, because a traceback could quote the request.
-            log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)
+            failure = read_failure(error)
+            log.log(logging.ERROR, "no worker: invoke_%s", failure.code)
+            if not failure.is_outage:
+                raise NoWorker(failure.code) from None
 
 
 class TaskStore:
@@ -96,6 +108,7 @@ class TaskStore:
         self._table = table
         self._function = function
         self._invoke_worker = invoke_worker
+        self._now = now
         self._open_tasks = OpenTasks(table, max_open_tasks, now)
 
     def create(self, task: Task, owner: str | None) -> str:
@@ -114,7 +127,7 @@ class TaskStore:
         except BaseException:
             self._remove_from_open_tasks(task_id, task)
             raise
-        self._invoke_worker(task_id, owner)
+        self._start_worker(task_id, owner, task)
         return task_id
 
     def check_answers(self, task: Task) -> None:
@@ -146,10 +159,21 @@ class TaskStore:
             if after.ended:  # also if it had ended before: the removal may have failed then
                 self._remove_from_open_tasks(task_id, after)
             requests_worker = after.invocations > before.invocations  # `transitions.request_worker` counts them
-            if requests_worker:
-                self._invoke_worker(task_id, owner)
-            return after
+            return self._start_worker(task_id, owner, after) if requests_worker else after
         raise Busy(reason="tasks:contention")
+
+    def _start_worker(self, task_id: str, owner: str | None, task: Task) -> Task:
+        """Invoke a worker; if Lambda will never invoke one, end the task, and say so in the line of this request."""
+        try:
+            self._invoke_worker(task_id, owner)
+        except NoWorker as error:
+            notes = observability.current()
+            notes.conclude("failed", f"invoke_{error}")
+            notes.misconfigured = True
+            return self.change(
+                task_id, owner, lambda task: transitions.fail_without_worker(task, int(self._now() * 1000))
+            )
+        return task
 
     def _item(self, task_id: str, owner: str | None) -> Item:
         folder, _dot, random_part = task_id.partition(".")

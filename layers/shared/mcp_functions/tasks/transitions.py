@@ -43,17 +43,27 @@ def request_worker_if_lost(task: Task, now: int) -> Task:
 
 INVOCATION_MS = 15_000  # how long the first requested worker may take to start
 MAX_INVOCATION_MS = 900_000  # how long any later one may take
+MAX_INVOCATIONS = 3  # the task fails after so many requests in a row, in 5 minutes, that no worker answered
 
 
 def request_worker(task: Task, now: int) -> Task:
-    """Request a worker, or end a cancelled task.
+    """Request a worker, or end a task that is cancelled or that no worker begins.
 
     Lambda may lose the invocation. Each request in a row waits four times as long as the one before.
     """
     if task.cancel:
         return cancel(task, now)
+    if task.invocations >= MAX_INVOCATIONS:  # Lambda throttles the worker, or it dies before it takes the task
+        return fail_without_worker(task, now)
     wait: int = min(INVOCATION_MS * 4**task.invocations, MAX_INVOCATION_MS)
     return replace(task, lease_until=0, retry_at=now + wait, invocations=task.invocations + 1)
+
+
+def fail_without_worker(task: Task, now: int) -> Task:
+    """End a task that no worker will continue; the log has the cause."""
+    if task.ended:
+        return task
+    return finish(task, now, {"error": InternalError(message="No worker continues the task").to_json()})
 
 
 MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress

@@ -1,6 +1,7 @@
 """Each role can do what its function must, and nothing else; no role can open another function's states.
 
-The policies are those that were deployed; the judge is a simulator of IAM.
+The policies are those of the translated template; the judge is a simulator of IAM. `make deployed` asks another judge
+the same, with each role's own keys.
 """
 
 from __future__ import annotations
@@ -13,18 +14,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions_harness.auth import set_auth
-from tests.package.iam import Account, Question
-from tests.package.stack import ACCOUNT, NAME, REGION, Resolved, policy
-from tests.package.test_stack import FOLDERS, logical_id
-from tests.project.test_build import ROOT
-from tests.project.test_translation import translate
+from tests.policies.iam import Account, Question
+from tests.policies.translated import ACCOUNT, NAME, REGION, Translated, delivered, managed_policy
+from tests.project.test_translation import FOLDERS
+from tests.support.translation import ROOT, translate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.package.iam import Policy
-    from tests.package.stack import Stack
+    from tests.policies.iam import Policy
 
 FRONT_DOOR = "mcp"
 HANDLERS = {folder: importlib.import_module(f"functions.{folder}.app").handler.handlers for folder in FOLDERS}
@@ -85,40 +84,43 @@ def context(folder: str, **other: str) -> dict[str, str]:
     return {**service, "generation": "1", "born": "1785000000", **other}
 
 
+def logical_id(folder: str) -> str:
+    return "".join(word.capitalize() for word in folder.split("_"))
+
+
 @pytest.fixture(scope="module")
-def deployed(stack: Stack) -> Deployed:
-    iam, kms = stack.client("iam"), stack.client("kms")
-    names = {folder: stack.physical[f"{logical_id(folder)}Role"] for folder in [*FOLDERS, *WORKERS]}
-    roles = {folder: f"arn:aws:iam::{ACCOUNT}:role/{name}" for folder, name in names.items()}
-    key = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{stack.physical['RequestStateKey']}"
-    resources = {key: policy(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])}
-    for folder in names:
-        resources[roles[folder]] = policy(iam.get_role(RoleName=names[folder])["Role"]["AssumeRolePolicyDocument"])
-    policies = {roles[folder]: list(_of_role(stack, folder, name)) for folder, name in names.items()}
-    tags = {roles[folder]: _tags(stack, name) for folder, name in names.items()}
+def template() -> Translated:
+    return delivered()
+
+
+@pytest.fixture(scope="module")
+def deployed(template: Translated) -> Deployed:
+    written = {
+        folder: template.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"] for folder in [*FOLDERS, *WORKERS]
+    }
+    roles = {folder: template.arn(f"{logical_id(folder)}Role") for folder in written}
+    key = template.arn("RequestStateKey")
+    resources = {key: template.resolved(template.of_type("AWS::KMS::Key")["RequestStateKey"]["KeyPolicy"])}
+    resources |= {roles[folder]: role["AssumeRolePolicyDocument"] for folder, role in written.items()}
+    policies = {roles[folder]: list(_of_role(template, role)) for folder, role in written.items()}
+    tags = {roles[folder]: _tags(template, role) for folder, role in written.items()}
     account = Account({**policies, ADMIN: [EVERYTHING], STRANGER: [EVERYTHING]}, resources, tags)
-    return Deployed(account, roles, key, f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{stack.physical['Table']}")
+    return Deployed(account, roles, key, template.arn("Table"))
 
 
-def _of_role(stack: Stack, folder: str, name: str) -> Iterator[Policy]:
-    iam = stack.client("iam")
-    written = stack.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"]
-    for policy_ in written["ManagedPolicyArns"]:
-        arn = stack.physical[policy_["Ref"]] if isinstance(policy_, dict) else policy_
-        version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
-        yield policy(iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"])
-    for inline in iam.list_role_policies(RoleName=name)["PolicyNames"]:
-        yield policy(iam.get_role_policy(RoleName=name, PolicyName=inline)["PolicyDocument"])
+def _of_role(template: Translated, role: dict[str, Any]) -> Iterator[Policy]:
+    """Yield the policies of a role: those of the stack and of AWS, and its own."""
+    own = template.of_type("AWS::IAM::ManagedPolicy")
+    for named in role["ManagedPolicyArns"]:
+        is_own = isinstance(named, dict)
+        yield template.resolved(own[named["Ref"]]["PolicyDocument"]) if is_own else managed_policy(named)
+    for inline in role.get("Policies", ()):
+        yield template.resolved(inline["PolicyDocument"])
 
 
-def _tags(stack: Stack, role: str) -> dict[str, str]:
+def _tags(template: Translated, role: dict[str, Any]) -> dict[str, str]:
     """Read the tags of a role as IAM shows them to a policy."""
-    written = next(one for one in stack.of_type("AWS::IAM::Role").items() if stack.physical[one[0]] == role)[1]
-    return {f"aws:PrincipalTag/{tag['Key']}": str(_known(tag["Value"])) for tag in written["Tags"]}
-
-
-def _known(written: object) -> object:
-    return NAME if written == {"Ref": "AWS::StackName"} else written
+    return {f"aws:PrincipalTag/{tag['Key']}": str(template.resolved(tag["Value"])) for tag in role["Tags"]}
 
 
 def statements(written: Policy) -> list[dict[str, Any]]:
@@ -319,57 +321,28 @@ def test_only_an_administrator_of_the_account_can_open_states(deployed: Deployed
 # ---- What parameters and modes add: their policies are in the translated template alone
 
 
-ARNS = {"Blobs": "arn:aws:s3:::shop-blobs", "Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/shop-table"}
-PSEUDO = {"StackName": NAME, "AccountId": ACCOUNT, "Region": REGION, "Partition": "aws"}
-
-
-def substitute(written: Any) -> Any:  # noqa: ANN401 - JSON is any value
-    """Return a policy with the names and ARNs that CloudFormation would put into it."""
-    match written:
-        case {"Fn::GetAtt": [name, _]} | {"Ref": str(name)}:
-            return {**ARNS, **PSEUDO}[name.removeprefix("AWS::")]
-        case {"Fn::Sub": str(text)}:
-            return substitute({"Fn::Sub": [text, {}]})
-        case {"Fn::Sub": [text, values]}:
-            known = {f"AWS::{name}": value for name, value in PSEUDO.items()} | substitute(values)
-            for name, value in known.items():
-                text = text.replace(f"${{{name}}}", value)
-            return text.replace("${!", "${")
-        case dict():
-            return {name: substitute(value) for name, value in written.items()}
-        case list():
-            return [substitute(value) for value in written]
-    return written
-
-
-@pytest.fixture(scope="module")
-def translated() -> dict[str, Any]:
-    return translate(ROOT / "template.yaml")
-
-
-def with_parameter(translated: dict[str, Any], name: str, **parameters: str) -> dict[str, Any]:
-    """Return the properties of a resource under parameters."""
-    properties: dict[str, Any] = Resolved(translated, parameters).value(translated["Resources"][name])["Properties"]
-    return properties
+BLOBS = "arn:aws:s3:::Blobs"
 
 
 @pytest.mark.parametrize("folder", FUNCTIONS_WITH_TABLE)
 def test_a_function_may_store_objects_only_under_its_own_name(
-    folder: str, translated: dict[str, Any], deployed: Deployed
+    folder: str, template: Translated, deployed: Deployed
 ) -> None:
-    written = with_parameter(translated, "MayKeep", BlobBucket="new")["PolicyDocument"]
+    under = template.under(BlobBucket="new")
+    written = under.resolved(under.of_type("AWS::IAM::ManagedPolicy")["MayKeep"]["PolicyDocument"])
     role = deployed.roles[folder]
-    account = replace(deployed.account, policies={role: [{**written, "Statement": substitute(written["Statement"])}]})
-    own = f"{ARNS['Blobs']}/{NAME}/{folder}/task"
+    account = replace(deployed.account, policies={role: [written]})
+    own = f"{BLOBS}/{NAME}/{folder}/task"
     assert account.allows(Question(role, "s3:*", own)) == [["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]]
-    others = [f"{ARNS['Blobs']}/{NAME}/ticket/task", f"{ARNS['Blobs']}/{NAME}/{folder}x/task", ARNS["Blobs"]]
+    others = [f"{BLOBS}/{NAME}/ticket/task", f"{BLOBS}/{NAME}/{folder}x/task", BLOBS]
     assert account.allows_any(*(Question(role, "s3:*", other) for other in others)) == []
 
 
-def test_a_payment_may_read_its_secret_and_no_other(translated: dict[str, Any], deployed: Deployed) -> None:
+def test_a_payment_may_read_its_secret_and_no_other(template: Translated, deployed: Deployed) -> None:
     secret = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:bank-1A2B3C"
-    role = with_parameter(translated, "PayInvoiceRole", BankSecret=secret)
-    policies = [substitute(one["PolicyDocument"]) for one in role["Policies"]]
+    under = template.under(BankSecret=secret)
+    role = under.of_type("AWS::IAM::Role")["PayInvoiceRole"]
+    policies = [under.resolved(one["PolicyDocument"]) for one in role["Policies"]]
     account = replace(deployed.account, policies={ADMIN: policies})
     asked = [
         Question(ADMIN, "secretsmanager:*", one) for one in (secret, f"{secret}x", secret.replace("bank", "other"))
@@ -400,9 +373,9 @@ def test_the_sign_in_front_opens_no_state_and_no_item_and_starts_no_function(
     assert account.allows_any(*foreign) == []
 
 
-def test_no_function_may_change_a_role_a_policy_or_a_layer(stack: Stack, deployed: Deployed) -> None:
+def test_no_function_may_change_a_role_a_policy_or_a_layer(template: Translated, deployed: Deployed) -> None:
     layer = f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:SharedLayer"
-    there = [*deployed.roles.values(), stack.physical["MaySeal"], stack.physical["MayKeep"]]
+    there = [*deployed.roles.values(), template.arn("MaySeal"), template.arn("MayKeep")]
     asked = [Question(role, "iam:*", one) for role in deployed.roles.values() for one in there]
     asked += [Question(role, "lambda:*", layer) for role in deployed.roles.values()]
     assert deployed.account.allows_any(*asked) == []
@@ -418,7 +391,7 @@ def test_a_session_of_a_role_cannot_set_session_tags(folder: str, deployed: Depl
 
 # ---- The key that derives callers' names exists with LogCallers alone. Its policy opens it, and no role names it.
 
-CALLER_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/caller"
+CALLER_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/CallerKey"
 
 
 def caller_name_request(who: str, action: str, account: str = ACCOUNT) -> Question:
@@ -427,9 +400,10 @@ def caller_name_request(who: str, action: str, account: str = ACCOUNT) -> Questi
 
 
 @pytest.fixture(scope="module")
-def account_with_log_callers(stack: Stack, deployed: Deployed) -> Account:
-    written = dict(stack.resources(LogCallers="on"))["CallerKey"]["Properties"]["KeyPolicy"]
-    known = {**deployed.account.resource_policies, CALLER_KEY: substitute(written)}
+def account_with_log_callers(template: Translated, deployed: Deployed) -> Account:
+    under = template.under(LogCallers="on")
+    written = under.resolved(under.of_type("AWS::KMS::Key")["CallerKey"]["KeyPolicy"])
+    known = {**deployed.account.resource_policies, CALLER_KEY: written}
     return replace(deployed.account, resource_policies=known)
 
 
@@ -456,8 +430,8 @@ def test_no_principal_of_another_stack_or_account_may_compute_caller_names(
     assert account_with_log_callers.allows_any(asked[0]) == [asked[0]]
 
 
-def test_the_stack_has_no_hmac_key_without_the_parameter_log_callers(stack: Stack) -> None:
-    assert "CallerKey" not in dict(stack.resources())
+def test_the_stack_has_no_hmac_key_without_the_parameter_log_callers(template: Translated) -> None:
+    assert "CallerKey" not in dict(template.resources())
 
 
 # ---- Who may call a function

@@ -1,0 +1,26 @@
+"""Users of IAM: the emulator's own administrator is not checked, and these are."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from botocore.credentials import Credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def make_user(iam: Any, name: str, statement: Mapping[str, Any]) -> Credentials:  # noqa: ANN401 - a client of boto3
+    """Make a user with a policy of one statement, and an access key.
+
+    Args:
+        iam: the client.
+        name: the user's name.
+        statement: of the policy.
+    """
+    iam.create_user(UserName=name)
+    document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam.put_user_policy(UserName=name, PolicyName="may", PolicyDocument=document)
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    return Credentials(key["AccessKeyId"], key["SecretAccessKey"])

@@ -1,0 +1,139 @@
+"""Lambda: Python functions run in the runtime client that Lambda itself has, awslambdaric, over the Runtime API.
+
+MiniStack has a loop of its own for Python, and the Runtime API for `provided` runtimes. Here Python is one of those: a
+`bootstrap` file that starts awslambdaric stands beside the code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import io
+import os
+import re
+import sys
+import tempfile
+import threading
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from .patch import Patch, module
+
+SERVICE = "services.lambda_svc"
+RUNTIME = "core.lambda_runtime"
+OWN_PACKAGES = ("awslambdaric", "boto3")  # of Lambda's image; with what they require
+DISTRIBUTION = re.compile(r"[A-Za-z0-9._-]+")
+BOOTSTRAP = """#!/bin/sh
+exec "{python}" -S -c 'import names, runpy; runpy.run_module("awslambdaric", run_name="__main__")' "$_HANDLER"
+"""
+NAMES = Path(__file__).parent.parent / "names.py"
+PASSED_ON = ("SSL_CERT_FILE", "EMULATOR_TLS_PORT")  # what leads a function to the front in the place of AWS's hosts
+_unpacking = threading.Lock()
+
+
+def _own_packages(folder: Path) -> Path:
+    """Link Lambda's own packages into a folder, so that functions find these and nothing else of this environment."""
+    folder.mkdir()
+    wanted, seen = list(OWN_PACKAGES), set[str]()
+    while wanted:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        distribution = importlib.metadata.distribution(name)
+        for path in {file.parts[0] for file in distribution.files or () if file.parts[0] != ".."}:
+            target = folder / path
+            if not target.exists():
+                target.symlink_to(Path(str(distribution.locate_file(path))).resolve())
+        required = [one for one in distribution.requires or () if "extra ==" not in one]
+        wanted += [match[0] for one in required if (match := DISTRIBUTION.match(one))]
+    return folder
+
+
+def _runtime() -> None:
+    service, runtime = module(SERVICE), module(RUNTIME)
+    code_dir, environment = service._provided_runtime_code_dir, service._provided_worker_env  # noqa: SLF001
+    place = Path(tempfile.gettempdir())
+    own = _own_packages(place / "runtime")
+    (own / NAMES.name).symlink_to(NAMES)
+    shared = set(os.environ)  # MiniStack's own variables, of which a function sees none
+
+    def unpacked(code_zip: bytes) -> str:
+        folder = Path(code_dir(code_zip))
+        bootstrap = folder / "bootstrap"
+        with _unpacking:
+            if not bootstrap.exists():
+                text = BOOTSTRAP.format(python=sys.executable)
+                descriptor = os.open(bootstrap, os.O_CREAT | os.O_WRONLY, 0o755)
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    file.write(text)
+        return str(folder)
+
+    def layer(zipped: bytes) -> str:
+        folder = place / "layers" / hashlib.sha256(zipped).hexdigest()
+        with _unpacking:
+            if not folder.exists():
+                with zipfile.ZipFile(io.BytesIO(zipped)) as files:
+                    files.extractall(folder)
+        return str(folder / "python")
+
+    def variables(config: dict[str, Any], folder: str, port: int) -> dict[str, str]:
+        made = environment(config, folder, port)
+        set_by_template = (config.get("Environment") or {}).get("Variables") or {}
+        kept = {name: value for name, value in made.items() if name not in shared or name in set_by_template}
+        zips = [zipped for one in config.get("Layers", ()) if (zipped := service._resolve_layer_zip(one))]  # noqa: SLF001
+        logging = config.get("LoggingConfig") or {}
+        region, function = made["AWS_REGION"], made["AWS_LAMBDA_FUNCTION_NAME"]
+        return {
+            **kept,
+            # the keys of the role, and the endpoint, which MiniStack's own variables name too
+            **{name: made[name] for name in made if name.startswith("AWS_") and name not in set_by_template},
+            "PYTHONPATH": os.pathsep.join([folder, *map(layer, reversed(zips)), str(own)]),
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(place),
+            "TZ": ":UTC",
+            "AWS_DEFAULT_REGION": region,
+            "AWS_EXECUTION_ENV": f"AWS_Lambda_{config.get('Runtime')}",
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+            "AWS_LAMBDA_LOG_FORMAT": str(logging.get("LogFormat", "Text")).upper(),
+            "AWS_LAMBDA_LOG_LEVEL": str(logging.get("ApplicationLogLevel", "INFO")).upper(),
+            "AWS_LAMBDA_LOG_GROUP_NAME": str(logging.get("LogGroup") or f"/aws/lambda/{function}"),
+            **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
+        }
+
+    class PythonWorker(runtime.ProvidedWorker):  # type: ignore[misc, name-defined] # MiniStack has no types
+        """A process of awslambdaric."""
+
+        def _build_handler_class(self, generation: int, pending: Any) -> Any:  # noqa: ANN401
+            made = super()._build_handler_class(generation, pending)
+            made.disable_nagle_algorithm = True  # or each answer waits 40 ms for an acknowledgement
+            return made
+
+    provided = runtime._worker_class_for  # noqa: SLF001
+
+    def worker_class(config: dict[str, Any]) -> Any:  # noqa: ANN401
+        return PythonWorker if str(config.get("Runtime")).startswith("python") else provided(config)
+
+    service._provided_runtime_code_dir = unpacked  # noqa: SLF001
+    service._provided_worker_env = variables  # noqa: SLF001
+    service._execute_function_warm = service._execute_function_provided_warm  # noqa: SLF001
+    runtime._worker_class_for = worker_class  # noqa: SLF001
+
+
+PATCHES = (
+    Patch(
+        "runtime-client",
+        "Python functions run in a loop of MiniStack's: no JSON log, an exception ends the process, layers come first",
+        {
+            f"{SERVICE}:_provided_runtime_code_dir": "85d4402ed282",
+            f"{SERVICE}:_provided_worker_env": "8cccaed6a6d8",
+            f"{SERVICE}:_execute_function_warm": "62b9218bef5b",
+            f"{SERVICE}:_execute_function_provided_warm": "7cddef20157f",
+            f"{SERVICE}:_resolve_layer_zip": "447d3c3ec42c",
+            f"{RUNTIME}:_worker_class_for": "b5a23849280a",
+            f"{RUNTIME}:ProvidedWorker": "10c36526207f",
+        },
+        _runtime,
+    ),
+)
