@@ -6,19 +6,23 @@ A new parameter in a new release of a library turns the first test red.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fastmcp import FastMCP
+from fastmcp.server import dependencies
 from fastmcp.server.auth import StaticTokenVerifier, require_roles, require_scopes
 from fastmcp.server.middleware import AuthMiddleware, Middleware
 from fastmcp.server.middleware.rate_limiting import RateLimitingMiddleware
+from fastmcp.server.providers import LocalProvider
 from key_value.aio.stores.memory import MemoryStore
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import MCPServer
 from mcp.server.request_state import AESGCMRequestStateCodec, RequestStateBoundary, RequestStateSecurity
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp_types import EmptyResult, ListToolsResult, NotificationParams, Tool
 from pydantic import AnyHttpUrl
@@ -41,7 +45,8 @@ CLASSES: dict[str, type] = {"FastMCP": FastMCP, "MCPServer": MCPServer, "Server"
 # Names in the table that are no parameters: what an author adds, calls or makes besides.
 ADDED = {
     "mount", "add_middleware", "RateLimitingMiddleware", "RequestStateBoundary", "custom_route", "http_app",
-    "streamable_http_app", "add_notification_handler", "RequestStateSecurity(bind_principal=…)",
+    "streamable_http_app", "get_http_headers", "get_http_request",
+    "add_notification_handler", "RequestStateSecurity(bind_principal=…)",
     "RequestStateSecurity(codec=…)", "require_scopes", "restrict_tag", "AuthMiddleware", "require_roles",
 }  # fmt: skip
 
@@ -112,6 +117,20 @@ async def notified(_ctx: object, _params: object) -> None:
 
 async def gate(ctx: Any, call_next: Any) -> Any:  # noqa: ANN401 - of the library
     return await call_next(ctx)
+
+
+async def api_key(ctx: Any, call_next: Any) -> Any:  # noqa: ANN401 - of the library
+    if ctx.request is not None and ctx.request.headers.get("x-api-key") != "key":
+        raise PermissionError
+    return await call_next(ctx)
+
+
+class Keys:
+    async def check(self, ctx: Any, call_next: Any) -> Any:  # noqa: ANN401 - of the library
+        return await call_next(ctx) if ctx.request is None or ctx.request.headers else None
+
+    async def __call__(self, ctx: Any, call_next: Any) -> Any:  # noqa: ANN401 - of the library
+        return await call_next(ctx) if ctx.request is None or ctx.request.headers else None
 
 
 def with_settings(**more: Any) -> MCPServer:  # noqa: ANN401 - of the library
@@ -231,6 +250,31 @@ def test_a_scope_of_a_tool_is_carried(caplog: pytest.LogCaptureFixture) -> None:
     assert said_about(with_tool(auth=require_scopes("write")), caplog) == []
 
 
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: api_key, ["api_key", "the request that api_key reads"]),
+        (lambda: Keys().check, ["check", "the request that Keys.check reads"]),
+        (Keys, ["Keys", "the request that Keys.__call__ reads"]),
+        (lambda: partial(api_key), ["partial"]),
+    ],
+)
+def test_middleware_that_reads_the_http_request_is_named(
+    make: Callable[[], Any], said: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert said_about(MCPServer("s", middleware=[make()]), caplog) == said
+
+
+def test_a_check_in_a_provider_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    provider = LocalProvider()
+
+    @provider.tool(auth=lambda context: context.token is not None)
+    def t() -> str:
+        return "done"
+
+    assert said_about(FastMCP("s", providers=[provider]), caplog) == ["auth=… of t"]
+
+
 def test_middleware_that_only_sees_calls_is_carried(caplog: pytest.LogCaptureFixture) -> None:
     assert said_about(FastMCP("s", middleware=[OfCalls()]), caplog) == []
 
@@ -242,6 +286,42 @@ def test_an_http_application_around_the_server_is_named(
     module.app = Starlette()  # type: ignore[attr-defined]  # as an author's module has it
     monkeypatch.setitem(sys.modules, "shop_site", module)
     assert said_about(FastMCP("s"), caplog) == ["the HTTP application app of shop_site"]
+
+
+class ApiKey:
+    """HTTP middleware of an author."""
+
+    def __init__(self, app: object) -> None:
+        self.app = app
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("app", lambda server: ApiKey(server.http_app()), "the HTTP application app of shop_site"),
+        ("app", lambda server: ApiKey(ApiKey(server.http_app())), "the HTTP application app of shop_site"),
+        (
+            "manager",
+            lambda server: StreamableHTTPSessionManager(app=server._mcp_server),  # noqa: SLF001 - as an author has it
+            "the HTTP application manager of shop_site",
+        ),
+        ("headers", lambda _server: dependencies.get_http_headers, "headers of shop_site"),
+        ("get_http_request", lambda _server: dependencies.get_http_request, "get_http_request of shop_site"),
+        ("server", lambda server: server, None),
+    ],
+)
+def test_http_around_the_server_is_named_in_an_authors_module(
+    variable: str,
+    value: Callable[[FastMCP], object],
+    said: str | None,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = FastMCP("s")
+    module = ModuleType("shop_site")
+    setattr(module, variable, value(server))
+    monkeypatch.setitem(sys.modules, "shop_site", module)
+    assert said_about(server, caplog) == ([said] if said else [])
 
 
 class OwnBoundary(RequestStateBoundary):

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from fastmcp import Context as FastContext
 from fastmcp import FastMCP
-from fastmcp.server.auth import StaticTokenVerifier, require_scopes, restrict_tag
+from fastmcp.server.auth import MultiAuth, RemoteAuthProvider, StaticTokenVerifier, require_scopes, restrict_tag
 from fastmcp.server.middleware import AuthMiddleware
 from fastmcp.server.middleware.caching import ResponseCachingMiddleware
 from fastmcp.skills import Skill
@@ -153,6 +153,71 @@ def test_a_scope_of_the_whole_server_is_required_for_each_request(
     assert ask_original(make(), "", call) == 401
     assert ask_adopted(make(), "", call)["statusCode"] == 500  # API Gateway itself refuses a request without a token
     assert ask_adopted(make(), "mover", call)["statusCode"] == ask_original(make(), "mover", call)
+
+
+def verifier(scopes: list[str]) -> StaticTokenVerifier:
+    tokens: dict[str, dict[str, Any]] = {
+        name: {"client_id": "client", "sub": name, "scopes": scopes} for name, scopes in TOKENS.items()
+    }
+    return StaticTokenVerifier(tokens, required_scopes=scopes)
+
+
+def remote(verifier: StaticTokenVerifier, **more: Any) -> RemoteAuthProvider:  # noqa: ANN401 - of the library
+    servers = [AnyHttpUrl("https://id.example")]
+    return RemoteAuthProvider(verifier, authorization_servers=servers, base_url="https://mcp.example", **more)
+
+
+def of_mcpserver_with_a_verifier_of_fastmcp() -> MCPServer:
+    settings = AuthSettings(issuer_url=AnyHttpUrl("https://id.example"), resource_server_url=None)
+    return MCPServer("bank", auth=settings, token_verifier=verifier(["transfer"]))
+
+
+@pytest.mark.usefixtures("jwt_mode")
+@pytest.mark.parametrize(
+    ("make", "status"),
+    [
+        (lambda: FastMCP("bank", auth=MultiAuth(verifiers=verifier(["transfer"]))), 403),
+        (lambda: FastMCP("bank", auth=MultiAuth(server=remote(verifier(["transfer"])))), 403),
+        (lambda: FastMCP("bank", auth=remote(verifier(["transfer"]), required_scopes=["read"])), 403),
+        (of_mcpserver_with_a_verifier_of_fastmcp, 403),
+        (
+            lambda: FastMCP(
+                "bank", auth=MultiAuth(verifiers={"a": verifier(["transfer"]), "b": verifier(["read", "transfer"])})
+            ),
+            403,
+        ),
+        # A token of the reader comes from the second source.
+        (
+            lambda: FastMCP("bank", auth=MultiAuth(verifiers={"a": verifier(["transfer"]), "b": verifier(["read"])})),
+            200,
+        ),
+    ],
+)
+def test_a_scope_that_a_verifier_inside_auth_requires_is_required(make: Callable[[], Any], status: int) -> None:
+    assert (ask_original(fill_tool(make()), "reader", TRANSFER) == 200) == (status == 200)
+    assert ask_adopted(fill_tool(make()), "reader", TRANSFER)["statusCode"] == status
+    assert "moved" in ask_adopted(fill_tool(make()), "mover", TRANSFER)["body"]
+
+
+def fill_tool(server: Any) -> Any:  # noqa: ANN401 - of two libraries
+    @server.tool()
+    def transfer() -> str:
+        return "moved"
+
+    return server
+
+
+def test_a_subclass_of_authmiddleware_without_auth_runs_at_each_call() -> None:
+    class OfReaders(AuthMiddleware):
+        def __init__(self) -> None:
+            """Take no checks."""
+
+        async def on_call_tool(self, context: Any, call_next: Any) -> Any:  # noqa: ANN401 - of FastMCP
+            del context, call_next
+            raise PermissionError
+
+    server = fill_tool(FastMCP("bank", middleware=[OfReaders()]))
+    assert "moved" not in str(Conversation(serve(*adopt(server))).call().body)
 
 
 @pytest.mark.parametrize("make", [of_fastmcp, of_mcpserver])

@@ -6,12 +6,14 @@ it declares no elicitation, and answers each question with the error -32600.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 from mcp import Client, MCPError
-from mcp_types import ElicitResult
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import ElicitResult, InputRequiredResult
 
 from mcp_functions import serve
 from mcp_functions.adopt import adopt
@@ -133,10 +135,39 @@ def test_a_client_that_declines_does_not_pass(maker: Callable[..., Any]) -> None
     assert done == []
 
 
-def test_a_returned_question_with_a_key_of_the_toolkit_ends_the_call_of_a_handler_that_replays() -> None:
-    from mcp.server.mcpserver import Context, MCPServer  # noqa: PLC0415 - of this test alone
-    from mcp_types import InputRequiredResult  # noqa: PLC0415
+async def gather(ask: Callable[[], Any]) -> object:
+    return (await asyncio.gather(ask(), return_exceptions=True))[0]
 
+
+async def wait(ask: Callable[[], Any]) -> object:
+    asked = asyncio.create_task(ask())
+    await asyncio.wait([asked])
+    return asked.exception()
+
+
+@pytest.mark.parametrize("wait_for", [gather, wait])
+@pytest.mark.parametrize("replay", [[], ["gate"]])
+def test_a_gate_that_asks_in_a_task_and_gets_its_end_as_a_value_is_not_passed(
+    wait_for: Callable[[Callable[[], Any]], Any], replay: list[str]
+) -> None:
+    server = MCPServer("tasks")
+    done: list[str] = []
+
+    @server.tool()
+    async def gate(ctx: Context) -> str:
+        outcome = await wait_for(lambda: ctx.elicit("Delete it?", gates.Ok))
+        if isinstance(outcome, BaseException):  # the client cannot be asked
+            done.append("passed")
+        return "deleted"
+
+    askable: dict[str, Any] = {"elicitation": {}}
+    for capabilities in ({}, askable):
+        talk = Conversation(serve(*adopt(server, replay=replay)), capabilities=capabilities).call()
+        assert talk.result["isError"]
+    assert done == []
+
+
+def test_a_returned_question_with_a_key_of_the_toolkit_ends_the_call_of_a_handler_that_replays() -> None:
     server = MCPServer("keys")
 
     async def gate(ctx: Context) -> str | InputRequiredResult:

@@ -19,8 +19,11 @@ from mcp_functions_harness.adoption import options
 from mcp_functions_harness.adoption.check import check_source
 from mcp_functions_harness.adoption.known_calls import (
     BACKGROUND,
+    CATCHES,
     CHANGES,
+    CLAIMS,
     CONCURRENT,
+    HTTP_APP,
     HTTP_OPTION,
     MODULE_STATE,
     NO_HTTP_REQUEST,
@@ -138,6 +141,56 @@ server.run(transport="http", middleware=[Gate])
         ("server.streamable_http_app(auth=…)", HTTP_OPTION),
         ("server.streamable_http_app(token_verifier=…)", HTTP_OPTION),
         ("server.run(middleware=…)", HTTP_OPTION),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("catching", "found"),
+    [
+        ("except:\n        agreed = True", "except"),
+        ("except BaseException:\n        agreed = True", "except"),
+        ("except (OSError, BaseException) as error:\n        agreed = True", "except"),
+        ("finally:\n        return 'paid'", "return"),
+        ("except BaseException:\n        raise", None),
+        ("except Exception:\n        agreed = True", None),
+        ("finally:\n        agreed = True", None),
+    ],
+)
+def test_code_that_catches_the_end_of_a_round_is_found(tmp_path: Path, catching: str, found: str | None) -> None:
+    body = f"    try:\n        agreed = await ctx.elicit('Sure?', bool)\n    {catching}\n    return 'paid'\n"
+    findings = [(name, reason) for _line, name, reason in find_side_effects(tmp_path, body)]
+    assert findings == ([(found, CATCHES)] if found else [])
+
+
+def test_an_http_application_and_what_reads_a_request_or_a_token_are_found_in_the_whole_file(tmp_path: Path) -> None:
+    source = """
+class Gate(Middleware):
+    async def on_call_tool(self, context, call_next):
+        if dependencies.get_http_headers().get("x-api-key", KEY) != KEY:
+            raise PermissionError
+
+async def guard(ctx, call_next):
+    if ctx.request and ctx.request_context.request.headers.get("x-api-key") != KEY:
+        raise PermissionError
+
+@server.tool
+def pay():
+    return get_access_token().claims["role"]
+
+def create_app():
+    app = server.http_app(path="/mcp")
+    app.add_middleware(ApiKey)
+    return app
+
+manager = StreamableHTTPSessionManager(app=server)
+"""
+    assert [(name, reason) for _line, name, reason in find_side_effects(tmp_path, source, "")] == [
+        ("dependencies.get_http_headers", NO_HTTP_REQUEST),
+        ("ctx.request", NO_HTTP_REQUEST),
+        ("ctx.request_context.request", NO_HTTP_REQUEST),
+        ("….claims", CLAIMS),
+        ("server.http_app", HTTP_APP),
+        ("StreamableHTTPSessionManager", HTTP_APP),
     ]
 
 

@@ -9,8 +9,8 @@ A Lambda does not wait for a user. So a tool that asks ends, and runs again from
 next request of the client). A call before the last question runs once for each round. An author avoids that with a
 step: code whose result the toolkit records.
 
-The check reads one file and runs nothing. A call that it does not know is a finding too. So is an option of an HTTP
-application that says who may call, because the function of the adopted server has no such application.
+The check reads one file and runs nothing. A call that it does not know is a finding too. So is an HTTP application, and
+what reads a request or the claims of a token. They may say who may call, and an adopted server has none of them.
 """
 
 import ast
@@ -63,7 +63,7 @@ def check_source(path: Path) -> Report:
     source = Source.read(tree)
     asking: list[str] = []
     asking_in_two_ways: list[str] = []
-    findings = set(_find_http_options(tree))  # a set, because an event of a loop is read twice
+    findings = {*_find_http(tree), *_find_catching(source)}  # a set, because an event of a loop is read twice
     for function in _handlers(tree, source):
         events = Reader(source).read(function)
         questions = [index for index, event in enumerate(events) if event.asks]
@@ -100,18 +100,60 @@ def _registers(decorator: ast.expr) -> bool:
     return isinstance(name, ast.Attribute) and name.attr in DECORATORS
 
 
-def _find_http_options(tree: ast.Module) -> Iterator[Finding]:
-    """Find options of an HTTP application that say who may call: the server itself does not keep them."""
+def _find_catching(source: Source) -> Iterator[Finding]:
+    """Find code around a question that catches every exception, or returns in `finally`."""
+    for function in source.functions.values():
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Try) or not any(_asks(part) for part in _parts(node.body)):
+                continue
+            for handler in node.handlers:
+                kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+                catches_all = any(kind is None or dotted(kind) == "BaseException" for kind in kinds)
+                if catches_all and not any(isinstance(each, ast.Raise) for each in ast.walk(handler)):
+                    yield Finding(handler.lineno, function.name, "except", known_calls.CATCHES)
+            for part in _parts(node.finalbody):
+                if isinstance(part, ast.Return):
+                    yield Finding(part.lineno, function.name, "return", known_calls.CATCHES)
+
+
+def _parts(statements: list[ast.stmt]) -> Iterator[ast.AST]:
+    for statement in statements:
+        yield from ast.walk(statement)
+
+
+def _asks(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in known_calls.QUESTIONS
+
+
+def _find_http(tree: ast.Module) -> Iterator[Finding]:
+    """Find what a server has of HTTP: its applications with their options, and what reads a request or a token."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        called = dotted(node.func)
-        last = called.rpartition(".")[2]
-        for keyword in node.keywords:
-            is_of_app = last in known_calls.HTTP_APPS and keyword.arg not in known_calls.NOT_RESTRICTING
-            if is_of_app or (last in known_calls.HTTP_RUNS and keyword.arg in known_calls.RESTRICTING):
-                name = f"{called}({keyword.arg or '**'}=…)"
-                yield Finding(node.lineno, "the server", name, known_calls.HTTP_OPTION)
+        if isinstance(node, ast.Call):
+            yield from _find_http_call(node)
+        elif isinstance(node, ast.Attribute):
+            name = dotted(node)
+            if ".".join(name.split(".")[-2:]) in known_calls.HTTP_ATTRIBUTES:
+                yield Finding(node.lineno, "the server", name, known_calls.NO_HTTP_REQUEST)
+            elif node.attr == "claims":
+                yield Finding(node.lineno, "the server", name, known_calls.CLAIMS)
+
+
+def _find_http_call(node: ast.Call) -> Iterator[Finding]:
+    called = dotted(node.func)
+    last = called.rpartition(".")[2]
+    if last in known_calls.HTTP_READERS:
+        yield Finding(node.lineno, "the server", called, known_calls.NO_HTTP_REQUEST)
+    is_app = last in known_calls.HTTP_APPS
+    options = [
+        f"{called}({keyword.arg or '**'}=…)"
+        for keyword in node.keywords
+        if (is_app and keyword.arg not in known_calls.NOT_RESTRICTING)
+        or (last in known_calls.HTTP_RUNS and keyword.arg in known_calls.RESTRICTING)
+    ]
+    for option in options:
+        yield Finding(node.lineno, "the server", option, known_calls.HTTP_OPTION)
+    if last == known_calls.HTTP_MANAGER or (is_app and not options):
+        yield Finding(node.lineno, "the server", called, known_calls.HTTP_APP)
 
 
 def _reason(event: Event, source: Source, *, runs_again: bool) -> str:

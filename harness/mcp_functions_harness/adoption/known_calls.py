@@ -19,9 +19,12 @@ SESSION = "a Lambda has no session: this state ends with the call"
 NOT_DELIVERED = "a Lambda cannot send this notification: no stream is open when the lists or a resource change"
 BACKGROUND = "a task that its call does not await is cancelled when the call ends"
 CONCURRENT = "questions inside it would end the call, because their order is not certain"
+CATCHES = "it catches what ends a round that asks, so the lines after it run without an answer: catch Exception"
 STREAM = "a Lambda holds no stream open"
 HTTP_OPTION = "only MCP is served: this option of HTTP does not restrict who may call the function; AuthMode does"
+HTTP_APP = "only MCP is served: what an HTTP application adds does not restrict who may call; AuthMode does"
 NO_HTTP_REQUEST = "a Lambda passes no HTTP request to the server: it has no headers, and no client address"
+CLAIMS = "a Lambda passes on the issuer and the subject of a token, and no other claim"
 
 # Calls that are findings wherever a handler makes them: the last part of the dotted name -> the reason.
 ANYWHERE = {
@@ -34,11 +37,18 @@ ANYWHERE = {
         NOT_DELIVERED,
     ),
     **dict.fromkeys(("create_task", "ensure_future", "start_soon", "run_in_executor", "Thread", "Timer"), BACKGROUND),
-    **dict.fromkeys(("get_http_request", "get_http_headers", "CurrentRequest", "CurrentHeaders"), NO_HTTP_REQUEST),
     **dict.fromkeys(("close_sse_stream", "close_standalone_sse_stream"), STREAM),
 }
+# What reads the HTTP request, or the claims of a token, wherever the file has it: calls, and attributes of a context.
+HTTP_READERS = frozenset({"get_http_request", "get_http_headers", "CurrentRequest", "CurrentHeaders"})
+HTTP_ATTRIBUTES = frozenset({
+    f"{context}.{attribute}"
+    for context in ("ctx", "context", "request_context")
+    for attribute in ("request", "headers")
+})  # fmt: skip
 # Calls that make an HTTP application of a server, or run one, and their options that say who may call.
 HTTP_APPS = frozenset({"http_app", "streamable_http_app", "sse_app"})
+HTTP_MANAGER = "StreamableHTTPSessionManager"
 HTTP_RUNS = frozenset({"run", "run_async", "run_http_async", "run_streamable_http_async", "run_sse_async"})
 RESTRICTING = frozenset({
     "middleware", "auth", "token_verifier", "auth_server_provider", "transport_security", "host_origin_protection",

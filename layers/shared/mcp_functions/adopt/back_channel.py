@@ -115,7 +115,7 @@ class RoundChannel(SilentChannel):
         self._round = round_
         self._name = name
         self._replays = replays
-        self._task = asyncio.current_task()
+        self._task = asyncio.current_task()  # None when the tool has returned
         self._asked: set[str] = set()  # the fingerprints of the questions of this round
         self._log = Log(round_)
         self._progress = Progress(round_)
@@ -168,6 +168,10 @@ class RoundChannel(SilentChannel):
         """End the call of a handler that asks, and whose author has not accepted that it runs again."""
         self._end(NOT_NAMED_MESSAGE)
 
+    def close(self) -> None:
+        """Note that the handler has returned: a task that it left running cannot end what follows."""
+        self._task = None
+
     def check_complete(self) -> None:
         """End the call if it returned before it asked all that an earlier round had asked."""
         if self._is_repeating():
@@ -212,6 +216,9 @@ class RoundChannel(SilentChannel):
         text = rule.format(name=self._name, **values)
         log.warning("%s", text)
         self._round.error = ToolError(text)
+        if self._task and self._task is not asyncio.current_task():
+            # What a task of its own raises, asyncio may return to the tool as a value, so the tool would go on.
+            self._task.cancel()
         self._round.interrupt()
 
 

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import inspect
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp.server.request_state import RequestStateBoundary, authenticated_principal
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 
 from mcp_functions.adopt.scopes import as_list, middleware_checks
@@ -216,12 +218,16 @@ def _fastmcp_servers(examined: Examined) -> Iterator[Any]:
         seen.append(server)
         yield server
         for provider in server.providers:
-            inner = provider
-            while hasattr(inner, "_inner"):  # a wrapper, with a namespace or a transform
-                inner = inner._inner  # noqa: SLF001 - it has no public name
-            mounted = getattr(inner, "server", None)
+            mounted = getattr(_unwrapped(provider), "server", None)
             if hasattr(mounted, "_mcp_server"):
                 waiting.append(mounted)
+
+
+def _unwrapped(provider: Any) -> Any:  # noqa: ANN401 - of FastMCP
+    """Return a provider without its wrappers, which add a namespace or a transform."""
+    while hasattr(provider, "_inner"):
+        provider = provider._inner  # noqa: SLF001 - it has no public name
+    return provider
 
 
 def _mounted_auth(examined: Examined) -> Iterator[str]:
@@ -242,13 +248,44 @@ def _http_apps(examined: Examined) -> Iterator[str]:
     """Find HTTP applications around the server: of this server, or in a variable of an author's module."""
     if getattr(examined.low_level, "_session_manager", None) is not None:
         yield "streamable_http_app(…)"
+    for module, variable, value in _variables_of_authors():
+        if _holds_http_app(value):
+            yield f"the HTTP application {variable} of {module}"
+
+
+def _http_readers(examined: Examined) -> Iterator[str]:
+    """Find code that reads the HTTP request: a function of FastMCP in an author's module, or middleware of `mcp`."""
+    for module, variable, value in _variables_of_authors():
+        name = getattr(value, "__name__", "")
+        if name in HTTP_READERS and is_of_library(value):
+            yield f"{variable} of {module}"
+    for middleware in examined.low_level.middleware:
+        function: Any = middleware if inspect.isroutine(middleware) else type(middleware).__call__
+        code = getattr(function, "__code__", None)  # partial() has none
+        if code and not is_of_library(middleware) and "request" in code.co_names:
+            yield f"the request that {function.__qualname__} reads"
+
+
+# What an author imports from FastMCP to read the HTTP request.
+HTTP_READERS = frozenset({"get_http_request", "get_http_headers", "CurrentRequest", "CurrentHeaders"})
+
+
+def _variables_of_authors() -> Iterator[tuple[str, str, object]]:
+    """Return the variables of all modules that are neither of Python nor installed, with their modules' names."""
     for name, module in list(sys.modules.items()):
         is_of_author = name.partition(".")[0] not in sys.stdlib_module_names and not name.startswith(LIBRARIES)
-        if not is_of_author or "site-packages" in str(getattr(module, "__file__", None)):
-            continue
-        for variable, value in list(getattr(module, "__dict__", {}).items()):
-            if isinstance(value, Starlette):
-                yield f"the HTTP application {variable} of {name.rpartition('.')[2]}"
+        if is_of_author and "site-packages" not in str(getattr(module, "__file__", None)):
+            for variable, value in list(getattr(module, "__dict__", {}).items()):
+                yield name.rpartition(".")[2], variable, value
+
+
+def _holds_http_app(value: object, depth: int = 3) -> bool:
+    """Tell whether a value is an HTTP application, or has one in an attribute, as middleware around it does."""
+    if isinstance(value, Starlette | StreamableHTTPSessionManager):
+        return True
+    if depth == 0 or isinstance(value, type | ModuleType) or hasattr(value, "__get__") or is_of_library(value):
+        return False
+    return any(_holds_http_app(each, depth - 1) for each in list(getattr(value, "__dict__", {}).values()))
 
 
 def _handler_arguments(examined: Examined) -> Iterator[str]:
@@ -299,10 +336,10 @@ def _tasks(examined: Examined) -> Iterator[str]:
                 yield f"task=… of {component.name}"
 
 
-def _components(server: Any) -> Iterable[Any]:  # noqa: ANN401 - a FastMCP
-    """Return the tools, prompts and resources that a FastMCP server itself has."""
-    components: Mapping[str, Any] = server.local_provider._components  # noqa: SLF001 - it has no public name
-    return components.values()
+def _components(server: Any) -> Iterator[Any]:  # noqa: ANN401 - a FastMCP
+    """Return the tools, prompts and resources that a FastMCP server, or a provider in it, itself has."""
+    for provider in server.providers:
+        yield from getattr(_unwrapped(provider), "_components", {}).values()
 
 
 def _other_checks(examined: Examined) -> Iterator[str]:
@@ -416,6 +453,13 @@ OPTIONS: tuple[Option, ...] = (
         _http_apps,
     ),
     Option(
+        "get_http_headers get_http_request",
+        "named",
+        "There is no HTTP request: headers are empty, as under stdio. A check that lets in a caller without a request "
+        "lets in everybody.",
+        _http_readers,
+    ),
+    Option(
         "session_state_store",
         "named",
         "A Lambda has no session: what ctx.set_state writes ends with its call.",
@@ -457,7 +501,24 @@ OPTIONS: tuple[Option, ...] = (
 
 def required_scopes(server: Any) -> list[str]:  # noqa: ANN401 - of three libraries
     """Return the scopes that the `auth` of a server requires of every caller, in the order of its author."""
-    return list(getattr(_auth(server), "required_scopes", None) or ())
+    verifier = getattr(server, "_token_verifier", None)  # of an MCPServer, beside its settings
+    return list(dict.fromkeys([*_scopes_of(_auth(server)), *_scopes_of(verifier)]))
+
+
+def _scopes_of(auth: object, outer: tuple[object, ...] = ()) -> list[str]:
+    """Return the scopes that a verifier requires, with those of the verifiers that it calls."""
+    if any(auth is each for each in outer):  # a verifier may know the provider that calls it
+        return []
+    outer = (*outer, auth)
+    scopes = list(getattr(auth, "required_scopes", None) or ())
+    # MultiAuth takes a token that one of its verifiers takes, so only what all of them require is required.
+    sources = [_scopes_of(source, outer) for source in getattr(auth, "_sources", ())]
+    if sources:
+        scopes += [scope for scope in sources[0] if all(scope in source for source in sources)]
+    else:
+        for part in getattr(auth, "__dict__", {}).values():
+            scopes += _scopes_of(part, outer) if hasattr(part, "verify_token") else []
+    return list(dict.fromkeys(scopes))
 
 
 def restriction(server: object) -> str:

@@ -62,7 +62,7 @@ def middleware_checks(server: Any) -> list[object]:  # noqa: ANN401 - of three l
     found: list[object] = []
     for middleware in getattr(server, "middleware", ()):
         if any(each.__name__ == "AuthMiddleware" for each in type(middleware).__mro__):
-            found += as_list(middleware.auth)
+            found += as_list(getattr(middleware, "auth", None))  # a subclass may have none
     return found
 
 

@@ -10,6 +10,7 @@ the connection: it gets what the server sends to the client meanwhile (`back_cha
 
 from __future__ import annotations
 
+import asyncio
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -143,7 +144,13 @@ class AdoptedServer:
         current_round.set(round_ if replays else None)
         channel = RoundChannel(round_, name, replays=replays)
         with over_transport(KIND), as_caller(round_.request), asking_at_2026(allowed=replays):
-            result = await self._answer(method, sent, channel)
+            try:
+                result = await self._answer(method, sent, channel)
+            except asyncio.CancelledError:
+                round_.check_not_ended()  # the channel may have cancelled the handler, to end it
+                raise
+            finally:
+                channel.close()
         # FastMCP itself refuses `ctx.elicit` if it is not allowed to ask, and the channel gets no question.
         refusal = "elicitation via server-initiated requests is unavailable"
         if result.get("isError") and refusal in str(result["content"]):
