@@ -33,6 +33,7 @@ def test_deleting_the_stack_keeps_the_key_the_table_and_the_people(shop: Stack) 
         ]
     finally:  # whoever pays for the account does not pay for them
         kms.schedule_key_deletion(KeyId=physical["RequestStateKey"], PendingWindowInDays=7)
+        dynamodb.update_table(TableName=physical["Table"], DeletionProtectionEnabled=False)
         dynamodb.delete_table(TableName=physical["Table"])
         with suppress(KeyError):
             cognito.delete_user_pool(UserPoolId=physical["UserPool"])

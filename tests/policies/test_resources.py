@@ -31,7 +31,7 @@ def test_a_worker_has_the_code_of_its_function_the_longest_timeout_and_no_retry(
     }
     ((_, invoked),) = template.of_type("AWS::Lambda::EventInvokeConfig").items()
     assert invoked["MaximumRetryAttempts"] == 0
-    assert "DestinationConfig" not in invoked, "Lambda's own line tells of a death, and an alarm of a dropped order"
+    assert not invoked.get("DestinationConfig"), "Lambda's own line tells of a death, and an alarm of a dropped order"
 
 
 def test_the_table_expires_items_and_the_key_rotates(template: Translated) -> None:

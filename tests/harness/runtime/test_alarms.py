@@ -118,12 +118,12 @@ def send(stack: Stack, sent: dict[str, Any], headers: dict[str, str]) -> dict[st
 
 
 def _reports(lines: list[str]) -> int:
-    return sum(line.startswith("REPORT ") for line in lines)
+    return sum('"type":"platform.report"' in line for line in lines)
 
 
 def _is_quiet(stack: Stack) -> bool:
     lines = [line for _folder, line in list(stack.lines)]
-    return _reports(lines) == sum(line.startswith("START ") for line in lines)
+    return _reports(lines) == sum('"type":"platform.start"' in line for line in lines)
 
 
 def metrics_of(stack: Stack, request: Callable[[Stack], object]) -> set[str]:
@@ -134,29 +134,56 @@ def metrics_of(stack: Stack, request: Callable[[Stack], object]) -> set[str]:
 
 
 def log_lines(stack: Stack, before: int = 0) -> list[dict[str, Any]]:
-    """Return the lines in JSON; the runtime's double writes the platform's own lines as text."""
+    """Return the lines of functions and of Lambda, which are all JSON, without an author's own text."""
     return [json.loads(line) for _folder, line in stack.lines[before:] if line.startswith("{")]
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["lacks_a_module", "is_no_python"])
-def test_a_function_that_cannot_start_is_counted_as_broken_crashed_and_failed(
+def test_a_function_that_cannot_start_is_counted_as_ended_crashed_and_failed(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
     assert send(stack, name)["error"]["code"] == -32603
-    assert metrics_of(stack, lambda each: send(each, name)) == {"Broken", "Crashed", "Failed"}
-    runtime = [line for line in log_lines(stack) if str(line.get("errorType", "")).startswith("Runtime.")]
-    assert all("outcome" not in line for line in runtime), "no line of the toolkit can be one of these"
+    assert metrics_of(stack, lambda each: send(each, name)) == {"Ended", "Crashed", "Failed"}
+    ended = [line for line in log_lines(stack) if line.get("type") == "platform.report"]
+    assert all("outcome" not in line for line in ended), "no line of the toolkit can be one of these"
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["exits", "hangs"])
-def test_a_function_that_exits_or_times_out_is_counted_as_a_crash(
+def test_a_function_that_exits_or_times_out_is_counted_as_ended_and_as_a_crash(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
-    assert metrics_of(stack, lambda each: send(each, name)) == {"Crashed", "Failed"}
+    assert metrics_of(stack, lambda each: send(each, name)) == {"Ended", "Crashed", "Failed"}
     crashes = [line for line in log_lines(stack) if str(line.get("reason", "")).startswith("function_")]
     assert crashes[-1]["handler"] == name
+
+
+ENDINGS = ["exits", "hangs", "lacks_a_module", "is_no_python"]
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_an_end_is_counted_at_every_door_that_the_endpoint_does_not_see(stack: Stack, name: str) -> None:
+    """`/mcp/<folder>`, a function URL and an asynchronous order of a worker: nobody but Lambda writes a line."""
+    doors: dict[str, Callable[[Stack], object]] = {
+        "/mcp/<folder>": lambda each: direct(each, name),
+        "function URL": lambda each: each.invoke(name, {"version": "2.0", "rawPath": "/", "body": "{}"}),
+        "worker": lambda each: ordered(each, name),
+    }
+    assert {door: metrics_of(stack, come) for door, come in doors.items()} == dict.fromkeys(doors, {"Ended"})
+
+
+def direct(stack: Stack, name: str) -> None:
+    sent = wire.message("tools/call", {"name": name, "arguments": {}})
+    before = _reports(stack.log(name))
+    post(f"{stack.harness.url}/{name}", sent, wire.headers(sent))
+    wait_until(lambda: _reports(stack.log(name)) > before and _is_quiet(stack))
+
+
+def ordered(stack: Stack, name: str) -> None:
+    before = _reports(stack.log(name))
+    stack.invoke(name, {"mcpTask": "no order"}, how="Event")
+    wait_until(lambda: _reports(stack.log(name)) > before and _is_quiet(stack))
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
