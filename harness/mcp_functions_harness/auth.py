@@ -15,10 +15,10 @@ import textwrap
 from pathlib import Path
 
 from mcp_functions.settings import AuthMode
-from mcp_functions_harness import template
+from mcp_functions_harness import fragments, template
 from mcp_functions_harness.lambdas.functions import SIGN_IN
 from mcp_functions_harness.problems import stop
-from mcp_functions_harness.scaffold import files, fragments
+from mcp_functions_harness.scaffold import files
 
 PLACES = ("who may call", "open routes", "variables")
 SECTIONS: dict[AuthMode, tuple[str, ...]] = {

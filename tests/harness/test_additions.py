@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from mcp_functions import settings
-from mcp_functions_harness import checks, template
+from mcp_functions_harness import checks, fragments, template
 from mcp_functions_harness.auth import set_auth
 from mcp_functions_harness.command import run as main
 from mcp_functions_harness.problems import Problem
-from mcp_functions_harness.scaffold import additions, beginning, fragments
+from mcp_functions_harness.scaffold import additions, beginning
 from mcp_functions_harness.scaffold.editing import new
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcp_functions.settings import AuthMode
 
 MAX_LINES = 300  # that one reads in five minutes

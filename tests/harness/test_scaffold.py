@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions_harness import catalog, checks, template
+from mcp_functions_harness import catalog, checks, fragments, template
 from mcp_functions_harness.command import run as main
 from mcp_functions_harness.lambdas.functions import NAME
 from mcp_functions_harness.problems import Problem
-from mcp_functions_harness.scaffold import additions, beginning, blocks, files, fragments, samples, spelling
+from mcp_functions_harness.scaffold import additions, beginning, blocks, files, samples, spelling
 from mcp_functions_harness.scaffold.beginning import init
 from mcp_functions_harness.scaffold.editing import new
 

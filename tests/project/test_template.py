@@ -565,7 +565,8 @@ def test_the_access_log_is_json_without_content_or_callers(project: Project) -> 
 
 
 def test_the_access_log_does_not_grow_the_policy_of_the_accounts_logs(project: Project) -> None:
-    assert project.of_type("AWS::Logs::LogGroup")["AccessLogs"]["LogGroupName"]["Fn::Sub"].startswith("/aws/vendedlogs/")
+    access_logs = project.of_type("AWS::Logs::LogGroup")["AccessLogs"]
+    assert access_logs["LogGroupName"]["Fn::Sub"].startswith("/aws/vendedlogs/")
 
 
 def test_the_dashboard_is_json(project: Project) -> None:

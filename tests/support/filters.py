@@ -54,9 +54,9 @@ def _all(tokens: list[str], line: Mapping[str, Any]) -> bool:
 
 
 def _one(tokens: list[str], line: Mapping[str, Any]) -> bool:
-    token = tokens.pop(0)
-    if token != "(":
-        return _holds(token.strip(), line)
+    first = tokens.pop(0)
+    if first != "(":
+        return _holds(first.strip(), line)
     value = _any(tokens, line)
     assert tokens.pop(0) == ")"
     return value

@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mcp_functions_harness import template
-from mcp_functions_harness.scaffold import fragments
+from mcp_functions_harness import fragments, template
 
 SCAFFOLD = Path(__file__).parent.parent / "scaffold"  # the template that `init` writes, and additions to it
 ADDITIONS = ("table", "bucket")

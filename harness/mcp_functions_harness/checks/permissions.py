@@ -79,7 +79,8 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
         return
     table = project.of_type("AWS::DynamoDB::Table").get(iam.TABLE["Ref"])
     if table is None:
-        yield f"functions/{min(project.keeping)} keeps something, and template.yaml has no Table: mcp-functions add table"
+        keeping = f"functions/{min(project.keeping)} keeps something"
+        yield f"{keeping}, and template.yaml has no Table: mcp-functions add table"
         return
     if project.variable("MCP_TABLE") != iam.TABLE:
         yield "functions keep something: Globals needs MCP_TABLE: !Ref Table"

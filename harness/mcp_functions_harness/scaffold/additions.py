@@ -14,10 +14,10 @@ import difflib
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_functions_harness import checks, template
+from mcp_functions_harness import checks, fragments, template
 from mcp_functions_harness.checks import Project
 from mcp_functions_harness.problems import stop
-from mcp_functions_harness.scaffold import files, fragments
+from mcp_functions_harness.scaffold import files
 
 NAMES = ("alarms", "table", "bucket", "budget", "dashboard", "stops")
 NEEDED = {"alarms": ("topic",), "budget": ("topic",), "dashboard": ("topic", "alarms"), "bucket": ("table",)}

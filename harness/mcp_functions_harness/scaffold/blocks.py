@@ -6,12 +6,12 @@ nothing is written.
 
 from dataclasses import replace
 
-from mcp_functions_harness import checks, template
+from mcp_functions_harness import checks, fragments, template
 from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
 from mcp_functions_harness.lambdas.modules import COMMON
 from mcp_functions_harness.problems import stop
-from mcp_functions_harness.scaffold import additions, files, fragments
+from mcp_functions_harness.scaffold import additions, files
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
 

@@ -6,6 +6,7 @@ A failure that an operator must repair is counted for its alarm. A request that 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -140,21 +141,21 @@ def log_lines(stack: Stack, before: int = 0) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["lacks_a_module", "is_no_python"])
-def test_a_function_that_cannot_start_is_counted_as_ended_crashed_and_failed(
+def test_a_function_that_cannot_start_is_counted_as_ended_and_failed(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
     assert send(stack, name)["error"]["code"] == -32603
-    assert metrics_of(stack, lambda each: send(each, name)) == {"Ended", "Crashed", "Failed"}
+    assert metrics_of(stack, lambda each: send(each, name)) == {"Ended", "Failed"}
     ended = [line for line in log_lines(stack) if line.get("type") == "platform.report"]
     assert all("outcome" not in line for line in ended), "no line of the toolkit can be one of these"
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["exits", "hangs"])
-def test_a_function_that_exits_or_times_out_is_counted_as_ended_and_as_a_crash(
+def test_a_function_that_exits_or_times_out_is_counted_as_ended_and_failed(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
-    assert metrics_of(stack, lambda each: send(each, name)) == {"Ended", "Crashed", "Failed"}
+    assert metrics_of(stack, lambda each: send(each, name)) == {"Ended", "Failed"}
     crashes = [line for line in log_lines(stack) if str(line.get("reason", "")).startswith("function_")]
     assert crashes[-1]["handler"] == name
 
@@ -170,13 +171,14 @@ def test_an_end_is_counted_at_every_door_that_the_endpoint_does_not_see(stack: S
         "function URL": lambda each: each.invoke(name, {"version": "2.0", "rawPath": "/", "body": "{}"}),
         "worker": lambda each: ordered(each, name),
     }
-    assert {door: metrics_of(stack, come) for door, come in doors.items()} == dict.fromkeys(doors, {"Ended"})
+    assert [(door, metrics_of(stack, come)) for door, come in doors.items()] == [(door, {"Ended"}) for door in doors]
 
 
 def direct(stack: Stack, name: str) -> None:
     sent = wire.message("tools/call", {"name": name, "arguments": {}})
     before = _reports(stack.log(name))
-    post(f"{stack.harness.url}/{name}", sent, wire.headers(sent))
+    with suppress(ValueError):  # API Gateway's answer to a function that ended
+        post(f"{stack.harness.url}/{name}", sent, wire.headers(sent))
     wait_until(lambda: _reports(stack.log(name)) > before and _is_quiet(stack))
 
 
