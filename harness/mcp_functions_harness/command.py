@@ -34,6 +34,8 @@ COMMANDS = {  # the function of each command, in `commands`
     "open": "open.command",
     "serve": "serve.command",
     "set": "deployment.set_parameters",
+    "start": "deployment.start",
+    "stop": "deployment.stop",
     "verify": "verify.command",
 }
 

@@ -89,6 +89,18 @@ def test_open_explains_a_state_with_the_key_of_the_stack(shop: Stack) -> None:
     assert "resolution" in said
 
 
+def test_a_function_stops_and_starts_by_calls_of_lambda_alone(shop: Stack) -> None:
+    said = shop.project.mcp_functions("stop", "function", "default", "add", "--now")
+    try:
+        assert f"Lambda runs no invocation of {shop.name}_add" in said
+        with pytest.raises(Exception):  # noqa: B017, PT011 - a failed assertion, or what its client raises
+            conversations.add(shop)
+        conversations.three_rounds(shop)
+    finally:
+        shop.project.mcp_functions("start", "function", "default", "add", "--now")
+    conversations.add(shop)
+
+
 def test_a_higher_generation_ends_all_states_at_once(shop: Stack) -> None:
     state = begin(shop)
     said = shop.project.mcp_functions("set", "default", "Generation=2", "--now")
