@@ -32,6 +32,7 @@ GB_SECOND = {"x86_64": 0.0000166667, "arm64": 0.0000133334}
 KMS_CALL = 0.03  # ten thousand
 KMS_KEY = 1.00  # a month
 LOG_GB = 0.50
+BYTES_OF_GB = "1 000 000 000"
 TABLE_WRITE, TABLE_READ = 0.625, 0.125  # a million; DynamoDB on demand: 1 KB written, 4 KB read
 CACHE_GB_HOUR, CACHE_GB = 0.084, 0.1  # ElastiCache Serverless for Valkey, and the least it bills
 TASK_HOUR = 2 * (0.5 * 0.04048 + 1 * 0.004445)  # two Fargate tasks of half a vCPU and 1 GB
@@ -44,8 +45,9 @@ ROUNDS = 3  # of a conversation: two questions, and the result
 KMS_CALLS = 3000  # for a million questions: docs/simulation.md
 RUNTIME_MS = 1.0  # an invocation, of the runtime's own: assumed
 INVOKE_MS = 10.0  # from the endpoint to the function and back: assumed
-LINE_BYTES = 800  # of log for an invocation, with Lambda's own report: assumed
-LOGS = 2 * ROUNDS * LINE_BYTES / 1000 * LOG_GB  # USD for the logs of a million conversations
+EVENT_BYTES = 26  # that CloudWatch adds to each line
+LINE_BYTES = 1100  # of log for an invocation, with Lambda's own two lines: tests/harness/runtime/test_alarms.py
+ACCESS_BYTES = 220  # of the access log for a request: the template's format with usual values
 REQUESTS_A_MONTH = 50 * 30 * 24 * 3600  # the throttle of template.yaml, for 30 days
 
 
@@ -101,6 +103,11 @@ def lines(results: Results, processor: str) -> list[tuple[str, str, float]]:
         (f"Lambda, {processor}, 512 MB: all three rounds", f"1 000 000 x {paid} ms x {price}"),
         ("one request in 100 finds both cold", f"{ROUNDS}0 000 x {spaced(more)} ms more x {price}"),
         ("KMS, for two million questions", f"{spaced(2 * KMS_CALLS)} calls x {KMS_CALL:.2f} USD / 10 000"),
+        (
+            "logs of the functions",
+            f"{2 * ROUNDS} 000 000 x {spaced(LINE_BYTES)} bytes x {LOG_GB:.2f} USD / {BYTES_OF_GB}",
+        ),
+        ("the access log", f"{ROUNDS} 000 000 x {ACCESS_BYTES} bytes x {LOG_GB:.2f} USD / {BYTES_OF_GB}"),
     )
     return [(what, how, reckoned(how)) for what, how in sums]
 
@@ -133,8 +140,8 @@ def markdown(results: Results) -> str:
     both = {processor: total(results, processor) for processor in GB_SECOND}
     heads = ("a million conversations of three rounds", "", "USD")
     more = (
-        f"On arm64 it is {both['arm64']:.2f}. Logs add {LOGS:.2f} ({2 * ROUNDS} million invocations of"
-        f" {LINE_BYTES} bytes, {LOG_GB:.2f} USD/GB)."
+        f"On arm64 it is {both['arm64']:.2f}. X-Ray costs nothing: the template turns no traces on. Requests and"
+        " responses of more than 512 KB count as several at API Gateway."
     )
     return "\n".join(
         (
@@ -200,7 +207,7 @@ def written(page: str, results: Results) -> str:
 
 def worst_case_row(results: Results) -> str:
     """Write what a month of warm rounds at the limit of the throttle costs."""
-    return _month(WARM_ROUNDS, (total(results, "x86_64") + LOGS) / ROUNDS)
+    return _month(WARM_ROUNDS, total(results, "x86_64") / ROUNDS)
 
 
 def dearest_request_row() -> str:

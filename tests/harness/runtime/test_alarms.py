@@ -15,6 +15,7 @@ from mcp_functions import tool
 from mcp_functions.handlers import catalog
 from mcp_functions_harness import Harness
 from mcp_functions_harness import catalog as catalogs
+from tests.benchmarks import cost
 from tests.support import filters, wire
 
 from .conftest import Stack, wait_until, write_project
@@ -243,3 +244,12 @@ def test_a_successful_request_is_counted_by_no_error_metric(stack: Stack, reques
 @pytest.mark.parametrize("request_", REFUSED.values(), ids=REFUSED)
 def test_a_refused_request_is_counted_only_as_refused(stack: Stack, request_: Callable[[Stack], object]) -> None:
     assert metrics_of(stack, request_) == {"Refused"}
+
+
+def test_the_costs_count_the_bytes_of_real_lines(stack: Stack) -> None:
+    """CloudWatch bills the UTF-8 bytes of each line, and 26 more."""
+    call(stack, "asks")  # a cold start has one more line
+    before = len(stack.lines)
+    call(stack, "asks")
+    billed = sum(len(line.encode()) + cost.EVENT_BYTES for _folder, line in stack.lines[before:])
+    assert billed / 2 == pytest.approx(cost.LINE_BYTES, rel=0.1), "of the endpoint and of the function"
