@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -135,3 +135,35 @@ def test_verify_finds_the_sign_in_as_it_is_meant(signed_in: Stack, tokens: dict[
     said = signed_in.project.mcp_functions(*words)
     assert "FAILED" not in said
     assert "mode oauth" in said
+
+
+def test_the_scopes_are_there_before_the_client_that_names_them(signed_in: Stack) -> None:
+    pages = signed_in.account.client("cloudformation").get_paginator("describe_stack_events")
+    events = [event for page in pages.paginate(StackName=signed_in.name) for event in page["StackEvents"]]
+    # The newest comes first. AWS says CREATE_COMPLETE, and MiniStack UPDATE_COMPLETE, of what an update adds.
+    steps = [(event["LogicalResourceId"], event["ResourceStatus"].partition("_")[2]) for event in reversed(events)]
+    assert steps.index(("UserPoolResourceServer", "COMPLETE")) < steps.index(("UserPoolClient", "IN_PROGRESS"))
+
+
+def test_the_sign_in_leaves_by_one_update_and_its_tokens_still_call(
+    signed_in: Stack, host: Host, tokens: dict[str, Any]
+) -> None:
+    people = signed_in.resources["UserPool"]["PhysicalResourceId"]
+    issuer, audience = (_claims(tokens["access_token"])[name] for name in ("iss", "aud"))
+    signed_in.project.mcp_functions("auth", "jwt")
+    signed_in.project.mcp_functions("set", "default", f"JwtIssuer={issuer}", f"JwtAudience={audience}")
+    signed_in.project.build()
+    signed_in.project.deploy()
+    signed_in.__dict__.pop("functions", None)  # there is one fewer
+    assert host.browser.get(f"{host.origin}/authorize").status == 404
+    assert host.call(tokens["access_token"], name="add", arguments={"a": 2, "b": 3}).status == 200
+    cognito = signed_in.account.client("cognito-idp")
+    try:
+        assert cognito.describe_user_pool(UserPoolId=people), "the people are kept"
+    finally:  # whoever pays for the account does not pay for them
+        cognito.delete_user_pool(UserPoolId=people)
+
+
+def _claims(token: str) -> dict[str, Any]:
+    claims = token.split(".")[1]
+    return dict(json.loads(urlsafe_b64decode(claims + "=" * (-len(claims) % 4))))

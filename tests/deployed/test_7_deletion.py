@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tests.deployed.stack import Stack
 
-KEPT = {"RequestStateKey", "Table", "UserPool"}
+KEPT = {"RequestStateKey", "Table"}
 
 
-def test_deleting_the_stack_keeps_the_key_the_table_and_the_people(shop: Stack) -> None:
+def test_deleting_the_stack_keeps_the_key_and_the_table(shop: Stack) -> None:
     before, account = shop.resources, shop.account
     shop.project.sam("delete", "--no-prompts", "--stack-name", shop.name, "--region", str(account.session.region_name))
-    physical = {name: before[name]["PhysicalResourceId"] for name in KEPT & before.keys()}
+    physical = {name: before[name]["PhysicalResourceId"] for name in KEPT}
     kms, dynamodb = account.client("kms"), account.client("dynamodb")
-    cognito, lambdas = account.client("cognito-idp"), account.client("lambda")
+    lambdas = account.client("lambda")
     try:
         assert kms.describe_key(KeyId=physical["RequestStateKey"])["KeyMetadata"]["KeyState"] == "Enabled"
         assert dynamodb.describe_table(TableName=physical["Table"])["Table"]["TableStatus"] == "ACTIVE"
-        if "UserPool" in physical:
-            assert cognito.describe_user_pool(UserPoolId=physical["UserPool"])
         names = {
             one["FunctionName"]
             for page in lambdas.get_paginator("list_functions").paginate()
@@ -35,5 +32,3 @@ def test_deleting_the_stack_keeps_the_key_the_table_and_the_people(shop: Stack) 
         kms.schedule_key_deletion(KeyId=physical["RequestStateKey"], PendingWindowInDays=7)
         dynamodb.update_table(TableName=physical["Table"], DeletionProtectionEnabled=False)
         dynamodb.delete_table(TableName=physical["Table"])
-        with suppress(KeyError):
-            cognito.delete_user_pool(UserPoolId=physical["UserPool"])

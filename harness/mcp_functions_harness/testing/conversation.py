@@ -170,10 +170,10 @@ class Conversation(Transcript):
         raise AssertionError(message)
 
     def poll(self) -> Self:
-        """Run the invocations of the task's worker that are due, and get the task (`tasks/get`)."""
+        """Run the worker's invocations for this task that are due, and get the task (`tasks/get`)."""
         worker = f"{environment.STACK}_{self.function}{WORKER_SUFFIX}"
         raised_by_worker = None
-        for event in take_invocations(worker):
+        for event in take_invocations(worker, self.task_id):
             with environment.applied(self._caller.environment()), captured_failures() as failures:
                 self._answer_event(self._handler, event, Context(worker, WORKER_MS), ahead=self._ahead)
             raised_by_worker = failures.last or raised_by_worker

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
+from mcp_functions.http.events import WORKER_ORDER
 from mcp_functions.store import Bucket
 from mcp_functions_harness import environment
 from mcp_functions_harness.doubles import dynamodb, keyfile, s3
@@ -86,11 +87,18 @@ def _queue_invocation(request: HttpRequest) -> HttpResponse:
     return json_response(404, {"Message": "only workers are called here"}, error)
 
 
-def take_invocations(worker: str) -> Iterator[dict[str, Any]]:
-    """Remove and yield the queued events of one worker, also those that it queues while it answers one."""
-    while True:
-        payloads = [payload for name, payload in _pending_invocations if name == worker]
-        if not payloads:
-            return
-        _pending_invocations.remove((worker, payloads[0]))
-        yield json.loads(payloads[0])
+def take_invocations(worker: str, task_id: str | None = None) -> Iterator[dict[str, Any]]:
+    """Remove and yield the queued events of one worker, also those that it queues while it answers one.
+
+    Args:
+        worker: the name of the worker's Lambda function.
+        task_id: of one task, because another test may have left a task that it did not poll; None: of all tasks.
+    """
+
+    def is_due(invocation: tuple[str, bytes]) -> bool:
+        name, payload = invocation
+        return name == worker and (task_id is None or json.loads(payload)[WORKER_ORDER]["id"] == task_id)
+
+    while invocation := next(filter(is_due, _pending_invocations), None):
+        _pending_invocations.remove(invocation)
+        yield json.loads(invocation[1])

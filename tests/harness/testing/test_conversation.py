@@ -14,7 +14,7 @@ import pytest
 
 from mcp_functions import Elicit, Log, Step, prompt, resource, serve, tool
 from mcp_functions.protocol.messages import Principal
-from mcp_functions_harness.testing import WITH_APPS, Conversation, deployed
+from mcp_functions_harness.testing import WITH_APPS, WITH_TASKS, Conversation, deployed
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -413,3 +413,18 @@ def test_a_deployment_may_have_other_settings() -> None:
 def test_a_deployment_may_lack_a_setting() -> None:
     with deployed(MCP_KMS_KEYS=None):
         assert Conversation(serve(greet)).call(greeting="Hi").status == 500
+
+
+@tool(task="required")
+def audit(month: int) -> str:
+    """Audit a month."""
+    RUNS[f"audit {month}"] += 1
+    return "audited"
+
+
+def test_a_poll_works_on_the_task_of_its_conversation_alone() -> None:
+    tasks = serve(audit)
+    left = Conversation(tasks, capabilities=WITH_TASKS).call(month=1)
+    assert Conversation(tasks, capabilities=WITH_TASKS).call(month=2).poll().text == "audited"
+    assert (RUNS["audit 1"], RUNS["audit 2"]) == (0, 1)
+    assert left.poll().text == "audited"
