@@ -75,10 +75,10 @@ class Sandbox:
             ProcessGoneError: the process ended before it took the event; never at the first invocation.
         """
         began = time.monotonic()
-        if self._logs_json:
-            self._write(reports.json_start(task.request_id))
-        else:
+        if not self._logs_json:
             self._write(f"START RequestId: {task.request_id} Version: $LATEST")
+        elif self._logs_success:
+            self._write(reports.json_start(task.request_id))
         error = None
         try:
             payload = self._run(task, began + self.configuration.timeout)
@@ -183,6 +183,15 @@ class Sandbox:
         return self.configuration.log_format == "JSON"
 
     @property
+    def _logs_success(self) -> bool:
+        """Whether Lambda's lines of a success are in a log of JSON.
+
+        "Log-level filtering" of Lambda's guide: `platform.start` and a successful `platform.report` are INFO, and a
+        `platform.report` with another status is WARN.
+        """
+        return self.configuration.system_log_level != "WARN"
+
+    @property
     def _peak_memory(self) -> int:
         """The most memory that the process has had, in MB; 0 if unknown."""
         return self._process.peak_memory if self._process else 0
@@ -194,7 +203,8 @@ class Sandbox:
     def _write_end(self, outcome: Outcome) -> None:
         """Write the lines after an invocation."""
         if self._logs_json:
-            self._write(reports.json_report(outcome, self.configuration.memory))
+            if self._logs_success or outcome.error:
+                self._write(reports.json_report(outcome, self.configuration.memory))
             return
         if outcome.error in reports.PLATFORM:
             self._write(str(json.loads(outcome.payload)["errorMessage"]))
