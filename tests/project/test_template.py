@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import sys
 import tomllib
@@ -470,18 +471,18 @@ def test_alarms_and_dashboard_exist_only_with_a_recipient(project: Project) -> N
     filters = project.of_type("AWS::Logs::MetricFilter")
     ours = {"Fn::Sub": "mcp-functions/${AWS::StackName}"}  # each stack has its own namespace
     counted = {(one, str(each["MetricNamespace"])) for one, each in _metrics(filters.values())}
-    crashed = alarms.pop("CrashedAlarm")
+    crashed, busy = alarms.pop("CrashedAlarm"), alarms.pop("BusyAlarm")
     assert {(one["MetricName"], str(one["Namespace"])) for one in alarms.values()} == {
         ("AsyncEventsDropped", "AWS/Lambda"),
-        *((name, str(ours)) for name in ("Busy", "Ended", "Misconfigured", "Outages")),
+        *((name, str(ours)) for name in ("Ended", "Misconfigured", "Outages")),
     }
     uncounted = {(one["MetricName"], str(one["Namespace"])) for one in alarms.values()} - counted
     assert uncounted == {("AsyncEventsDropped", "AWS/Lambda")}, "Lambda writes no line of an order that it drops"
-    assert ("Crashed", str(ours)) in counted
+    assert {("Crashed", str(ours)), ("Busy", str(ours))} <= counted
     assert crashed["Metrics"][0]["Expression"]["Fn::Sub"].startswith(
         'SELECT SUM(Crashed) FROM SCHEMA("mcp-functions/${AWS::StackName}", handler) GROUP BY handler'
     )
-    assert all(one["AlarmActions"] == [{"Ref": "AlarmTopic"}] for one in (crashed, *alarms.values()))
+    assert all(one["AlarmActions"] == [{"Ref": "AlarmTopic"}] for one in (crashed, busy, *alarms.values()))
 
 
 def test_every_worker_has_an_alarm_of_dropped_orders(project: Project) -> None:
@@ -494,11 +495,54 @@ def test_every_worker_has_an_alarm_of_dropped_orders(project: Project) -> None:
 SLOW_ALARMS = {"OutageAlarm": (3, 5), "BusyAlarm": (None, 5)}  # of how many minutes; None: of all
 
 
-def test_neither_a_short_outage_nor_one_client_pages_an_operator(project: Project) -> None:
+def test_a_short_outage_pages_nobody(project: Project) -> None:
     alarms = project.of_type("AWS::CloudWatch::Alarm")
     minutes = {name: (alarms[name].get("DatapointsToAlarm"), alarms[name]["EvaluationPeriods"]) for name in SLOW_ALARMS}
-    assert {alarms[name]["Period"] for name in SLOW_ALARMS} == {60}
+    measured = [one["MetricStat"]["Period"] for one in alarms["BusyAlarm"]["Metrics"] if "MetricStat" in one]
+    assert {alarms["OutageAlarm"]["Period"], *measured} == {60}
     assert minutes == SLOW_ALARMS
+
+
+@pytest.mark.parametrize(
+    ("busy", "claimed", "requests", "raised"),
+    [
+        pytest.param(9, 1000, 30, True, id="another workload fills the account"),
+        pytest.param(9, 1000, 499, True, id="another workload, beside as many requests as fill half of it"),
+        pytest.param(9, 1000, 3000, False, id="clients fill the account at the throttle's limit"),
+        pytest.param(9, 1000, 1100, False, id="one client fills it with calls of 28 s"),
+        pytest.param(9, 10, 30, False, id="one client fills a function with its own ReservedConcurrentExecutions"),
+        pytest.param(9, 0, 30, False, id="a stopped function"),
+        pytest.param(0, 1000, 30, False, id="a full account that refuses nobody here"),
+    ],
+)
+def test_one_client_that_keeps_lambda_busy_pages_nobody(
+    project: Project, busy: int, claimed: int, requests: int, *, raised: bool
+) -> None:
+    metrics = project.of_type("AWS::CloudWatch::Alarm")["BusyAlarm"]["Metrics"]
+    (expression,) = [one["Expression"] for one in metrics if "Expression" in one]
+    quota = str(project.template["Parameters"]["AccountConcurrency"]["Default"])
+    text = expression["Fn::Sub"][0].replace("${Most}", quota).replace("FILL(requests, 0)", "requests")
+    condition = re.fullmatch(r"IF\((.*), 1, 0\)", text)
+    assert condition, text
+    values = {"busy": busy, "claimed": claimed, "requests": requests}
+    assert all(compare(term, values) for term in condition[1].split(" AND ")) is raised
+
+
+def test_fewer_requests_than_the_busy_alarm_allows_cannot_fill_an_account(project: Project) -> None:
+    """A request holds two executions for as long as the endpoint may work, and a caller 100 workers."""
+    quota = project.template["Parameters"]["AccountConcurrency"]["Default"]
+    seconds = project.of_type("AWS::Serverless::Function")["Mcp"]["Timeout"]
+    workers = settings.Settings({"MCP_STACK": "shop"}).max_open_tasks
+    assert quota / 2 / 60 * 2 * seconds + workers < 0.9 * quota
+
+
+def compare(term: str, values: dict[str, int]) -> bool:
+    """Decide a comparison of two products, such as `2 * requests < 1000`."""
+    left, right = (
+        math.prod(values[one] if one in values else float(one) for one in side.split(" * "))
+        for side in re.split(" [<>] ", term)
+    )
+    return left < right if "<" in term else left > right
 
 
 def test_a_budget_needs_a_recipient_and_counts_what_the_stack_made(project: Project) -> None:

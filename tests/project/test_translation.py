@@ -175,7 +175,7 @@ def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[AuthMod
 
 
 FUNCTIONS = {"AWS::Lambda::Function"}
-NEEDS_ALARMS = {"CrashesAllowed", "MonthlyBudget"}
+NEEDS_ALARMS = {"AccountConcurrency", "CrashesAllowed", "EndsAllowed", "MonthlyBudget"}
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:told"
 ALARM_TYPES = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
 # parameter -> another value, and what is different with it
@@ -184,7 +184,7 @@ CHANGES: dict[str, tuple[str, set[str]]] = {
     "Architecture": ("arm64", FUNCTIONS | {"AWS::Lambda::LayerVersion"}),
     "BankSecret": ("arn:aws:secretsmanager:eu-west-1:111122223333:secret:bank", FUNCTIONS | {"AWS::IAM::Role"}),
     "BlobBucket": ("new", FUNCTIONS | {"AWS::IAM::ManagedPolicy", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"}),
-    "CrashesAllowed": ("7", {"AWS::CloudWatch::Alarm"}),
+    **dict.fromkeys(("AccountConcurrency", "CrashesAllowed", "EndsAllowed"), ("7", {"AWS::CloudWatch::Alarm"})),
     "Generation": ("2", FUNCTIONS),
     "LogCallers": ("on", FUNCTIONS | {"AWS::KMS::Key"}),
     "LogDays": ("7", {"AWS::Logs::LogGroup"}),

@@ -91,7 +91,9 @@ def alarm_metrics() -> set[str]:
     resources = template.read(ROOT / "template.yaml")["Resources"].values()
     alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
     named = {alarm["MetricName"] for alarm in alarms if "MetricName" in alarm}
-    expressions = [each["Expression"]["Fn::Sub"] for alarm in alarms for each in alarm.get("Metrics", ())]
+    parts = [each for alarm in alarms for each in alarm.get("Metrics", ())]
+    named |= {part["MetricStat"]["Metric"]["MetricName"] for part in parts if "MetricStat" in part}
+    expressions = [str(part["Expression"]["Fn::Sub"]) for part in parts if "Expression" in part]
     return named | {metric for each in expressions for metric in re.findall(r"SUM\((\w+)\)", each)}
 
 

@@ -52,7 +52,6 @@ class RequestLog:
             # The client waited for the start of this environment, unless Lambda had started it in advance.
             notes.cold_start = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
             self._is_first_request = False
-        notes.request_id = getattr(context, "aws_request_id", None)
         if http:
             notes.correlation_id = http.request_context.get("requestId")
             notes.trace_id = trace_id(http.headers.get("traceparent"))

@@ -56,10 +56,8 @@ def write_line(notes: Notes, logger: Logger | None = None) -> None:
     with suppress(Exception):  # a line that fails must not cost the client its response
         if logger is not None:
             write = {logging.DEBUG: logger.debug, logging.INFO: logger.info, logging.ERROR: logger.error}[level]
-            # Powertools writes neither the name of the logger nor Lambda's id of the invocation. Lambda's own
-            # formatter writes both.
-            own = {"logger": NAME, "request_id": checked_id(notes.request_id)}
-            write(message(notes), extra={**_known(own), **all_fields(notes)})
+            # Powertools does not write the name of the logger. Lambda's own formatter does.
+            write(message(notes), extra={"logger": NAME, **all_fields(notes)})
         elif log.isEnabledFor(level):  # otherwise nothing would write the fields
             log.log(level, message(notes), extra=all_fields(notes))
 
@@ -76,10 +74,7 @@ def replace_correlation_id(logger: Any, identifier: object) -> object:  # noqa: 
 
 def all_fields(notes: Notes) -> dict[str, Any]:
     """Return the fields of a log line, without those that are unknown (None)."""
-    return _known({**own_fields(notes), **opentelemetry_fields(notes)})
-
-
-def _known(fields: dict[str, Any]) -> dict[str, Any]:
+    fields = {**own_fields(notes), **opentelemetry_fields(notes)}
     return {name: value for name, value in fields.items() if value is not None}
 
 
