@@ -46,8 +46,18 @@ KMS_CALLS = 3000  # for a million questions: docs/simulation.md
 RUNTIME_MS = 1.0  # an invocation, of the runtime's own: assumed
 INVOKE_MS = 10.0  # from the endpoint to the function and back: assumed
 EVENT_BYTES = 26  # that CloudWatch adds to each line
-LINE_BYTES = 1100  # of log for an invocation, with Lambda's own two lines: tests/harness/runtime/test_alarms.py
-ACCESS_BYTES = 220  # of the access log for a request: the template's format with usual values
+# Bytes of the functions' log for a request at a warm endpoint, with EVENT_BYTES: tests/harness/runtime/test_alarms.py
+LOG_BYTES = {
+    "`tools/call` that asks": 630,
+    "`tools/call` with an answer": 680,
+    "`tools/call` of an unknown tool": 590,
+    "`tools/list`": 530,
+    "`tools/call` of 2025, two lines": 1390,
+}
+ASKS, ANSWERS, *_OTHERS = LOG_BYTES
+CONVERSATION_BYTES = LOG_BYTES[ASKS] + (ROUNDS - 1) * LOG_BYTES[ANSWERS]
+ACCESS_BYTES = 226  # of the access log for a request: tests/project/test_template.py
+CLOUDFRONT_REQUEST, CLOUDFRONT_FUNCTION = 1.00, 0.10  # a million
 REQUESTS_A_MONTH = 50 * 30 * 24 * 3600  # the throttle of template.yaml, for 30 days
 
 
@@ -105,7 +115,7 @@ def lines(results: Results, processor: str) -> list[tuple[str, str, float]]:
         ("KMS, for two million questions", f"{spaced(2 * KMS_CALLS)} calls x {KMS_CALL:.2f} USD / 10 000"),
         (
             "logs of the functions",
-            f"{2 * ROUNDS} 000 000 x {spaced(LINE_BYTES)} bytes x {LOG_GB:.2f} USD / {BYTES_OF_GB}",
+            f"1 000 000 x {spaced(CONVERSATION_BYTES)} bytes x {LOG_GB:.2f} USD / {BYTES_OF_GB}",
         ),
         ("the access log", f"{ROUNDS} 000 000 x {ACCESS_BYTES} bytes x {LOG_GB:.2f} USD / {BYTES_OF_GB}"),
     )
@@ -140,8 +150,8 @@ def markdown(results: Results) -> str:
     both = {processor: total(results, processor) for processor in GB_SECOND}
     heads = ("a million conversations of three rounds", "", "USD")
     more = (
-        f"On arm64 it is {both['arm64']:.2f}. X-Ray costs nothing: the template turns no traces on. Requests and"
-        " responses of more than 512 KB count as several at API Gateway."
+        f"On arm64 it is {both['arm64']:.2f}. X-Ray costs nothing: the template turns no traces on. API Gateway counts"
+        " each 512 KB of a request as one more request."
     )
     return "\n".join(
         (
@@ -151,8 +161,26 @@ def markdown(results: Results) -> str:
             "",
             filled(more),
             "",
+            *table(("bytes of the functions' log", ""), [[kind, spaced(size)] for kind, size in LOG_BYTES.items()]),
+            "",
+            filled(_second_hop(results)),
+            "",
             *_compared(both),
         )
+    )
+
+
+def _second_hop(results: Results) -> str:
+    """Say what the endpoint costs beside requests that go to the functions directly."""
+    waited = sum(one.endpoint for one in rounds(results))
+    work = reckoned(f"1 000 000 x {waited} ms x 0.5 GB x {GB_SECOND['x86_64']:.10f} USD / 1 000")
+    hop = ROUNDS * LAMBDA_REQUEST + work
+    edge = ROUNDS * (CLOUDFRONT_REQUEST + CLOUDFRONT_FUNCTION)
+    return (
+        f"The endpoint is {hop:.2f} of it: {ROUNDS} 000 000 invocations, and {waited} ms in the three rounds, most of"
+        " which it waits. Clients that call `/mcp/<folder>` themselves do not pay it, and hold one execution instead of"
+        f" two. [Routing at the edge](recipes.md#routing-at-the-edge) saves it too, but CloudFront costs {edge:.2f}"
+        " beyond its free tier."
     )
 
 

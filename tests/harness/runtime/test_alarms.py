@@ -6,6 +6,7 @@ A failure that an operator must repair is counted for its alarm. A request that 
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,15 @@ def metrics_of(stack: Stack, request: Callable[[Stack], object]) -> set[str]:
 
 def log_lines(stack: Stack, before: int = 0) -> list[dict[str, Any]]:
     """Return the lines of functions and of Lambda, which are all JSON, without an author's own text."""
-    return [json.loads(line) for _folder, line in stack.lines[before:] if line.startswith("{")]
+    return [json.loads(line) for line in written_lines(stack, before) if line.startswith("{")]
+
+
+def written_lines(stack: Stack, before: int) -> list[str]:
+    """Return the lines that `SystemLogLevel: WARN` of template.yaml lets through; the stack has INFO, to wait for them."""
+    return [line for _folder, line in stack.lines[before:] if not SUCCESS.search(line)]
+
+
+SUCCESS = re.compile(r'"type":"platform\.(start"|report".*"status":"success")')
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
@@ -246,10 +255,28 @@ def test_a_refused_request_is_counted_only_as_refused(stack: Stack, request_: Ca
     assert metrics_of(stack, request_) == {"Refused"}
 
 
+def _answer(stack: Stack) -> object:
+    state = call(stack, "asks")["result"]["requestState"]
+    return call(stack, "asks", requestState=state, inputResponses={"seat": {"action": "accept", "content": SEAT}})
+
+
+SEAT = {"seat": "7A"}
+KINDS: dict[str, Callable[[Stack], object]] = {
+    "`tools/call` that asks": lambda stack: call(stack, "asks"),
+    "`tools/call` with an answer": _answer,
+    "`tools/call` of an unknown tool": lambda stack: call(stack, "nothing"),
+    "`tools/list`": lambda stack: send(stack, wire.message("tools/list"), wire.headers(wire.message("tools/list"))),
+    "`tools/call` of 2025, two lines": lambda stack: call_earlier(stack, "asks"),
+}
+
+
 def test_the_costs_count_the_bytes_of_real_lines(stack: Stack) -> None:
     """CloudWatch bills the UTF-8 bytes of each line, and 26 more."""
-    call(stack, "asks")  # a cold start has one more line
-    before = len(stack.lines)
-    call(stack, "asks")
-    billed = sum(len(line.encode()) + cost.EVENT_BYTES for _folder, line in stack.lines[before:])
-    assert billed / 2 == pytest.approx(cost.LINE_BYTES, rel=0.1), "of the endpoint and of the function"
+    sizes = {}
+    for kind, request in KINDS.items():
+        request(stack)  # a cold start has one more line
+        before = len(stack.lines)
+        request(stack)
+        lines = [len(line.encode()) + cost.EVENT_BYTES for line in written_lines(stack, before)]
+        sizes[kind] = lines[-1] if kind == "`tools/call` with an answer" else sum(lines)
+    assert sizes == pytest.approx(cost.LOG_BYTES, rel=0.05)
