@@ -4,7 +4,8 @@
       ...                   scaffold/auth/<mode>.yaml.in has the same comments around the lines of a mode
     # auth: end
 
-All other lines stay. SAM takes no condition in an API's `Auth`, so a template cannot hold several modes, and is
+A mode also has entries of its own in the sections of the template, such as parameters: the fragments in SECTIONS. All
+other lines stay. SAM takes no condition in an API's `Auth`, so a template cannot hold several modes, and is
 rewritten instead. With the mode `oauth` it also deploys functions/oauth, the authorization server for MCP clients. Its
 name for operators is the sign-in front.
 """
@@ -15,12 +16,18 @@ import textwrap
 from pathlib import Path
 
 from mcp_functions.settings import AuthMode
-from mcp_functions_harness import template
+from mcp_functions_harness import fragments, template
 from mcp_functions_harness.lambdas.functions import SIGN_IN
 from mcp_functions_harness.problems import stop
 from mcp_functions_harness.scaffold import files
 
-PLACES = ("who may call", "open routes", "variables", "parameters", "rules", "conditions", "sign-in")
+PLACES = ("who may call", "open routes", "variables")
+SECTIONS: dict[AuthMode, tuple[str, ...]] = {
+    "iam": (),
+    "jwt": ("origins", "tokens"),
+    "oauth": ("origins", "tokens", "sign-in"),
+    "none": ("origins",),
+}
 END = "# auth: end"
 MODE_VARIABLE = re.compile(r"^( +MCP_AUTH_MODE:) \w+", re.MULTILINE)
 SIGN_IN_FILE = f"functions/{SIGN_IN}/app.py"
@@ -85,6 +92,12 @@ def set_auth(text: str, mode: AuthMode) -> str:
     lines_by_place = dict(LINES_OF_PLACE.findall(files.template(f"auth/{mode}.yaml", {})))
     for place in PLACES:
         new_text = _replace(new_text, place, lines_by_place.get(place, ""))
+    fragment_by_name = {name: files.template(f"auth/{name}.yaml", {}) for name in SECTIONS["oauth"]}
+    for name, fragment in fragment_by_name.items():
+        if name in SECTIONS[mode]:
+            new_text = fragments.insert(new_text, fragment)
+        else:
+            new_text = fragments.remove(new_text, fragment)
     return new_text
 
 

@@ -17,6 +17,7 @@ from mcp_functions_harness.terminal.safe_text import safe_line, safe_output
 CRASHED = 1  # exit code of a command that fails unexpectedly
 NAME = "mcp-functions"
 COMMANDS = {  # the function of each command, in `commands`
+    "add": "project.add",
     "adopt": "adopt.command",
     "auth": "deployment.write_auth",
     "block": "project.block",
@@ -35,6 +36,8 @@ COMMANDS = {  # the function of each command, in `commands`
     "remove": "project.remove",
     "serve": "serve.command",
     "set": "deployment.set_parameters",
+    "start": "deployment.start",
+    "stop": "deployment.stop",
     "verify": "verify.command",
 }
 

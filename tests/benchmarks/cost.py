@@ -32,6 +32,7 @@ GB_SECOND = {"x86_64": 0.0000166667, "arm64": 0.0000133334}
 KMS_CALL = 0.03  # ten thousand
 KMS_KEY = 1.00  # a month
 LOG_GB = 0.50
+BYTES_OF_GB = "1 000 000 000"
 TABLE_WRITE, TABLE_READ = 0.625, 0.125  # a million; DynamoDB on demand: 1 KB written, 4 KB read
 CACHE_GB_HOUR, CACHE_GB = 0.084, 0.1  # ElastiCache Serverless for Valkey, and the least it bills
 TASK_HOUR = 2 * (0.5 * 0.04048 + 1 * 0.004445)  # two Fargate tasks of half a vCPU and 1 GB
@@ -44,8 +45,19 @@ ROUNDS = 3  # of a conversation: two questions, and the result
 KMS_CALLS = 3000  # for a million questions: docs/performance.md
 RUNTIME_MS = 1.0  # an invocation, of the runtime's own: assumed
 INVOKE_MS = 10.0  # from the endpoint to the function and back: assumed
-LINE_BYTES = 800  # of log for an invocation, with Lambda's own report: assumed
-LOGS = 2 * ROUNDS * LINE_BYTES / 1000 * LOG_GB  # USD for the logs of a million conversations
+EVENT_BYTES = 26  # that CloudWatch adds to each line
+# Bytes of the functions' log for a request at a warm endpoint, with EVENT_BYTES: tests/harness/runtime/test_alarms.py
+LOG_BYTES = {
+    "`tools/call` that asks": 630,
+    "`tools/call` with an answer": 680,
+    "`tools/call` of an unknown tool": 590,
+    "`tools/list`": 530,
+    "`tools/call` of 2025, two lines": 1390,
+}
+ASKS, ANSWERS, *_OTHERS = LOG_BYTES
+CONVERSATION_BYTES = LOG_BYTES[ASKS] + (ROUNDS - 1) * LOG_BYTES[ANSWERS]
+ACCESS_BYTES = 226  # of the access log for a request: tests/project/test_template.py
+CLOUDFRONT_REQUEST, CLOUDFRONT_FUNCTION = 1.00, 0.10  # a million
 REQUESTS_A_MONTH = 50 * 30 * 24 * 3600  # the throttle of template.yaml, for 30 days
 
 
@@ -101,6 +113,11 @@ def lines(results: Results, processor: str) -> list[tuple[str, str, float]]:
         (f"Lambda, {processor}, 512 MB: all three rounds", f"1 000 000 x {paid} ms x {price}"),
         ("one request in 100 finds both cold", f"{ROUNDS}0 000 x {spaced(more)} ms more x {price}"),
         ("KMS, for two million questions", f"{spaced(2 * KMS_CALLS)} calls x {KMS_CALL:.2f} USD / 10 000"),
+        (
+            "logs of the functions",
+            f"1 000 000 x {spaced(CONVERSATION_BYTES)} bytes x {LOG_GB:.2f} USD / {BYTES_OF_GB}",
+        ),
+        ("the access log", f"{ROUNDS} 000 000 x {ACCESS_BYTES} bytes x {LOG_GB:.2f} USD / {BYTES_OF_GB}"),
     )
     return [(what, how, reckoned(how)) for what, how in sums]
 
@@ -133,8 +150,8 @@ def markdown(results: Results) -> str:
     both = {processor: total(results, processor) for processor in GB_SECOND}
     heads = ("a million conversations of three rounds", "", "USD")
     more = (
-        f"On arm64 it is {both['arm64']:.2f}. Logs add {LOGS:.2f} ({2 * ROUNDS} million invocations of"
-        f" {LINE_BYTES} bytes, {LOG_GB:.2f} USD/GB)."
+        f"On arm64 it is {both['arm64']:.2f}. X-Ray costs nothing: the template turns no traces on. API Gateway counts"
+        " each 512 KB of a request as one more request."
     )
     return "\n".join(
         (
@@ -144,8 +161,26 @@ def markdown(results: Results) -> str:
             "",
             filled(more),
             "",
+            *table(("bytes of the functions' log", ""), [[kind, spaced(size)] for kind, size in LOG_BYTES.items()]),
+            "",
+            filled(_second_hop(results)),
+            "",
             *_compared(both),
         )
+    )
+
+
+def _second_hop(results: Results) -> str:
+    """Say what the endpoint costs beside requests that go to the functions directly."""
+    waited = sum(one.endpoint for one in rounds(results))
+    work = reckoned(f"1 000 000 x {waited} ms x 0.5 GB x {GB_SECOND['x86_64']:.10f} USD / 1 000")
+    hop = ROUNDS * LAMBDA_REQUEST + work
+    edge = ROUNDS * (CLOUDFRONT_REQUEST + CLOUDFRONT_FUNCTION)
+    return (
+        f"The endpoint is {hop:.2f} of it: {ROUNDS} 000 000 invocations, and {waited} ms in the three rounds, most of"
+        " which it waits. Clients that call `/mcp/<folder>` themselves do not pay it, and hold one execution instead of"
+        f" two. [Routing at the edge](recipes.md#routing-at-the-edge) saves it too, but CloudFront costs {edge:.2f}"
+        " beyond its free tier."
     )
 
 
@@ -200,7 +235,7 @@ def written(page: str, results: Results) -> str:
 
 def worst_case_row(results: Results) -> str:
     """Write what a month of warm rounds at the limit of the throttle costs."""
-    return _month(WARM_ROUNDS, (total(results, "x86_64") + LOGS) / ROUNDS)
+    return _month(WARM_ROUNDS, total(results, "x86_64") / ROUNDS)
 
 
 def dearest_request_row() -> str:

@@ -30,4 +30,5 @@ def test_deleting_the_stack_keeps_the_key_and_the_table(shop: Stack) -> None:
         ]
     finally:  # whoever pays for the account does not pay for them
         kms.schedule_key_deletion(KeyId=physical["RequestStateKey"], PendingWindowInDays=7)
+        dynamodb.update_table(TableName=physical["Table"], DeletionProtectionEnabled=False)
         dynamodb.delete_table(TableName=physical["Table"])

@@ -35,7 +35,6 @@ SHAPED = {
     "outcome": "complete",
     "tool_error": True,
     "correlation_id": "JKJaXmPLvHcESHA=",
-    "request_id": "c8fb0cc7-f475-4ff7-b695-c2c2a0109d79",
     "trace_id": "0af7651916cd43dd8448eb211c80319c",
 }
 ALL = Notes()

@@ -26,22 +26,12 @@ TEMPLATE = """\
 Parameters:
   Color: # of the author
     Type: String
-  # auth: parameters
-  # auth: end
-Rules:
-  # auth: rules
-  # auth: end
-Conditions:
-  # auth: conditions
-  # auth: end
 Globals:
   Function:
     Environment:
       Variables:
         MCP_AUTH_MODE: iam # who may call
         # auth: variables
-        MCP_JWT_ISSUER: !Ref JwtIssuer
-        MCP_JWT_AUDIENCE: !Join [",", !Ref JwtAudience]
         # auth: end
         COLOR: !Ref Color # of the author
 Resources:
@@ -52,8 +42,6 @@ Resources:
         EnableIamAuthorizer: true
         DefaultAuthorizer: AWS_IAM
       # auth: end
-  # auth: sign-in
-  # auth: end
   Mcp:
     Properties:
       Events:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
+from mcp_functions.observability.lines import digest
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
@@ -56,6 +57,9 @@ RECORD = {
 }
 
 
+FLOW = "a2V5IG9mIGEgY29udmVyc2F0aW9u"  # a conversation's name, which no line may hold
+
+
 @pytest.fixture(scope="module")
 def holder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeySource]:
     state_dir = tmp_path_factory.mktemp("state")
@@ -78,7 +82,7 @@ class Sealing(NamedTuple):
 
     def seal(self, now: float = NOW, principal: Principal | None = ALICE) -> str:
         bound = bind_request(f"{self.scope.service}/{self.scope.stage}", "tools/call", PARAMS, principal)
-        return self.states(now).seal(bound, None, asked={"when": "print"}, record=RECORD)
+        return self.states(now).seal(bound, None, asked={"when": "print"}, record=RECORD, flow=FLOW)
 
     def refuses(self, token: str, now: float, params: dict[str, Any], principal: Principal | None) -> str | None:
         """Say why the shipped code refuses a token; None if it does not."""
@@ -123,6 +127,7 @@ def test_open_shows_every_claim_of_a_valid_token(holder: KeySource, monkeypatch:
     assert line(explained, "sealed").endswith("2 min ago")
     assert line(explained, "expires").endswith("in 8 min")
     assert line(explained, "conversation").endswith("in 58 min")
+    assert line(explained, "conversation").startswith(f"flow {digest(FLOW)} in the log, "), "not the secret name"
     assert line(explained, "round") == "1 of 16"
     assert line(explained, "asked") == "when"
     assert line(explained, "answers") == "who"

@@ -209,7 +209,7 @@ def test_a_partly_copied_block_is_reported_once_with_its_line(new_project: Path)
     path = new_project / template.FILE
     text = path.read_text(encoding="utf-8")
     block = text[
-        text.index("      Tags:\n        mcp-function: book_flight") : text.index("  # ---- The key that wraps")
+        text.index("      Tags:\n        mcp-function: book_flight") : text.index("  # ---- What a function that asks")
     ]
     path.write_text(text.replace(block, "\n"), encoding="utf-8")
     line = text[: text.index("  BookFlight:")].count("\n") + 1

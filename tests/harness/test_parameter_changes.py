@@ -141,7 +141,7 @@ def test_set_changes_an_environment_in_another_toml_notation(project: Path) -> N
         (["prod", "StoppedCallers=alice"], "StoppedCallers must match "),
         (["prod", "RequestsPerSecond=few"], "RequestsPerSecond must be a number"),
         (["prod", "LogCallers=yes"], "LogCallers must be one of on, off"),
-        (["prod", 'ServerVersion=1"'], "ServerVersion must have no quotes"),
+        (["prod", 'Stage=1"'], "Stage must have no quotes"),
         (["default", "Generation=1"], "Generation is 7: with 1, earlier states would be valid again"),
     ],
 )

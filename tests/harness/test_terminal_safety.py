@@ -134,6 +134,7 @@ def project(*words: str) -> Words:
 
 
 COMMANDS: dict[str, Callable[[], Words]] = {
+    "add": lambda: project("add", EVIL),
     "adopt": lambda: nullcontext(["adopt", f"{EVIL}.py:server"]),
     "auth": lambda: nullcontext(["auth", f"--{EVIL}"]),
     "block": lambda: project("block", EVIL),
@@ -153,6 +154,8 @@ COMMANDS: dict[str, Callable[[], Words]] = {
     "remove": lambda: project("remove", EVIL),
     "open": sealed_state,
     "serve": lambda: nullcontext(["serve", "--functions", EVIL]),
+    "start": lambda: project("start", "server", EVIL),
+    "stop": lambda: project("stop", "function", EVIL, "greet"),
     "set": lambda: project("set", EVIL, "A=1"),
     "verify": lambda: hostile_server("verify", "URL"),
 }

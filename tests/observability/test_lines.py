@@ -127,12 +127,12 @@ def send(
 def test_each_request_writes_one_log_line(lines: Lines) -> None:
     response = send(serve(add), "tools/call", {"name": "add", "arguments": {"a": 40}}, context={"requestId": "JKJa="})
     (line,) = lines()
-    own = COMMON_FIELDS | {"method", "handler", "round", "correlation_id", "request_id"}
+    own = COMMON_FIELDS | {"method", "handler", "round", "correlation_id"}
     assert line.keys() - {"message", "at"} == own | CALL_ATTRIBUTES.keys()
     assert (line["message"], line["at"]) == ("answered: complete", "INFO")
     assert (line["method"], line["handler"], line["round"], line["outcome"]) == ("tools/call", "add", 1, "complete")
     assert (line["status"], line["response_bytes"]) == (200, len(response["body"]))
-    assert (line["correlation_id"], line["request_id"]) == ("JKJa=", wire.Context().aws_request_id)
+    assert line["correlation_id"] == "JKJa="
     assert (line["kms_calls"], line["kms_ms"], line["cold_start"]) == (0, 0, True)
     assert line["duration_ms"] > 0
 
@@ -470,12 +470,27 @@ def test_the_endpoint_and_the_function_log_a_call_under_the_same_ids(lines: Line
     inner, outer = lines()
     assert conventional(inner) == conventional(outer) == CALL_ATTRIBUTES
     assert (inner["outcome"], outer["outcome"]) == ("complete", "forwarded")
+    assert (inner["at"], outer["at"]) == ("INFO", "INFO"), "the endpoint has a line of its own if it started cold"
     assert "forward_ms" not in inner
     assert 0 < outer["forward_ms"] <= outer["duration_ms"]
     for told in (inner, outer):
         assert (told["handler"], told["correlation_id"], told["trace_id"]) == ("add", "JKJa=", TRACE)
     (event,) = invoke.events
     assert meta.items() <= json.loads(event["body"])["params"]["_meta"].items()
+
+
+def test_a_call_that_a_warm_endpoint_forwards_has_one_line_unless_the_level_is_debug(
+    lines: Lines, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint, _invoke = serve_behind_front_door(add)
+    call = {"name": "add", "arguments": {"a": 1}}
+    send(endpoint, "tools/call", call)
+    caplog.clear()
+    send(endpoint, "tools/call", call)
+    assert [line["outcome"] for line in lines()] == ["complete"]
+    caplog.set_level(logging.DEBUG, "mcp_functions")
+    send(endpoint, "tools/call", call)
+    assert [(line["outcome"], line["at"]) for line in lines()[1:]] == [("complete", "INFO"), ("forwarded", "DEBUG")]
 
 
 @pytest.mark.parametrize(

@@ -191,9 +191,7 @@ def test_a_function_may_store_items_only_under_its_own_name(folder: str, deploye
 
 
 @pytest.mark.parametrize(("worker", "folder"), WORKERS.items())
-def test_a_worker_has_its_functions_permissions_and_may_report_failures(
-    worker: str, folder: str, deployed: Deployed
-) -> None:
+def test_a_worker_has_its_functions_permissions_and_no_others(worker: str, folder: str, deployed: Deployed) -> None:
     own = [*(deployed.kms(folder, action, **context(folder)) for action in SEALS)]
     own += [deployed.item(folder, action, f"{NAME}/{folder}/task/-/1") for action in ITEMS]
     own.append(Question(deployed.roles[folder], "lambda:InvokeFunction", deployed.function(worker)))
@@ -201,7 +199,7 @@ def test_a_worker_has_its_functions_permissions_and_may_report_failures(
         asked = [replace(question, principal=deployed.roles[role]) for question in own]
         assert deployed.account.allows_any(*asked) == asked, role
     named = [{*s["Action"]} if isinstance(s["Action"], list) else {s["Action"]} for s in _named(deployed, worker)]
-    assert set().union(*named) - TRACES - LOGS == {*SEALS, *ITEMS, "lambda:InvokeFunction", "sns:publish"}
+    assert set().union(*named) - TRACES - LOGS == {*SEALS, *ITEMS, "lambda:InvokeFunction"}
 
 
 def _named(deployed: Deployed, folder: str) -> list[dict[str, Any]]:

@@ -122,9 +122,9 @@ def test_only_resources_of_the_template_are_deployed(translated: Path) -> None:
         "AWS::Lambda::LayerVersion": 2,
         "AWS::Lambda::Permission": functions + 1,  # the API's, one for each route; a preflight has its own
         "AWS::Logs::LogGroup": 2,
-        "AWS::Logs::MetricFilter": 8,
+        "AWS::Logs::MetricFilter": 11,
         "AWS::S3::Bucket": 1,
-        "AWS::SNS::Topic": 1,
+        "AWS::S3::BucketPolicy": 1,
     }
 
 

@@ -170,7 +170,7 @@ def test_functions_added_manually_or_by_new_can_be_called(machine: Machine, proj
 
     template = project_dir / "template.yaml"
     text = template.read_text(encoding="utf-8")
-    block = text[text.index("  BookFlight:") : text.index("  # ---- The key")].rstrip("\n") + "\n"
+    block = text[text.index("  BookFlight:") : text.index("  # ---- What a function that asks")].rstrip("\n") + "\n"
     copied = block + block.replace("BookFlight", "ByHand").replace("book_flight", "by_hand")
     template.write_text(text.replace(block, copied), encoding="utf-8")
     for kind in ("tool", "asking", "prompt", "resource"):  # the catalog is written by the way

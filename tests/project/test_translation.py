@@ -175,33 +175,35 @@ def test_routes_and_the_endpoint_invoke_the_newest_code(translated: dict[AuthMod
 
 
 FUNCTIONS = {"AWS::Lambda::Function"}
-NEEDS_ALARMS = {"CrashesAllowed", "MonthlyBudget"}
+NEEDS_ALARMS = {"AccountConcurrency", "CrashesAllowed", "EndsAllowed", "MonthlyBudget"}
 TOPIC = "arn:aws:sns:eu-west-1:111122223333:told"
 ALARM_TYPES = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
 # parameter -> another value, and what is different with it
 CHANGES: dict[str, tuple[str, set[str]]] = {
     "AlarmTopic": (TOPIC, FUNCTIONS | ALARM_TYPES),
-    "AllowedOrigins": ("https://app.example", FUNCTIONS),
     "Architecture": ("arm64", FUNCTIONS | {"AWS::Lambda::LayerVersion"}),
-    "AwsClient": ("boto3", FUNCTIONS),
     "BankSecret": ("arn:aws:secretsmanager:eu-west-1:111122223333:secret:bank", FUNCTIONS | {"AWS::IAM::Role"}),
-    "BlobBucket": ("new", FUNCTIONS | {"AWS::IAM::ManagedPolicy", "AWS::S3::Bucket"}),
-    "CrashesAllowed": ("7", {"AWS::CloudWatch::Alarm"}),
+    "BlobBucket": ("new", FUNCTIONS | {"AWS::IAM::ManagedPolicy", "AWS::S3::Bucket", "AWS::S3::BucketPolicy"}),
+    **dict.fromkeys(("AccountConcurrency", "CrashesAllowed", "EndsAllowed"), ("7", {"AWS::CloudWatch::Alarm"})),
     "Generation": ("2", FUNCTIONS),
-    "JwtAudience": ("us", FUNCTIONS),
-    "JwtIssuer": ("https://issuer.example", FUNCTIONS),
     "LogCallers": ("on", FUNCTIONS | {"AWS::KMS::Key"}),
     "LogDays": ("7", {"AWS::Logs::LogGroup"}),
     "MonthlyBudget": ("7", {"AWS::Budgets::Budget"}),
     "RequestBurst": ("7", {"AWS::ApiGatewayV2::Stage"}),
     "RequestsPerSecond": ("7", {"AWS::ApiGatewayV2::Stage"}),
-    "ResourceUrl": ("https://m.example/mcp", FUNCTIONS),
     "Runtime": ("python3.12", FUNCTIONS | {"AWS::Lambda::LayerVersion"}),
-    "ServerVersion": ("7", FUNCTIONS),
     "StoppedCallers": ("2026-11.fbIZn1rBHzMDjVTr", FUNCTIONS),
     "StoppedFunctions": ("add", FUNCTIONS),
     "Stage": ("dev", FUNCTIONS | {"AWS::IAM::ManagedPolicy"}),
-    "WithTable": ("false", FUNCTIONS | {"AWS::DynamoDB::Table", "AWS::IAM::ManagedPolicy"}),
+}
+
+API = {"AWS::ApiGatewayV2::Api"}
+# the same for the parameters of the mode jwt
+JWT_CHANGES: dict[str, tuple[str, set[str]]] = {
+    "AllowedOrigins": ("https://app.example", FUNCTIONS),
+    "JwtAudience": ("us", FUNCTIONS | API),
+    "JwtIssuer": ("https://issuer.example", FUNCTIONS | API),
+    "ResourceUrl": ("https://m.example/mcp", FUNCTIONS),
 }
 
 
@@ -230,7 +232,9 @@ SIGN_IN_CHANGES: dict[str, tuple[str, set[str]]] = {
 
 def test_these_tests_change_every_parameter_of_the_template(translated: dict[AuthMode, Json]) -> None:
     assert translated["iam"]["Parameters"].keys() == CHANGES.keys()
-    assert translated["oauth"]["Parameters"].keys() == CHANGES.keys() | SIGN_IN_CHANGES.keys()
+    assert translated["jwt"]["Parameters"].keys() == CHANGES.keys() | JWT_CHANGES.keys()
+    assert translated["oauth"]["Parameters"].keys() == CHANGES.keys() | JWT_CHANGES.keys() | SIGN_IN_CHANGES.keys()
+    assert translated["none"]["Parameters"].keys() == CHANGES.keys() | {"AllowedOrigins"}
 
 
 @pytest.mark.parametrize("parameter", SIGN_IN_CHANGES)
@@ -246,12 +250,13 @@ def test_a_changed_parameter_of_the_sign_in_front_changes_the_deployed_resources
     assert changed == (functions if names == EVERY else names)
 
 
-@pytest.mark.parametrize("parameter", CHANGES)
+@pytest.mark.parametrize("parameter", [*CHANGES, *JWT_CHANGES])
 def test_a_changed_parameter_changes_the_deployed_resources(parameter: str, translated: dict[AuthMode, Json]) -> None:
-    value, kinds = CHANGES[parameter]
+    value, kinds = {**CHANGES, **JWT_CHANGES}[parameter]
     given = {"AlarmTopic": TOPIC} if parameter in NEEDS_ALARMS else {}
-    before = _deployed(translated["iam"], **given)
-    after = _deployed(translated["iam"], **given, **{parameter: value})
+    template = translated["jwt" if parameter in JWT_CHANGES else "iam"]
+    before = _deployed(template, **given)
+    after = _deployed(template, **given, **{parameter: value})
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     assert {(after.get(name) or before[name])["Type"] for name in changed} == kinds
     functions = {name for name, one in before.items() if one["Type"] == "AWS::Lambda::Function"}

@@ -1,8 +1,8 @@
 """Applies the metric filters of template.yaml to log lines, as CloudWatch does.
 
-    { $.outcome = "fail*" && $.count > 0 || $.cold IS TRUE && $.reason NOT EXISTS }
+    { ($.outcome = "fail*" && $.record.status != "success") || $.cold IS TRUE && $.reason NOT EXISTS }
 
-Of CloudWatch's JSON patterns, only these four terms are read.
+Of CloudWatch's JSON patterns, only these terms are read, and `>`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ROOT = Path(__file__).parents[2]
-TERM = re.compile(r'\$\.(\w+) (?:(=) "([^"]*)"|(>) (\d+)|(IS TRUE)|(NOT EXISTS))')
+TERM = re.compile(r'\$\.([\w.]+) (?:(=|!=) "([^"]*)"|(>) (\d+)|(IS TRUE)|(NOT EXISTS))')
+TOKEN = re.compile(r'\s*(\(|\)|&&|\|\||(?:"[^"]*"|[^()&|"])+)')
+MISSING = object()
+FUNCTION_LOGS, ACCESS_LOGS = "FunctionLogs", "AccessLogs"
 
 
 def matches(pattern: str, line: Mapping[str, Any]) -> bool:
@@ -26,22 +29,61 @@ def matches(pattern: str, line: Mapping[str, Any]) -> bool:
     body = pattern.strip()
     assert body.startswith("{"), pattern
     assert body.endswith("}"), pattern
-    # Lists, so that each term is read, also where an earlier one decides.
-    alternatives = [[_holds(term.strip(), line) for term in part.split("&&")] for part in body[1:-1].split("||")]
-    return any(all(terms) for terms in alternatives)
+    tokens = TOKEN.findall(body[1:-1].strip())
+    assert "".join(tokens).replace(" ", "") == re.sub(r"\s", "", body[1:-1]), pattern
+    value = _any(tokens, line)
+    assert not tokens, pattern
+    return value
+
+
+def _any(tokens: list[str], line: Mapping[str, Any]) -> bool:
+    """Read alternatives, and remove their tokens. Each term is read, also where an earlier one decides."""
+    values = [_all(tokens, line)]
+    while tokens and tokens[0] == "||":
+        del tokens[0]
+        values.append(_all(tokens, line))
+    return any(values)
+
+
+def _all(tokens: list[str], line: Mapping[str, Any]) -> bool:
+    values = [_one(tokens, line)]
+    while tokens and tokens[0] == "&&":
+        del tokens[0]
+        values.append(_one(tokens, line))
+    return all(values)
+
+
+def _one(tokens: list[str], line: Mapping[str, Any]) -> bool:
+    first = tokens.pop(0)
+    if first != "(":
+        return _holds(first.strip(), line)
+    value = _any(tokens, line)
+    assert tokens.pop(0) == ")"
+    return value
 
 
 def _holds(term: str, line: Mapping[str, Any]) -> bool:
     parsed = TERM.fullmatch(term)
     assert parsed, f"not in the subset that is read here: {term}"
-    name, is_text, text, is_more, number, is_true, is_absent = parsed.groups()
-    value = line.get(name)
-    if is_text:
-        return isinstance(value, str) and fnmatchcase(value, text)
+    name, equality, text, is_more, number, is_true, is_absent = parsed.groups()
+    value = field(line, name)
+    if equality:
+        # CloudWatch compares only fields that exist, also with `!=`
+        return isinstance(value, str) and fnmatchcase(value, text) is (equality == "=")
     if is_more:
         return isinstance(value, int | float) and not isinstance(value, bool) and value > int(number)
     assert is_true or is_absent
-    return value is True if is_true else name not in line
+    return value is True if is_true else value is MISSING
+
+
+def field(line: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return a field of a line, such as `record.status`; MISSING if there is none."""
+    value: Any = line
+    for part in name.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return MISSING
+        value = value[part]
+    return value
 
 
 def alarm_metrics() -> set[str]:
@@ -49,17 +91,19 @@ def alarm_metrics() -> set[str]:
     resources = template.read(ROOT / "template.yaml")["Resources"].values()
     alarms = [one["Properties"] for one in resources if one["Type"] == "AWS::CloudWatch::Alarm"]
     named = {alarm["MetricName"] for alarm in alarms if "MetricName" in alarm}
-    expressions = [each["Expression"]["Fn::Sub"] for alarm in alarms for each in alarm.get("Metrics", ())]
+    parts = [each for alarm in alarms for each in alarm.get("Metrics", ())]
+    named |= {part["MetricStat"]["Metric"]["MetricName"] for part in parts if "MetricStat" in part}
+    expressions = [str(part["Expression"]["Fn::Sub"]) for part in parts if "Expression" in part]
     return named | {metric for each in expressions for metric in re.findall(r"SUM\((\w+)\)", each)}
 
 
-def count_metrics(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return what the filters of the functions' log count in these lines: metric -> sum, without empty sums."""
+def count_metrics(lines: Iterable[Mapping[str, Any]], log: str = FUNCTION_LOGS) -> dict[str, float]:
+    """Return what the filters of a log count in these lines: metric -> sum, without empty sums."""
     all_lines = list(lines)
     sums: dict[str, float] = {}
     for resource in template.read(ROOT / "template.yaml")["Resources"].values():
         properties = resource["Properties"]
-        if resource["Type"] == "AWS::Logs::MetricFilter" and properties["LogGroupName"] == {"Ref": "FunctionLogs"}:
+        if resource["Type"] == "AWS::Logs::MetricFilter" and properties["LogGroupName"] == {"Ref": log}:
             (metric,) = properties["MetricTransformations"]
             name = metric["MetricName"]
             for line in all_lines:

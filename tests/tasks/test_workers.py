@@ -571,3 +571,16 @@ def test_a_worker_that_cannot_be_called_is_logged_and_its_task_is_stored(
     use_client(Lambda(throttled), monkeypatch)
     WorkerInvoker("local_work-worker")("work.1", None)
     assert caplog.messages == ["no worker: invoke_TooManyRequestsException"]
+
+
+@pytest.mark.parametrize(
+    ("code", "counted"), [("TooManyRequestsException", {"Busy": 1}), ("ServiceException", {"Failed": 1, "Outages": 1})]
+)
+def test_a_worker_that_lambda_could_not_call_is_counted_although_the_request_succeeds(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, code: str, counted: dict[str, float]
+) -> None:
+    status = {"ResponseMetadata": {"HTTPStatusCode": 500}} if code == "ServiceException" else {}
+    error: Any = {"Error": {"Code": code, "Message": "secret"}, **status}
+    use_client(Lambda(ClientError(error, "Invoke")), monkeypatch)
+    WorkerInvoker("local_work-worker")("work.1", None)
+    assert filters.count_metrics(vars(record) for record in caplog.records) == counted

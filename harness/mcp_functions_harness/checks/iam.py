@@ -14,9 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mcp_functions_harness import template
+from mcp_functions_harness import fragments, template
 
-SCAFFOLD = Path(__file__).parent.parent / "scaffold" / "project" / "template.yaml.in"  # the template that `init` writes
+SCAFFOLD = Path(__file__).parent.parent / "scaffold"  # the template that `init` writes, and additions to it
+ADDITIONS = ("table", "bucket")
 PLACEHOLDER = re.compile(r"@\w+@")  # in that template, as in @stack@
 SEAL = "MaySeal"
 KEEP = "MayKeep"
@@ -27,11 +28,14 @@ MAY_INVOKE: dict[str, Any] = {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub":
 
 @cache
 def _scaffold_template() -> dict[str, Any]:
-    return template.parse(PLACEHOLDER.sub("", SCAFFOLD.read_text(encoding="utf-8")))
+    text = PLACEHOLDER.sub("", (SCAFFOLD / "project/template.yaml.in").read_text(encoding="utf-8"))
+    for name in ADDITIONS:
+        text = fragments.insert(text, (SCAFFOLD / f"additions/{name}.yaml.in").read_text(encoding="utf-8"))
+    return template.parse(text)
 
 
 def scaffold_properties(logical_id: str) -> dict[str, Any]:
-    """Return the properties of a resource as `init` writes it."""
+    """Return the properties of a resource as `init` and `add` write it."""
     return dict(_scaffold_template()["Resources"][logical_id]["Properties"])
 
 

@@ -77,14 +77,13 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
     """Check that the table has the toolkit's key and expiry, is billed by use, and outlives the stack."""
     if not project.keeping:
         return
-    if project.variable("MCP_TABLE") not in (iam.TABLE, {"Fn::If": ["HasTable", iam.TABLE, ""]}):
-        yield "functions keep something: Globals needs MCP_TABLE: !Ref Table"
-    if project.template.get("Parameters", {}).get("WithTable", {}).get("Default") == "false":
-        yield f"functions/{min(project.keeping)} keeps something: the parameter WithTable must be true"
     table = project.of_type("AWS::DynamoDB::Table").get(iam.TABLE["Ref"])
     if table is None:
-        yield "functions keep something: template.yaml needs a Table of type AWS::DynamoDB::Table"
+        keeping = f"functions/{min(project.keeping)} keeps something"
+        yield f"{keeping}, and template.yaml has no Table: mcp-functions add table"
         return
+    if project.variable("MCP_TABLE") != iam.TABLE:
+        yield "functions keep something: Globals needs MCP_TABLE: !Ref Table"
     for name, expected in iam.scaffold_properties(iam.TABLE["Ref"]).items():
         if name != "Tags" and table.get(name) != expected:
             yield f"Table must have {name}: {json.dumps(expected)}"

@@ -1,4 +1,4 @@
-"""`auth`, `set` and `doctor`: prepare a deployment of the project in this folder."""
+"""`auth`, `set`, `stop`, `start` and `doctor`: prepare a deployment of the project in this folder."""
 
 import os
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mcp_functions.settings import AUTH_MODES, AuthMode
-from mcp_functions_harness import auth, machine, parameter_changes, template
+from mcp_functions_harness import auth, machine, parameter_changes, stops, template
 
 
 @click.command("auth")
@@ -27,6 +27,28 @@ def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None
     Each later deployment finds them there. NAME= is the default of template.yaml.
     """
     for line in parameter_changes.change(Path(), environment, words, now=now):
+        click.echo(line)
+
+
+@click.command("stop")
+@click.argument("kind", type=click.Choice(stops.KINDS))
+@click.argument("environment", metavar="ENV")
+@click.argument("name", metavar="[FOLDER|CALLER]", default="")
+@click.option("--now", is_flag=True, help="Call AWS at once, without CloudFormation, whatever the stack's state.")
+def stop(kind: str, environment: str, name: str, *, now: bool) -> None:
+    """Stop the server, a function or a caller of an environment of samconfig.toml."""
+    for line in stops.change(Path(), environment, stops.Target(kind, name), stopped=True, now=now):
+        click.echo(line)
+
+
+@click.command("start")
+@click.argument("kind", type=click.Choice(stops.KINDS))
+@click.argument("environment", metavar="ENV")
+@click.argument("name", metavar="[FOLDER|CALLER]", default="")
+@click.option("--now", is_flag=True, help="Call AWS at once, without CloudFormation, whatever the stack's state.")
+def start(kind: str, environment: str, name: str, *, now: bool) -> None:
+    """End a stop."""
+    for line in stops.change(Path(), environment, stops.Target(kind, name), stopped=False, now=now):
         click.echo(line)
 
 

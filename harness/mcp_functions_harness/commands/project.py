@@ -1,4 +1,4 @@
-"""`init`, `new`, `block`, `remove` and `catalog`: write a project and its functions."""
+"""`init`, `new`, `block`, `remove`, `add` and `catalog`: write a project and what it needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from mcp_functions_harness import banner, catalog
 from mcp_functions_harness.commands import options
-from mcp_functions_harness.scaffold import beginning, editing, samples
+from mcp_functions_harness.scaffold import additions, beginning, editing, samples
 
 PROJECT = Path()  # the folder in which the command runs
 DESCRIBED_KINDS = "\n".join(f"{kind:<12}{samples.SAMPLES[kind][0]}" for kind in samples.KINDS)
@@ -52,6 +52,13 @@ def block(names: tuple[str, ...], *, kind: str | None, write: bool) -> None:
 def remove(name: str) -> None:
     """Remove a function: its folder, test, events and blocks, and its entries in the catalog."""
     click.echo(editing.remove(PROJECT, name))
+
+
+@click.command("add")
+@click.argument("name", type=click.Choice(additions.NAMES))
+def add(name: str) -> None:
+    """Write into template.yaml what a first project does not have."""
+    click.echo(additions.add(PROJECT, name))
 
 
 @click.command("catalog")

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, TypedDict
 
+from mcp_functions.observability.lines import digest
 from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState
 from mcp_functions.protocol.messages import Principal
@@ -120,7 +121,7 @@ def lines(claims: Claims, request: RefusedRequest, reasons: set[str], now: float
     yield line("principal", f"{principal} ({comparison('principal')})")
     yield line("sealed", when(claims.issued / 1000, now))
     yield line("expires", when(claims.expires / 1000, now))
-    yield line("conversation", f"{claims.flow}, ends {when(claims.flow_deadline / 1000, now)}")
+    yield line("conversation", f"flow {digest(claims.flow)} in the log, ends {when(claims.flow_deadline / 1000, now)}")
     yield line("round", f"{claims.round} of {MAX_ROUNDS}")
     yield line("asked", ", ".join(sorted(claims.asked)) or "nothing")
     for name, part in sorted(claims.record.items()):

@@ -12,7 +12,7 @@ from mcp_functions_harness.problems import stop
 
 # Group -> the names of its pages. A name without a path in `PATHS` is a file of docs/.
 CONTENTS: dict[str, tuple[str, ...]] = {
-    "Begin": ("start", "writing-a-conversation", "own-resources"),
+    "Begin": ("start", "this-or", "writing-a-conversation", "own-resources"),
     "Bring what you have": (
         "bring-your-server",
         "porting-a-server",

@@ -34,6 +34,7 @@ class Configuration:
     reserved: int | None = None  # its reserved concurrency, if it has one
     log_format: str = "Text"  # the format of its log, "Text" or "JSON"
     log_level: str = "INFO"  # the least level that its log shows, if the format is JSON
+    system_log_level: str = "INFO"  # the least level of Lambda's own lines, if the format is JSON
 
 
 class Template:
@@ -94,6 +95,7 @@ class Template:
             reserved=None if reserved is None else int(reserved),
             log_format=text(logging.get("LogFormat", "Text")),
             log_level=text(logging.get("ApplicationLogLevel", "INFO")),  # Lambda's own default
+            system_log_level=text(logging.get("SystemLogLevel", "INFO")),
         )
 
     def own_variables(self, directory: Path, folders: Iterable[str]) -> tuple[dict[str, dict[str, str]], list[str]]:

@@ -1,7 +1,8 @@
 """One process of a function, with its Runtime API and its output, until it ends or is killed.
 
-The harness writes its own lines (START, END, REPORT) into the pipe of the output too, so they keep their order among
-those of the function. Memory and state are read from /proc: systems other than Linux have none, and so no memory limit.
+The harness writes its own lines (as START, END and REPORT) into the pipe of the output too, so they keep their order
+among those of the function. Memory and state are read from /proc: systems other than Linux have none, and so no memory
+limit.
 """
 
 import math

@@ -1,6 +1,7 @@
 """Lambda's log lines about an invocation, and the error objects that its Invoke API returns.
 
     REPORT RequestId: 7f…  Duration: 12.34 ms  Billed Duration: 13 ms  Memory Size: 512 MB  (with tabs between)
+    {"time": "2026-…", "type": "platform.report", "record": {"requestId": "7f…", …, "status": "success"}}
     {"errorType": "Runtime.ExitError", "errorMessage": "RequestId: 7f… Error: Runtime exited …"}
 
 An error that the function reports itself has its own object, which passes unchanged.
@@ -9,6 +10,8 @@ An error that the function reports itself has its own object, which passes uncha
 import json
 import math
 import signal
+from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from mcp_functions_harness.lambdas.service import Outcome
 from mcp_functions_harness.runtime import api
@@ -49,6 +52,55 @@ def report(outcome: Outcome, memory_limit: int) -> str:
     if error.partition(".")[0] in LAMBDA_PREFIXES:  # Lambda writes no exception of the function into this line
         parts += _status(error)
     return "\t".join(parts)
+
+
+def json_start(request_id: str) -> str:
+    """Return the first line of an invocation, with LogFormat JSON."""
+    return _json_line("platform.start", {"requestId": request_id, "version": "$LATEST"})
+
+
+def json_report(outcome: Outcome, memory_limit: int) -> str:
+    """Return the last line of an invocation, with LogFormat JSON; of a failed one, it is all that tells how it ended.
+
+    The members are those of PlatformReport in the schema of Lambda's Telemetry API.
+    """
+    init = outcome.init_milliseconds
+    metrics = {
+        "durationMs": round(outcome.milliseconds, 3),
+        "billedDurationMs": math.ceil(outcome.milliseconds + (init or 0)),
+        "memorySizeMB": memory_limit,
+        "maxMemoryUsedMB": outcome.memory_mb,
+        "initDurationMs": None if init is None else round(init, 3),
+    }
+    record = {
+        "requestId": outcome.request_id,
+        "metrics": {name: value for name, value in metrics.items() if value is not None},
+        "status": _json_status(outcome.error),
+    }
+    return _json_line("platform.report", record if outcome.error is None else {**record, "errorType": outcome.error})
+
+
+def json_init_failed(milliseconds: float, error: str, phase: str) -> str:
+    """Return the line of a failed init, with LogFormat JSON."""
+    record = {
+        "initializationType": "on-demand",
+        "phase": phase,
+        "status": _json_status(error),
+        "metrics": {"durationMs": round(milliseconds, 3)},
+        "errorType": error,
+    }
+    return _json_line("platform.initReport", record)
+
+
+def _json_line(event_type: str, record: Mapping[str, object]) -> str:
+    time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return json.dumps({"time": time, "type": event_type, "record": record}, separators=(",", ":"))
+
+
+def _json_status(error: str | None) -> str:
+    if error is None:
+        return "success"
+    return "timeout" if error == TIMED_OUT else "error"
 
 
 def init_failed(milliseconds: float, error: str, phase: str) -> str:

@@ -75,7 +75,10 @@ class Sandbox:
             ProcessGoneError: the process ended before it took the event; never at the first invocation.
         """
         began = time.monotonic()
-        self._write(f"START RequestId: {task.request_id} Version: $LATEST")
+        if not self._logs_json:
+            self._write(f"START RequestId: {task.request_id} Version: $LATEST")
+        elif self._logs_success:
+            self._write(reports.json_start(task.request_id))
         error = None
         try:
             payload = self._run(task, began + self.configuration.timeout)
@@ -135,7 +138,8 @@ class Sandbox:
             return process
         _kill_and_join(process)
         failed = self._failure(event, request_id)
-        self._write(reports.init_failed(_milliseconds_since(began), failed.error, phase))
+        failed_line = reports.json_init_failed if self._logs_json else reports.init_failed
+        self._write(failed_line(_milliseconds_since(began), failed.error, phase))
         raise failed
 
     def _run(self, task: api.Task, deadline: float) -> bytes:
@@ -175,6 +179,19 @@ class Sandbox:
         return reports.failure(event, request_id, timeout, too_much_memory=self._has_too_much_memory)
 
     @property
+    def _logs_json(self) -> bool:
+        return self.configuration.log_format == "JSON"
+
+    @property
+    def _logs_success(self) -> bool:
+        """Whether Lambda's lines of a success are in a log of JSON.
+
+        "Log-level filtering" of Lambda's guide: `platform.start` and a successful `platform.report` are INFO, and a
+        `platform.report` with another status is WARN.
+        """
+        return self.configuration.system_log_level != "WARN"
+
+    @property
     def _peak_memory(self) -> int:
         """The most memory that the process has had, in MB; 0 if unknown."""
         return self._process.peak_memory if self._process else 0
@@ -185,6 +202,10 @@ class Sandbox:
 
     def _write_end(self, outcome: Outcome) -> None:
         """Write the lines after an invocation."""
+        if self._logs_json:
+            if self._logs_success or outcome.error:
+                self._write(reports.json_report(outcome, self.configuration.memory))
+            return
         if outcome.error in reports.PLATFORM:
             self._write(str(json.loads(outcome.payload)["errorMessage"]))
         self._write(f"END RequestId: {outcome.request_id}")

@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from mcp_functions_harness import catalog
+from mcp_functions_harness import catalog, template
 from mcp_functions_harness.problems import first_line, stop
-from mcp_functions_harness.scaffold import blocks, files, samples, spelling
+from mcp_functions_harness.scaffold import additions, blocks, files, samples, spelling
 
 PACKAGE = "mcp-functions"
 SAMPLE = "book_flight"  # the name of the sample that a new project has as its only function
@@ -50,6 +50,8 @@ def init(directory: Path) -> str:
     function = samples.copied(SAMPLE, name=SAMPLE)
     values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.text(function)}
     texts = {**files.tree("project", values), **function.files}
+    # Most clients are of 2025, and each of their questions waits in the table.
+    texts[template.FILE] = additions.with_addition(texts[template.FILE], "table")
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))
     is_here = directory.resolve() == Path.cwd()

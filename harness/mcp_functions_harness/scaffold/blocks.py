@@ -7,13 +7,13 @@ nothing is written.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mcp_functions_harness import checks, template
+from mcp_functions_harness import checks, fragments, template
 from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
 from mcp_functions_harness.checks.project import Block
 from mcp_functions_harness.lambdas.modules import COMMON
 from mcp_functions_harness.problems import stop
-from mcp_functions_harness.scaffold import files
+from mcp_functions_harness.scaffold import additions, files
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
 
@@ -43,6 +43,7 @@ def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
         if logical_id in names:
             stop(f"template.yaml has a {logical_id} already: choose another name than {draft.name}")
     editor.append_function(text(draft))
+    editor.text = additions.with_worker_alarms(editor.text)
 
 
 def complete(editor: TemplateEditor, draft: Draft, block: Block, missing: Sequence[str]) -> None:
@@ -66,8 +67,10 @@ def update(editor: TemplateEditor, draft: Draft, worker_id: str | None) -> None:
     if draft.has_worker and worker_id is None:
         editor.insert_after(function_id, files.template("worker.yaml", {"name": draft.name, "id": function_id}))
         editor.copy_property("Environment", function_id, f"{function_id}Worker")
+        editor.text = additions.with_worker_alarms(editor.text)
     elif worker_id is not None and not draft.has_worker:
         editor.remove(worker_id)
+        editor.text = fragments.remove(editor.text, additions.worker_alarm(function_id))
 
 
 def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> None:

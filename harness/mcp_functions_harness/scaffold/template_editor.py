@@ -17,8 +17,10 @@ from collections.abc import Sequence
 
 from mcp_functions_harness import template
 from mcp_functions_harness.checks.iam import KEEP, SEAL, TAG
+from mcp_functions_harness.lambdas.functions import SIGN_IN
 
 FUNCTION = "AWS::Serverless::Function"
+SIGN_IN_CODE = f"functions/{SIGN_IN}/"  # the sign-in front stands after what its mode adds
 INDENT = "  "  # of one level of the template
 ITEMS_IN_ONE_LINE = re.compile(
     r"""
@@ -54,6 +56,10 @@ class TemplateEditor:
         """The text as it is now."""
         return "".join(self._lines)
 
+    @text.setter
+    def text(self, text: str) -> None:
+        self._lines = text.splitlines(keepends=True)
+
     def resource_text(self, logical_id: str) -> str:
         """Return the lines of a resource; "" if it is missing."""
         return "".join(self._lines[self._find_resource(logical_id)])
@@ -70,7 +76,11 @@ class TemplateEditor:
     def append_function(self, block: str) -> None:
         """Insert the block of a function after the last function; do nothing if none is found."""
         resources = template.parse(self.text)["Resources"]
-        functions = [logical_id for logical_id, resource in resources.items() if resource.get("Type") == FUNCTION]
+        functions = [
+            logical_id
+            for logical_id, resource in resources.items()
+            if resource.get("Type") == FUNCTION and (resource.get("Properties") or {}).get("CodeUri") != SIGN_IN_CODE
+        ]
         span = self._find("Resources", functions[-1]) if functions else None
         if span:
             self._insert(span.stop, f"\n{block}")

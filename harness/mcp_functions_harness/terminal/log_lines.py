@@ -4,6 +4,7 @@
 {"level": "WARN", "message": "slow", …}     WARN slow
 {"level": "INFO", "message": "paid", "location": …, "order": 7}    paid order=7, as a Logger of Powertools writes it
 START RequestId: …                          nothing: the line of the call has the same figures
+{"type": "platform.report", …}              nothing, too
 any other line                              the line as it is
 """
 
@@ -18,6 +19,7 @@ TOOLKIT = "mcp_functions"  # the name of the toolkit's logger
 SKIPPED_MESSAGES = ("answered: ", "failed: ", NO_AUTHENTICATION)
 # The starts of lines of Lambda's runtime that are not shown. The line of the call has the same figures.
 PLATFORM_LINES = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
+PLATFORM_FIELDS = {"time", "type", "record"}  # of such a line with LogFormat JSON
 # Part of a line of Lambda's runtime with a long advice to update the runtime, which does not help an author.
 LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"
 LAMBDA_FIELDS = {"timestamp", "level", "requestId"}  # every line of Lambda's own JSON formatter has them
@@ -40,7 +42,8 @@ def shown_text(line: str) -> str | None:
     if line.startswith(PLATFORM_LINES) or LAMBDA_WARNING in line:
         return None
     record = json_object(line)
-    if "_aws" in record:  # metrics, in CloudWatch's embedded metric format
+    is_of_platform = record.keys() == PLATFORM_FIELDS and str(record["type"]).startswith("platform.")
+    if is_of_platform or "_aws" in record:  # metrics, in CloudWatch's embedded metric format
         return None
     message = record.get("message")
     if record.get("logger") == TOOLKIT and isinstance(message, str):

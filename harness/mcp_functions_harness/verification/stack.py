@@ -117,7 +117,7 @@ class Stack:
         """
         names = [name for resource_type in ALARMS for name in self._names[resource_type]]
         if not names:
-            raise Skipped(message="the stack has none; the parameter AlarmTopic makes them")
+            raise Skipped(message="the stack has none: mcp-functions add alarms, and set AlarmTopic")
         response = self._session.client("cloudwatch").describe_alarms(
             AlarmNames=names[:MAX_NAMES], AlarmTypes=["MetricAlarm", "CompositeAlarm"]
         )

@@ -6,6 +6,8 @@ A failure that an operator must repair is counted for its alarm. A request that 
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +16,7 @@ from mcp_functions import tool
 from mcp_functions.handlers import catalog
 from mcp_functions_harness import Harness
 from mcp_functions_harness import catalog as catalogs
+from tests.benchmarks import cost
 from tests.support import filters, wire
 
 from .conftest import Stack, wait_until, write_project
@@ -118,12 +121,12 @@ def send(stack: Stack, sent: dict[str, Any], headers: dict[str, str]) -> dict[st
 
 
 def _reports(lines: list[str]) -> int:
-    return sum(line.startswith("REPORT ") for line in lines)
+    return sum('"type":"platform.report"' in line for line in lines)
 
 
 def _is_quiet(stack: Stack) -> bool:
     lines = [line for _folder, line in list(stack.lines)]
-    return _reports(lines) == sum(line.startswith("START ") for line in lines)
+    return _reports(lines) == sum('"type":"platform.start"' in line for line in lines)
 
 
 def metrics_of(stack: Stack, request: Callable[[Stack], object]) -> set[str]:
@@ -134,29 +137,65 @@ def metrics_of(stack: Stack, request: Callable[[Stack], object]) -> set[str]:
 
 
 def log_lines(stack: Stack, before: int = 0) -> list[dict[str, Any]]:
-    """Return the lines in JSON; the runtime's double writes the platform's own lines as text."""
-    return [json.loads(line) for _folder, line in stack.lines[before:] if line.startswith("{")]
+    """Return the lines of functions and of Lambda, which are all JSON, without an author's own text."""
+    return [json.loads(line) for line in written_lines(stack, before) if line.startswith("{")]
+
+
+def written_lines(stack: Stack, before: int) -> list[str]:
+    """Return the lines that `SystemLogLevel: WARN` lets through; the stack has INFO, so that the tests can wait."""
+    return [line for _folder, line in stack.lines[before:] if not SUCCESS.search(line)]
+
+
+SUCCESS = re.compile(r'"type":"platform\.(start"|report".*"status":"success")')
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["lacks_a_module", "is_no_python"])
-def test_a_function_that_cannot_start_is_counted_as_broken_crashed_and_failed(
+def test_a_function_that_cannot_start_is_counted_as_ended_and_failed(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
     assert send(stack, name)["error"]["code"] == -32603
-    assert metrics_of(stack, lambda each: send(each, name)) == {"Broken", "Crashed", "Failed"}
-    runtime = [line for line in log_lines(stack) if str(line.get("errorType", "")).startswith("Runtime.")]
-    assert all("outcome" not in line for line in runtime), "no line of the toolkit can be one of these"
+    assert metrics_of(stack, lambda each: send(each, name)) == {"Ended", "Failed"}
+    ended = [line for line in log_lines(stack) if line.get("type") == "platform.report"]
+    assert all("outcome" not in line for line in ended), "no line of the toolkit can be one of these"
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
 @pytest.mark.parametrize("name", ["exits", "hangs"])
-def test_a_function_that_exits_or_times_out_is_counted_as_a_crash(
+def test_a_function_that_exits_or_times_out_is_counted_as_ended_and_failed(
     stack: Stack, send: Callable[..., dict[str, Any]], name: str
 ) -> None:
-    assert metrics_of(stack, lambda each: send(each, name)) == {"Crashed", "Failed"}
+    assert metrics_of(stack, lambda each: send(each, name)) == {"Ended", "Failed"}
     crashes = [line for line in log_lines(stack) if str(line.get("reason", "")).startswith("function_")]
     assert crashes[-1]["handler"] == name
+
+
+ENDINGS = ["exits", "hangs", "lacks_a_module", "is_no_python"]
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_an_end_is_counted_at_every_door_that_the_endpoint_does_not_see(stack: Stack, name: str) -> None:
+    """`/mcp/<folder>`, a function URL and an asynchronous order of a worker: nobody but Lambda writes a line."""
+    doors: dict[str, Callable[[Stack], object]] = {
+        "/mcp/<folder>": lambda each: direct(each, name),
+        "function URL": lambda each: each.invoke(name, {"version": "2.0", "rawPath": "/", "body": "{}"}),
+        "worker": lambda each: ordered(each, name),
+    }
+    assert [(door, metrics_of(stack, come)) for door, come in doors.items()] == [(door, {"Ended"}) for door in doors]
+
+
+def direct(stack: Stack, name: str) -> None:
+    sent = wire.message("tools/call", {"name": name, "arguments": {}})
+    before = _reports(stack.log(name))
+    with suppress(ValueError):  # API Gateway's answer to a function that ended
+        post(f"{stack.harness.url}/{name}", sent, wire.headers(sent))
+    wait_until(lambda: _reports(stack.log(name)) > before and _is_quiet(stack))
+
+
+def ordered(stack: Stack, name: str) -> None:
+    before = _reports(stack.log(name))
+    stack.invoke(name, {"mcpTask": "no order"}, how="Event")
+    wait_until(lambda: _reports(stack.log(name)) > before and _is_quiet(stack))
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
@@ -214,3 +253,30 @@ def test_a_successful_request_is_counted_by_no_error_metric(stack: Stack, reques
 @pytest.mark.parametrize("request_", REFUSED.values(), ids=REFUSED)
 def test_a_refused_request_is_counted_only_as_refused(stack: Stack, request_: Callable[[Stack], object]) -> None:
     assert metrics_of(stack, request_) == {"Refused"}
+
+
+def _answer(stack: Stack) -> object:
+    state = call(stack, "asks")["result"]["requestState"]
+    return call(stack, "asks", requestState=state, inputResponses={"seat": {"action": "accept", "content": SEAT}})
+
+
+SEAT = {"seat": "7A"}
+KINDS: dict[str, Callable[[Stack], object]] = {
+    "`tools/call` that asks": lambda stack: call(stack, "asks"),
+    "`tools/call` with an answer": _answer,
+    "`tools/call` of an unknown tool": lambda stack: call(stack, "nothing"),
+    "`tools/list`": lambda stack: send(stack, wire.message("tools/list"), wire.headers(wire.message("tools/list"))),
+    "`tools/call` of 2025, two lines": lambda stack: call_earlier(stack, "asks"),
+}
+
+
+def test_the_costs_count_the_bytes_of_real_lines(stack: Stack) -> None:
+    """CloudWatch bills the UTF-8 bytes of each line, and 26 more."""
+    sizes = {}
+    for kind, request in KINDS.items():
+        request(stack)  # a cold start has one more line
+        before = len(stack.lines)
+        request(stack)
+        lines = [len(line.encode()) + cost.EVENT_BYTES for line in written_lines(stack, before)]
+        sizes[kind] = lines[-1] if kind == "`tools/call` with an answer" else sum(lines)
+    assert sizes == pytest.approx(cost.LOG_BYTES, rel=0.05)

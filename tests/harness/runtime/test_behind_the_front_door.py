@@ -122,7 +122,7 @@ def call(url: str, name: str, **arguments: str) -> tuple[int, dict[str, Any], di
 def post(url: str, sent: dict[str, Any], headers: dict[str, str]) -> tuple[int, dict[str, Any], dict[str, str]]:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     with contextlib.closing(connection):
-        connection.request("POST", "/mcp", json.dumps(sent), headers)
+        connection.request("POST", urlsplit(url).path, json.dumps(sent), headers)
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read()), {name.lower(): value for name, value in answer.getheaders()}
 

@@ -224,11 +224,11 @@ def test_verify_reports_a_missing_log_group(
     assert failed["logs"] == f"there is no log group {GROUP}"
 
 
-def test_verify_names_the_parameter_that_creates_missing_alarms(deploy: Callable[..., None], verify: Verify) -> None:
+def test_verify_says_how_missing_alarms_are_made(deploy: Callable[..., None], verify: Verify) -> None:
     topic = {"Type": "AWS::SNS::Topic"}
     deploy(CrashedAlarm=topic)
     verified = verify("shop")
-    assert verified.lines["alarms"] == ("skipped", "the stack has none; the parameter AlarmTopic makes them")
+    assert verified.lines["alarms"] == ("skipped", "the stack has none: mcp-functions add alarms, and set AlarmTopic")
 
 
 @pytest.mark.parametrize("name", ["warehouse", "shop"])

@@ -90,7 +90,7 @@ class LambdaFunction:
                 return {}
         now = self.now()
         http = events.without_credentials(events.read(event, context, now))
-        with self._log.taking_notes(context, http) as notes:
+        with self._log.taking_notes(http) as notes:
             try:
                 endpoint = self._get_endpoint(context)
             except BaseException as error:  # a setting is missing or wrong
@@ -114,7 +114,7 @@ class LambdaFunction:
             WorkFailed: the task could not be continued. When the client asks for the result, another worker starts.
         """
         has_failed = False
-        with self._log.taking_notes(context) as notes:
+        with self._log.taking_notes() as notes:
             notes.method = "work"
             notes.status = 200
             try:

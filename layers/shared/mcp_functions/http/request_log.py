@@ -1,6 +1,6 @@
 """The log line of a request. While the request is served, code collects facts for the line: the notes.
 
-    with RequestLog(logger).taking_notes(context, http) as notes:
+    with RequestLog(logger).taking_notes(http) as notes:
         response = respond(http)            # any code that this calls may add notes: `observability.current()`
         note_response(notes, response)
                                             # the end of the `with` writes the line
@@ -23,7 +23,7 @@ from mcp_functions.protocol.constants import CALL_METHODS, METHODS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
 
@@ -39,13 +39,12 @@ class RequestLog:
         self._is_first_request = True  # of this environment
 
     @contextmanager
-    def taking_notes(self, context: LambdaContext, http: HttpRequest | None = None) -> Iterator[Notes]:
+    def taking_notes(self, http: HttpRequest | None = None) -> Iterator[Notes]:
         """Begin the notes on a request, and write their line at the end of the `with`.
 
         Only the developer's Ctrl-C ends the `with` with an exception. Then there is no response, and no line.
 
         Args:
-            context: the context that Lambda passes.
             http: the HTTP request; None for an order to continue a task.
         """
         notes = observability.Notes()
@@ -53,7 +52,6 @@ class RequestLog:
             # The client waited for the start of this environment, unless Lambda had started it in advance.
             notes.cold_start = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
             self._is_first_request = False
-        notes.request_id = getattr(context, "aws_request_id", None)
         if http:
             notes.correlation_id = http.request_context.get("requestId")
             notes.trace_id = trace_id(http.headers.get("traceparent"))

@@ -79,7 +79,7 @@ class OAuthFunction:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
         http = events.read(event, context, self._now())
-        with self._log.taking_notes(context, http) as notes:
+        with self._log.taking_notes(http) as notes:
             try:
                 response = routes.answer(event, http, self._get_services(context.function_name))
             except OAuthError as error:

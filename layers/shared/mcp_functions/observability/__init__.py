@@ -47,7 +47,6 @@ class Notes:
     request_bytes: int = 0
     cold_start: bool = False  # True if the client waited for the start of this environment
     correlation_id: object = None  # API Gateway's id of the request; unchecked, so it may be any value
-    request_id: object = None  # Lambda's id of the invocation; unchecked
     trace_id: str | None = None  # from the client's `traceparent`
 
     # The conversation.

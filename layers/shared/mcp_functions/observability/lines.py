@@ -1,6 +1,7 @@
 """The line of a request: a record of `logging` with a level, a message and fields (`extra=`).
 
-    INFO   answered: input_required                             {"method": "tools/call", "handler": "book_flight", …}
+    DEBUG  answered: forwarded                                  {"method": "tools/call", "handler": "book_flight", …}
+    INFO   answered: input_required                             …
     INFO   refused: -32602 expired                              …
     ERROR  failed: ValueError at app.py:12 in book_flight < …   …
 
@@ -39,6 +40,9 @@ log = logging.getLogger(NAME)
 class Logger(Protocol):
     """A logger of Powertools or of `logging`."""
 
+    def debug(self, msg: object, /, *, extra: Mapping[str, Any]) -> object:
+        """Write a line at DEBUG; `extra` holds its fields."""
+
     def info(self, msg: object, /, *, extra: Mapping[str, Any]) -> object:
         """Write a line at INFO; `extra` holds its fields."""
 
@@ -47,11 +51,11 @@ class Logger(Protocol):
 
 
 def write_line(notes: Notes, logger: Logger | None = None) -> None:
-    """Write the line of one request: at INFO, or at ERROR if the operator or the author has to act."""
+    """Write the line of one request at its level (`level_of`)."""
     level = level_of(notes)
     with suppress(Exception):  # a line that fails must not cost the client its response
         if logger is not None:
-            write = logger.error if level == logging.ERROR else logger.info
+            write = {logging.DEBUG: logger.debug, logging.INFO: logger.info, logging.ERROR: logger.error}[level]
             # Powertools does not write the name of the logger. Lambda's own formatter does.
             write(message(notes), extra={"logger": NAME, **all_fields(notes)})
         elif log.isEnabledFor(level):  # otherwise nothing would write the fields
@@ -87,7 +91,6 @@ def own_fields(notes: Notes) -> dict[str, Any]:
         "forward_ms": None if notes.forward_seconds is None else _milliseconds(notes.forward_seconds),
         "kms_ms": _milliseconds(notes.kms_seconds),
         "correlation_id": checked_id(notes.correlation_id),
-        "request_id": checked_id(notes.request_id),
         "trace_id": notes.trace_id or _xray_trace_id(),
     }
 
@@ -120,12 +123,18 @@ NORMAL_REASONS = {
 
 
 def level_of(notes: Notes) -> int:
-    """Return the level of a request's line."""
+    """Return the level of a request's line: ERROR if the operator or the author has to act, else INFO.
+
+    It is DEBUG for a response that the endpoint only passed on, because the function behind it writes the same facts.
+    A cold start of the endpoint is no fact of that function.
+    """
     has_failed = notes.outcome in {"crashed", "failed"}  # the HTTP status does not tell it: a crashed tool has 200
     # With any other reason, a conversation or a table's item exceeded a limit. The text of the reason has the number of
     # the limit, so no set can list these reasons.
     exceeded_limit = notes.outcome == "complete" and notes.reason and notes.reason not in NORMAL_REASONS
-    return logging.ERROR if has_failed or exceeded_limit else logging.INFO
+    if has_failed or exceeded_limit:
+        return logging.ERROR
+    return logging.DEBUG if notes.outcome == "forwarded" and not notes.cold_start else logging.INFO
 
 
 def message(notes: Notes) -> str:

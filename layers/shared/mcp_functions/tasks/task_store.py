@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mcp_functions.aws.clients import LambdaClient
     from mcp_functions.store import Item, SealedTable
 
+THROTTLED = "TooManyRequestsException"  # the code of the Invoke API if too many run
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
 WRITES = 4  # how often a change is tried while other writers are faster
@@ -79,9 +80,13 @@ class WorkerInvoker:
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             # Only the code is logged, because a traceback could quote the request.
             failure = read_failure(error)
-            log.log(logging.ERROR, "no worker: invoke_%s", failure.code)
+            reason = f"invoke_{failure.code}"
             if not failure.is_outage:
+                log.log(logging.ERROR, "no worker: %s", reason)
                 raise NoWorker(failure.code) from None
+            # The request succeeds, so only these fields tell metric filters of it. Throttling is no outage.
+            fields = {"reason": reason} if failure.code == THROTTLED else {"reason": reason, "outcome": "failed"}
+            log.log(logging.ERROR, "no worker: %s", reason, extra=fields)
 
 
 class TaskStore:

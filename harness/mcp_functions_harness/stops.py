@@ -1,0 +1,249 @@
+"""`mcp-functions stop` and `start`: stops that need no deployment, and no healthy stack of CloudFormation.
+
+    server      the API's throttle becomes 0: UpdateStage of API Gateway
+    function    the function's reserved concurrency becomes 0, and its worker's: PutFunctionConcurrency of Lambda
+    caller      all functions refuse this caller, by a variable: UpdateFunctionConfiguration of Lambda
+
+What AWS had before is kept in a tag of the API or the function, so `start` knows it. samconfig.toml gets the stop too,
+where template.yaml has a parameter for it, so a later deployment does not end it.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mcp_functions_harness import parameter_changes, samconfig, template
+from mcp_functions_harness.problems import first_line, stop
+
+KINDS = ("server", "function", "caller")
+STAGE = "$default"  # of an HTTP API that SAM makes
+TAG = "mcp-functions-before"  # what AWS had before a stop: "50 100", the API's rate and burst, or "10" executions
+NO_LIMIT = "none"  # of a function: it had no executions reserved
+STOPPED_FUNCTIONS, STOPPED_CALLERS, LOG_CALLERS = "MCP_STOPPED_FUNCTIONS", "MCP_STOPPED_CALLERS", "MCP_LOG_CALLERS"
+CALLER = re.compile(r"\d{4}-\d\d\.[\w-]{16}")
+PARAMETERS = {"server": "RequestsPerSecond", "function": "StoppedFunctions", "caller": "StoppedCallers"}
+PARTLY = {
+    "server": "Function URLs, workers and the sign-in of oauth go on",
+    "function": "Its calls get 503 from the endpoint and 429 or 500 at /mcp/<folder>; its workers begin no round",
+    "caller": "Warm environments of a function are replaced by ones that refuse the caller",
+}
+UNWRITTEN = (
+    "template.yaml has no parameter {parameter}, so a deployment that changes the same resource ends the stop; "
+    "mcp-functions add stops writes one"
+)
+
+
+class Stops:
+    """What may be stopped of one deployed stack. No method calls CloudFormation."""
+
+    def __init__(self, stack: str, session: boto3.Session) -> None:
+        """Make no call yet.
+
+        Args:
+            stack: the stack's name, which is in the names of its API and its functions.
+            session: the operator's credentials and Region.
+        """
+        self._stack = stack
+        self._session: Any = session  # boto3's clients are typed by other packages
+        self._lambda: Any = self._session.client("lambda")
+        self._gateway: Any = self._session.client("apigatewayv2")
+        self.throttle = ("", "")  # the rate and burst that `start_server` has restored
+
+    def stop_server(self) -> Iterator[str]:
+        """Admit no request at the API."""
+        api = self._api()
+        rate, burst = self._throttle(api)
+        if (rate, burst) == ("0", "0"):
+            yield f"API Gateway admits no request to {self._stack} already"
+            return
+        self._gateway.tag_resource(ResourceArn=self._api_arn(api), Tags={TAG: f"{rate} {burst}"})
+        self._set_throttle(api, 0, 0)
+        yield f"API Gateway admits no request to {self._stack}; before, {rate} a second and {burst} at once"
+
+    def start_server(self) -> Iterator[str]:
+        """Admit requests as before the stop."""
+        api = self._api()
+        before = str(api.get("Tags", {}).get(TAG, ""))
+        if not before:
+            stop(
+                f"mcp-functions did not stop {self._stack}; mcp-functions set … RequestsPerSecond= --now sets its rate"
+            )
+        rate, burst = before.split()
+        self._set_throttle(api, float(rate), int(burst))
+        self.throttle = (rate, burst)
+        self._gateway.untag_resource(ResourceArn=self._api_arn(api), TagKeys=[TAG])
+        yield f"API Gateway admits {rate} requests a second, and {burst} at once"
+
+    def stop_function(self, folder: str) -> Iterator[str]:
+        """Run no invocation of a function, nor of its worker."""
+        for name in self._with_worker(folder):
+            reserved = self._lambda.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions")
+            if reserved != 0:
+                arn = self._lambda.get_function_configuration(FunctionName=name)["FunctionArn"]
+                self._lambda.tag_resource(Resource=arn, Tags={TAG: NO_LIMIT if reserved is None else str(reserved)})
+                self._lambda.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
+            yield f"Lambda runs no invocation of {name}"
+
+    def start_function(self, folder: str) -> Iterator[str]:
+        """Run invocations as before the stop."""
+        for name in self._with_worker(folder):
+            arn = self._lambda.get_function_configuration(FunctionName=name)["FunctionArn"]
+            before = self._lambda.list_tags(Resource=arn)["Tags"].get(TAG)
+            if before is None:
+                yield f"mcp-functions did not stop {name}"
+            elif before == NO_LIMIT:
+                self._lambda.delete_function_concurrency(FunctionName=name)
+                yield f"Lambda runs {name} again"
+            else:
+                self._lambda.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=int(before))
+                yield f"Lambda runs {name} again, at most {before} at once"
+            if before is not None:
+                self._lambda.untag_resource(Resource=arn, TagKeys=[TAG])
+        yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)  # which a deployment may have written
+
+    def stop_caller(self, caller: str) -> Iterator[str]:
+        """Let every function refuse a caller."""
+        for name, variables in self._variables().items():
+            if not variables.get(LOG_CALLERS):
+                stop(f"{name} knows no callers by name, so nobody is stopped: mcp-functions set … LogCallers=on --now")
+        yield from self._write(STOPPED_CALLERS, caller, listed=True)
+
+    def start_caller(self, caller: str) -> Iterator[str]:
+        """Let every function serve a caller again."""
+        yield from self._write(STOPPED_CALLERS, caller, listed=False)
+
+    def _write(self, variable: str, item: str, *, listed: bool) -> Iterator[str]:
+        """Add an item to a variable with commas, of each function that differs; or remove it."""
+        for name, variables in self._variables().items():
+            items = [each for each in variables.get(variable, "").split(",") if each]
+            if (item in items) is listed:
+                continue
+            new = [*items, item] if listed else [each for each in items if each != item]
+            environment = {"Variables": {**variables, variable: ",".join(new)}}
+            self._lambda.update_function_configuration(FunctionName=name, Environment=environment)
+            yield f"{name} has {variable}={','.join(new)}"
+            for alias in self._lambda.list_aliases(FunctionName=name)["Aliases"]:
+                yield f"but its alias {alias['Name']} serves version {alias['FunctionVersion']}, which is as before"
+
+    def _variables(self) -> dict[str, dict[str, str]]:
+        """Return the variables of each function, by its name."""
+        found = {name: self._lambda.get_function_configuration(FunctionName=name) for name in self._functions()}
+        return {
+            name: configuration.get("Environment", {}).get("Variables", {}) for name, configuration in found.items()
+        }
+
+    def _api(self) -> dict[str, Any]:
+        pages = self._gateway.get_paginator("get_apis").paginate()
+        apis = [api for page in pages for api in page["Items"] if api["Name"] == self._stack]
+        if len(apis) != 1:
+            stop(f"there are {len(apis)} HTTP APIs named {self._stack}, not one, in {self._session.region_name}")
+        api: dict[str, Any] = apis[0]
+        return api
+
+    def _api_arn(self, api: dict[str, Any]) -> str:
+        region = self._session.region_name
+        return f"arn:{self._session.get_partition_for_region(region)}:apigateway:{region}::/apis/{api['ApiId']}"
+
+    def _throttle(self, api: dict[str, Any]) -> tuple[str, str]:
+        settings = self._gateway.get_stage(ApiId=api["ApiId"], StageName=STAGE).get("DefaultRouteSettings", {})
+        return f"{settings.get('ThrottlingRateLimit', 0):g}", f"{settings.get('ThrottlingBurstLimit', 0)}"
+
+    def _set_throttle(self, api: dict[str, Any], rate: float, burst: int) -> None:
+        settings = {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": burst}
+        self._gateway.update_stage(ApiId=api["ApiId"], StageName=STAGE, DefaultRouteSettings=settings)
+
+    def _functions(self) -> list[str]:
+        """Return the names of all functions; a stack's name has no "_", so no other stack's begin with these words."""
+        pages = self._lambda.get_paginator("list_functions").paginate()
+        names = [each["FunctionName"] for page in pages for each in page["Functions"]]
+        found = sorted(name for name in names if name.startswith(f"{self._stack}_"))
+        return found or stop(f"there is no function whose name begins with {self._stack}_")
+
+    def _with_worker(self, folder: str) -> list[str]:
+        own, worker = f"{self._stack}_{folder}", f"{self._stack}_{folder}-worker"
+        names = [name for name in self._functions() if name in {own, worker}]
+        return names if own in names else stop(f"there is no function {own}")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is stopped or started.
+
+    Attributes:
+        kind: one of `KINDS`.
+        name: the function's folder, or the caller's pseudonym; "" for the server.
+    """
+
+    kind: str
+    name: str
+
+    def check(self) -> None:
+        """Check the name.
+
+        Raises:
+            Problem: it is missing, too much, or no name of a caller.
+        """
+        if (self.kind == "server") is bool(self.name):
+            stop("mcp-functions stop server ENV, stop function ENV FOLDER, or stop caller ENV CALLER")
+        if self.kind == "caller" and not CALLER.fullmatch(self.name):
+            stop("a caller is named as in the log, like 2026-11.fbIZn1rBHzMDjVTr")
+
+    def call(self, stops: Stops, *, stopped: bool) -> Iterator[str]:
+        """Make the calls of a stop, or of its end."""
+        if self.kind == "server":
+            return stops.stop_server() if stopped else stops.start_server()
+        if self.kind == "function":
+            return stops.stop_function(self.name) if stopped else stops.start_function(self.name)
+        return stops.stop_caller(self.name) if stopped else stops.start_caller(self.name)
+
+
+def change(directory: Path, environment: str, target: Target, *, stopped: bool, now: bool) -> Iterator[str]:
+    """Stop or start something, and yield texts for the terminal.
+
+    Args:
+        directory: the project's folder.
+        environment: of samconfig.toml, e.g. "prod".
+        target: what.
+        stopped: whether to stop or to start.
+        now: whether to call AWS; otherwise only samconfig.toml changes.
+
+    Raises:
+        Problem: a name is wrong, or AWS refuses a call.
+    """
+    target.check()
+    settings = samconfig.Environment(directory / samconfig.FILE, environment)
+    throttle = ("", "")  # the defaults of the template
+    if now:
+        try:
+            session = boto3.Session(profile_name=settings.setting("profile"), region_name=settings.setting("region"))
+            stops = Stops(str(settings.setting("stack_name")), session)
+            yield from target.call(stops, stopped=stopped)
+            throttle = stops.throttle
+        except (BotoCoreError, ClientError) as error:
+            stop(f"AWS refused a call, and samconfig.toml is as before: {first_line(error)}", after=error)
+        if stopped:
+            yield PARTLY[target.kind]
+    parameter = PARAMETERS[target.kind]
+    if parameter not in template.read(directory / template.FILE).get("Parameters", {}):
+        missing = UNWRITTEN.format(parameter=parameter)
+        yield missing if now else stop(missing)
+        return
+    words = _parameters(target, settings.parameters, stopped=stopped, throttle=throttle)
+    yield from parameter_changes.change(directory, environment, words)
+    if now:
+        yield "That deployment is not needed now: the next one keeps what these calls did"
+
+
+def _parameters(target: Target, old: samconfig.Parameters, *, stopped: bool, throttle: tuple[str, str]) -> list[str]:
+    """Return the words of `mcp-functions set` that keep a stop, or its end, in later deployments."""
+    if target.kind == "server":
+        rate, burst = ("0", "0") if stopped else throttle
+        return [f"RequestsPerSecond={rate}", f"RequestBurst={burst}"]
+    parameter = PARAMETERS[target.kind]
+    others = [each for each in old.get(parameter, "").split(",") if each not in {"", target.name}]
+    return [f"{parameter}={','.join([*others, target.name] if stopped else others)}"]
