@@ -23,6 +23,7 @@ from tests.oauth.oauth_server import (
     running_server,
     token_claims,
 )
+from tests.support import filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -262,6 +263,8 @@ def test_a_secret_that_does_not_exist_is_a_misconfiguration(
     with running_server(changes, secret=SECRET) as server:
         assert sign_in(server) == (500, "server_error")
     assert "secretsmanager:ResourceNotFoundException" in caplog.text
+    counted = filters.count_metrics(vars(record) for record in caplog.records)
+    assert counted.keys() & filters.alarm_metrics() == {"Misconfigured", "Outages"}
 
 
 def test_the_provider_gets_the_code_verifier_of_the_server_and_not_that_of_the_client(

@@ -17,11 +17,15 @@ import pytest
 
 from mcp_functions_harness.issuer.jwts import Signer
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_response
+from tests.support import filters
 
 if TYPE_CHECKING:
     from tests.oauth.oauth_server import OAuthServer
 
 REFUSED, TROUBLE, OPERATOR = (400, "invalid_grant"), (503, "temporarily_unavailable"), (500, "server_error")
+
+
+ALARMS = {TROUBLE: {"Outages"}, OPERATOR: {"Misconfigured", "Outages"}}
 
 
 class Case(NamedTuple):
@@ -86,6 +90,8 @@ def test_a_refused_refresh_is_the_persons_the_providers_or_the_operators(
     assert ("retry-after" in answer.headers) == (case.expected == TROUBLE)
     lines = [vars(record) for record in caplog.records if record.name == "mcp_functions"]
     assert [bool(line.get("misconfigured")) for line in lines] == [case.expected == OPERATOR]
+    counted = filters.count_metrics(lines).keys() & filters.alarm_metrics()
+    assert counted == ALARMS.get(case.expected, set()), "no refusal of a person raises an alarm"
     assert "planted" not in answer.body + caplog.text
     server.provider.refusal = None
     assert server.refresh(client, token).status == 200  # the client has lost nothing

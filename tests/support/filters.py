@@ -86,6 +86,12 @@ def field(line: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any JSON
     return value
 
 
+def access_line(**usual: str) -> str:
+    """Write a line of the API's access log: the format with these values; a field without a value is `-`."""
+    api = template.read(ROOT / "template.yaml")["Resources"]["HttpApi"]["Properties"]
+    return re.sub(r"\$context\.([\w.]+)", lambda found: usual.get(found[1], "-"), api["AccessLogSettings"]["Format"])
+
+
 def alarm_metrics() -> set[str]:
     """Return the metrics of all alarms: an alarm names its metric, or has an expression of Metrics Insights."""
     resources = template.read(ROOT / "template.yaml")["Resources"].values()

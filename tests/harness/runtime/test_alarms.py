@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -64,9 +65,13 @@ APPS = {
     "is_no_python": "def broken(:\n",
     "exits": "import os\ndef handler(event, context):\n    os._exit(1)\n",
     "hangs": "import time\ndef handler(event, context):\n    time.sleep(60)\n",
+    "is_slow": "import time\ndef handler(event, context):\n    time.sleep(3)\n",
+    "starts_slowly": "import time\ntime.sleep(3)\ndef handler(event, context):\n    return {}\n",
+    "is_full": ANSWERS.format(data="None"),
 }
 PROPERTIES = {
     "hangs": "{Timeout: 1}",
+    "is_full": "{ReservedConcurrentExecutions: 0}",
     **dict.fromkeys(("asks", "mcp"), "{Environment: {Variables: {MCP_KMS_KEYS: !GetAtt Key.Arn}}}"),
 }
 BEFORE = (
@@ -142,7 +147,7 @@ def log_lines(stack: Stack, before: int = 0) -> list[dict[str, Any]]:
 
 
 def written_lines(stack: Stack, before: int) -> list[str]:
-    """Return the lines that `SystemLogLevel: WARN` lets through; the stack has INFO, so that the tests can wait."""
+    """Return the lines that `SystemLogLevel: WARN` lets through, as in the template; the stack waits for the others."""
     return [line for _folder, line in stack.lines[before:] if not SUCCESS.search(line)]
 
 
@@ -196,6 +201,48 @@ def ordered(stack: Stack, name: str) -> None:
     before = _reports(stack.log(name))
     stack.invoke(name, {"mcpTask": "no order"}, how="Event")
     wait_until(lambda: _reports(stack.log(name)) > before and _is_quiet(stack))
+
+
+@pytest.mark.parametrize("name", ["is_slow", "starts_slowly"])
+def test_a_function_for_which_the_endpoint_waits_in_vain_is_counted_as_ended(stack: Stack, name: str) -> None:
+    """Lambda's lines tell of success, because the function answers in the end, warm or after its start."""
+    metrics = metrics_of(stack, lambda each: call_late(each, name))
+    assert metrics == {"Ended", "Failed"}
+    assert [line["reason"] for line in log_lines(stack) if line.get("handler") == name] == ["invoke_deadline"]
+
+
+def call_late(stack: Stack, name: str) -> None:
+    """Call a tool by a request that API Gateway has held for 29 of its 30 seconds."""
+    sent = wire.message("tools/call", {"name": name, "arguments": {"city": "Lisbon"}})
+    before = _reports(stack.log(name))
+    stack.invoke("mcp", wire.event(sent, context={"timeEpoch": int((time.time() - 29) * 1000)}))
+    wait_until(lambda: _reports(stack.log(name)) > before and _is_quiet(stack))
+
+
+@pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
+def test_a_call_that_lambda_refuses_to_run_is_counted_as_busy_and_not_as_an_outage(
+    stack: Stack, send: Callable[..., dict[str, Any]]
+) -> None:
+    assert metrics_of(stack, lambda each: send(each, "is_full")) == {"Busy", "Refused"}
+
+
+@pytest.mark.parametrize(
+    ("values", "counted"),
+    [
+        ({"status": "503", "integrationStatus": "429"}, {"Busy": 1}),
+        ({"status": "504", "integrationStatus": "-"}, {"Ended": 1}),
+        ({"status": "503", "integrationErrorMessage": "Execution timed out"}, {"Ended": 1}),
+        ({"status": "500", "integrationStatus": "200", "integrationErrorMessage": "the function exited"}, {}),
+        ({"status": "429", "integrationStatus": "-"}, {"Throttled": 1}),
+        ({"status": "403", "authorizer.error": "timed out"}, {}),
+        ({"status": "200", "integrationStatus": "200"}, {}),
+    ],
+)
+def test_the_access_log_counts_what_the_functions_cannot_tell(
+    values: dict[str, str], counted: dict[str, float]
+) -> None:
+    lines = [json.loads(filters.access_line(**values))]
+    assert filters.count_metrics(lines, filters.ACCESS_LOGS) == counted
 
 
 @pytest.mark.parametrize("send", [call, call_earlier], ids=["2026", "2025"])
