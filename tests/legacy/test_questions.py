@@ -202,7 +202,9 @@ def test_each_round_sends_its_progress(placement: str) -> None:
     @tool
     def report_and_ask(*, elicit: Elicit, progress: Progress) -> str:
         progress(0.5)
-        return elicit("why", "Go on?", handlers.Why).why
+        why = elicit("why", "Go on?", handlers.Why).why
+        progress(1)
+        return why
 
     client = Deployment(report_and_ask, placement=placement).initialized_client()
     _, progress, question = client.send("tools/call", {"name": "report_and_ask", "_meta": {"progressToken": "p"}})

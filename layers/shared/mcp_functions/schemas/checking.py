@@ -196,5 +196,5 @@ def _check_members(schema: Schema, definitions: Mapping[str, Schema], value: dic
             message = f"{shortened(name)} is unknown"
             raise ValueError(message)
         elif isinstance(others, dict):
-            at_place(shortened(name), partial(check, others, definitions), member)
+            at_place("a value", partial(check, others, definitions), member)
         at_place("a name", partial(check, schema.get("propertyNames", {}), definitions), name)
