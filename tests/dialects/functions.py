@@ -56,7 +56,9 @@ def sheds(*, step: Step) -> str:
 def sampled(*, sample: Sample, progress: Progress) -> str:
     """Report progress, and ask the client's model."""
     progress(1, total=2)
-    return str(sample("word", "A word?", max_tokens=5)["content"]["text"])
+    word = str(sample("word", "A word?", max_tokens=5)["content"]["text"])
+    progress(2, total=2)
+    return word
 
 
 @tool

@@ -144,6 +144,7 @@ COMMANDS: dict[str, Callable[[], Words]] = {
     "call, no server": lambda: hostile_server("call", "--url", "URL", "t", "--refused"),
     "catalog": lambda: broken_function("catalog"),
     "demo": lambda: broken_function("demo"),
+    "docs": lambda: nullcontext(["docs", EVIL]),
     "doctor": lambda: evil_program("sam", "doctor"),
     "emulator": lambda: nullcontext(["emulator", "--port", EVIL]),
     "events": lambda: nullcontext(["events", EVIL]),
