@@ -222,6 +222,21 @@ def test_the_checks_report_a_mistake_in_the_template(
 
 
 POOL = {"UserPoolId": {"Ref": "People"}}
+MOVE = "a plain SAM function outside functions/ takes events, without a route (docs/own-resources.md)"
+SCHEDULE = {"Nightly": {"Type": "Schedule", "Properties": {"Schedule": "rate(1 day)"}}}
+
+
+def test_the_checks_send_what_is_not_mcp_out_of_the_folder_and_advise_no_route(project: Project) -> None:
+    assert checks.complaints(replace(project, folders=project.folders | {"report"})) == [
+        f"functions/report has no tool, prompt or resource: {MOVE}"
+    ]
+    expected = [f"Add gets events of type Schedule (Nightly), and an MCP function takes HTTP alone: {MOVE}"]
+    routes = project.template["Resources"]["Add"]["Properties"]["Events"]
+    for events in (SCHEDULE, {**routes, **SCHEDULE}):
+        scheduled = replace(project, template=_with_mistake(project.template, "Add.Events", events))
+        assert checks.complaints(scheduled) == expected
+
+
 SERVER = {"Type": "AWS::Cognito::UserPoolResourceServer", "Properties": POOL}
 CLIENT = {"Type": "AWS::Cognito::UserPoolClient", "Properties": POOL}
 
@@ -353,7 +368,8 @@ def test_the_checks_accept_additional_policies_of_a_function(policies: list[Any]
 
 
 def test_the_checks_report_a_function_missing_in_the_catalog(project: Project) -> None:
-    project_with_folder = replace(project, folders=project.folders | {"forgotten"})
+    forgotten = {"forgotten"}
+    project_with_folder = replace(project, folders=project.folders | forgotten, offering=project.offering | forgotten)
     assert list(checks.routes.every_folder_is_listed(project_with_folder)) == [
         "functions/forgotten offers nothing in functions/mcp/catalog.json: run make catalog"
     ]

@@ -18,6 +18,7 @@ __all__ = ["CHECKS", "FOLDER", "Project", "complaints", "pascal", "read"]
 
 CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     routes.every_folder_is_deployed,
+    routes.every_function_is_mcp_and_takes_http_alone,
     routes.every_folder_is_listed,
     routes.every_function_has_its_route_behind_the_authorizer,
     routes.the_api_enforces_what_functions_believe,

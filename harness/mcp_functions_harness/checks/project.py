@@ -15,7 +15,7 @@ from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.wire_types import JSONValue
 from mcp_functions_harness import catalog, environment, template
 from mcp_functions_harness.checks import iam
-from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Functions
+from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN, Functions
 
 FOLDER = "functions"
 FUNCTION = "AWS::Serverless::Function"
@@ -88,10 +88,15 @@ class Project:
         return frozenset(self.catalog.get("tasks", ()))
 
     @property
+    def plain(self) -> frozenset[str]:
+        """The folders whose function is not MCP: it offers nothing, and is no part of the toolkit."""
+        return self.folders - self.offering - {FRONT_DOOR, SIGN_IN}
+
+    @property
     def functions(self) -> dict[str, Block]:
         """The blocks of functions, by folder; without workers and partial blocks."""
         complete = [block for block in self._deployed if not block.is_worker and not self._is_partial(block)]
-        return {block.folder: block for block in complete}
+        return {block.folder: block for block in complete if block.folder not in self.plain}
 
     @property
     def partial(self) -> list[Block]:

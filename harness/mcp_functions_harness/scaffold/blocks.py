@@ -93,6 +93,7 @@ def check(draft: Draft, project: Project, new_text: str) -> None:
         project,
         template=_parse(new_text),
         folders=project.folders | name,
+        offering=project.offering | name,
         asking=project.asking | name if SEAL in draft.policies else project.asking,
         keeping=project.keeping | name if KEEP in draft.policies else project.keeping,
         catalog={**project.catalog, "tasks": sorted(project.tasks | name if draft.has_worker else project.tasks)},

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
+    from contextlib import AbstractContextManager
 
     from mcp_functions_harness.testing import Conversation
 
@@ -52,3 +53,21 @@ def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - it is 
     from mcp_functions_harness.testing import Conversation  # noqa: PLC0415 - imported only by tests that use the fixture
 
     return Conversation
+
+
+@pytest.fixture(scope="session")
+def _project(request: pytest.FixtureRequest) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    from mcp_functions_harness.testing.deployment import deployed_project  # noqa: PLC0415 - see `mcp_deployed`
+
+    with deployed_project(request.config.rootpath / "functions") as for_one_test:
+        yield for_one_test
+
+
+@pytest.fixture
+def resources(_project: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Make the tables, buckets, queues and secrets of template.yaml for one test, and set its variables.
+
+    They are moto's, and empty. A secret holds "local" until the test writes it. boto3 in the test finds them too.
+    """
+    with _project():
+        yield
