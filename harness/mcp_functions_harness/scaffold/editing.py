@@ -109,7 +109,8 @@ def write_block(root: Path, name: str) -> str:
     editor = TemplateEditor(old_text)
     if name in project.functions:
         worker = project.workers.get(name)
-        blocks.update(editor, draft, worker_id=worker.logical_id if worker else None)
+        has_role = "Role" in project.functions[name].properties
+        blocks.update(editor, draft, worker_id=worker.logical_id if worker else None, has_role=has_role)
     else:
         blocks.append(editor, draft, project)
     if imports.uses_shared_code(project, name):

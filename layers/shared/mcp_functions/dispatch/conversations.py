@@ -173,6 +173,7 @@ class Conversations:
             return None
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where needed
 
+        single_use.check_table(state.record, self._seals.table_name)
         table = self._seals.table(single_use.item_seconds(call.handler.answer_within))
         return single_use.RoundClaim(call.request, call.handler, state, table)
 
@@ -259,6 +260,10 @@ class Conversations:
         if states is None:
             reason = f"{call.handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
+        if self._seals and call.handler.needs_table:
+            from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where needed
+
+            record = single_use.note_table(record, self._seals.table_name)
         start = call.start
         asked = call.round.questions.open_fingerprints()
         try:
