@@ -196,7 +196,7 @@ def test_a_refusal_for_one_function_stops_the_others_and_says_what_is_not_done(
         patch.setattr(BaseClient, "_make_api_call", refuse)
         assert command.run(["stop", kind, "prod", what, "--now"]) == 2
     said = capsys.readouterr()
-    assert f"AWS refused a call for {NAMES[0]}: An error occurred (TooManyRequestsException)" in said.out
+    assert f"AWS refused a call for {NAMES[0]}: ClientError: An error occurred (TooManyRequestsException)" in said.out
     assert f"not done for {NAMES[0]}. " in said.err
     assert (project / "samconfig.toml").read_bytes() == before
     if kind == "function":
