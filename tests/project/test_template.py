@@ -83,7 +83,7 @@ def _own(action: str, resource: object) -> list[dict[str, Any]]:
 
 MISTAKES: list[tuple[str, object, str]] = [
     ("AuditYearWorker", ABSENT, "functions/audit_year has tasks: add AuditYearWorker"),
-    ("AuditYearWorker.RecursiveLoop", ABSENT, "AuditYearWorker needs RecursiveLoop: Allow"),
+    ("AuditYearWorker.RecursiveLoop", ABSENT, 'AuditYearWorker must have RecursiveLoop: "Allow"'),
     (
         "AuditYearWorker.Environment",
         {"Variables": {"A": "b"}},
@@ -99,8 +99,9 @@ MISTAKES: list[tuple[str, object, str]] = [
     (
         "AuditYearWorker.EventInvokeConfig",
         ABSENT,
-        "AuditYearWorker needs EventInvokeConfig with MaximumRetryAttempts: 0",
+        'AuditYearWorker must have EventInvokeConfig: {"MaximumRetryAttempts": 0}, as mcp-functions block audit_year',
     ),
+    ("AuditYearWorker.FunctionName", {"Fn::Sub": "x-worker"}, "AuditYearWorker must have FunctionName: "),
     ("Add", ABSENT, "functions/add has no block in template.yaml: add Add with"),
     ("Add.FunctionName", "add", "Add must have FunctionName: !Sub ${AWS::StackName}_add, not add"),
     ("Add.CodeUri", "functions/sum/", "template.yaml deploys functions/sum, but there is no functions/sum/app.py"),
