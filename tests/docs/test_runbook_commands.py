@@ -11,7 +11,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 import boto3
-import jmespath
+import jmespath  # type: ignore[import-untyped]
 import pytest
 from botocore import xform_name
 from botocore.exceptions import ClientError
@@ -54,7 +54,8 @@ def read(command: str) -> tuple[Any, str, dict[str, Any]]:
     for variable, value in SHELL.items():
         command = command.replace(variable, value)
     _aws, service, operation, *words = shlex.split(command.rstrip(") "))
-    client: Any = boto3.client(service)
+    session: Any = boto3.Session()
+    client = session.client(service)
     method = operation.replace("-", "_")
     shape = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[method]).input_shape
     members = {xform_name(name).replace("_", "-"): name for name in shape.members}
@@ -145,7 +146,7 @@ def test_the_rule_tells_the_topic_of_a_key_that_is_about_to_go() -> None:
     rule = block["KeyIsGoing"]["Properties"]
     pattern = EventPattern.load(json.dumps(rule["EventPattern"]))
     for name, is_told in {"ScheduleKeyDeletion": True, "DisableKey": True, "Decrypt": False}.items():
-        event = {
+        event: Any = {
             "source": "aws.kms",
             "detail-type": "AWS API Call via CloudTrail",
             "detail": {"eventSource": "kms.amazonaws.com", "eventName": name},

@@ -16,7 +16,7 @@ from mcp_functions_harness.loopback import HttpRequest, HttpResponse
 from mcp_functions_harness.problems import not_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 MAX_REQUEST = 8 * 1024 * 1024  # bytes
 SERVICES = ("s3", "sqs", "secretsmanager")
@@ -32,7 +32,7 @@ class OwnServices:
     moto keeps its services for the whole process, so the last object that was made has them.
     """
 
-    def __init__(self, resources: Mapping[str, list[tuple[str, Mapping[str, Any]]]]) -> None:
+    def __init__(self, resources: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]) -> None:
         """Make the resources.
 
         Args:
@@ -87,7 +87,7 @@ def _ask_moto(service: str, request: HttpRequest) -> HttpResponse:
     from moto.core.botocore_stubber import BotocoreStubber  # noqa: PLC0415
 
     url = f"https://{service}.{REGION}.amazonaws.com{request.target}"
-    headers = {name: value for name, value in request.headers if name.lower() != "host"}
+    headers: Any = {name: value for name, value in request.headers if name.lower() != "host"}
     prepared = AWSPreparedRequest(request.method, url, headers, request.body or b"", stream_output=False)
     answered: Any = BotocoreStubber().process_request(prepared)
     status, answer_headers, body = answered
