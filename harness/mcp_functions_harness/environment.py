@@ -114,8 +114,15 @@ def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> Variables
     }
 
 
-def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | None = None) -> Variables:
-    """Return the variables that send AWS clients to these URLs, without a proxy; None: the service does not run."""
+def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, own: str | None = None) -> Variables:
+    """Return the variables that send AWS clients to these URLs, without a proxy; None: the service does not run.
+
+    Args:
+        kms: the URL of KMS.
+        invoke: the URL of Lambda's Invoke API.
+        dynamodb: the URL of DynamoDB.
+        own: the URL of S3, SQS and Secrets Manager.
+    """
     without_proxy = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or LOOPBACK
     if LOOPBACK not in without_proxy:
         without_proxy = f"{without_proxy},{LOOPBACK}"
@@ -123,7 +130,9 @@ def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | N
         "AWS_ENDPOINT_URL_DYNAMODB": dynamodb,
         "AWS_ENDPOINT_URL_KMS": kms,
         "AWS_ENDPOINT_URL_LAMBDA": invoke,
-        "AWS_ENDPOINT_URL_S3": s3,
+        "AWS_ENDPOINT_URL_S3": own,
+        "AWS_ENDPOINT_URL_SECRETS_MANAGER": own,
+        "AWS_ENDPOINT_URL_SQS": own,
         "NO_PROXY": without_proxy,
         "no_proxy": without_proxy,
     }

@@ -2,25 +2,26 @@
 
 KMS         with the project's key
 DynamoDB    with the toolkit's table, and with the tables that template.yaml declares for an author's functions
-S3          if the shell's MCP_BLOBS names a bucket
+S3, SQS, Secrets Manager    with what template.yaml declares; S3 has the toolkit's bucket too, if MCP_BLOBS names one
 """
 
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from mcp_functions_harness import environment, template
 from mcp_functions_harness.doubles import dynamodb, keyfile, kms, s3
+from mcp_functions_harness.doubles.own_services import TYPES, OwnServices
 from mcp_functions_harness.doubles.tablefile import StoredTable, TableFile
 from mcp_functions_harness.environment import Variables
-from mcp_functions_harness.loopback import start_server
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse, start_server
 from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
 
-TOOLKIT_TABLE = "Table"  # the logical id of the toolkit's table
+TOOLKIT_TABLE, TOOLKIT_BUCKET = "Table", "Blobs"  # the logical ids of what the toolkit keeps
 # the properties of AWS::DynamoDB::Table that CreateTable takes as they are
 SCHEMA_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
@@ -42,11 +43,15 @@ def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str
     kms_url = start_server(starting, kms_api.answer, kms.MAX_REQUEST)
     tables = stored_tables(starting, state_dir, author_tables(directory).values())
     dynamodb_url = start_server(starting, tables.answer, dynamodb.MAX_REQUEST)
-    s3_url = None
-    bucket = os.environ.get("MCP_BLOBS")
-    if bucket:
-        s3_url = start_server(starting, s3.S3Api(bucket, s3.MemoryBucket()).answer, s3.MAX_OBJECT)
-    return kms_api.arn, environment.endpoints(kms=kms_url, invoke=invoke_url, dynamodb=dynamodb_url, s3=s3_url)
+    toolkits_bucket = s3.S3Api(os.environ.get("MCP_BLOBS") or "", s3.MemoryBucket())
+    own = OwnServices(author_resources(directory))
+    own_url = start_server(starting, with_toolkits_bucket(own, toolkits_bucket), s3.MAX_OBJECT)
+    return kms_api.arn, environment.endpoints(kms=kms_url, invoke=invoke_url, dynamodb=dynamodb_url, own=own_url)
+
+
+def with_toolkits_bucket(own: OwnServices, bucket: s3.S3Api) -> Callable[[HttpRequest], HttpResponse]:
+    """Return what answers requests for an author's services, and those for the toolkit's bucket."""
+    return lambda request: (bucket if bucket.has(request) else own).answer(request)
 
 
 def stored_tables(starting: ExitStack, state_dir: Path, more_tables: Iterable[dict[str, Any]]) -> dynamodb.DynamoDbApi:
@@ -84,6 +89,33 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
             parameters = {"TableName": name, "BillingMode": "PAY_PER_REQUEST", **schema}
             tables[logical_id] = resolver.value(parameters)
     return tables
+
+
+def author_resources(directory: Path | None) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """Return the buckets, queues and secrets that template.yaml declares, by type: each name, and the properties.
+
+    Args:
+        directory: the folder of the functions; the template is in its parent. None: there is no template.
+
+    Raises:
+        Problem: the template cannot be read.
+    """
+    path = directory and template.find(directory)
+    found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    if path is None:
+        return found
+    parsed = template.read(path)
+    resolver = Resolver(parsed, key_arn="")
+    for logical_id, resource in parsed["Resources"].items():
+        kind = str(resource.get("Type"))
+        if kind in TYPES and logical_id != TOOLKIT_BUCKET:
+            # one whose properties only a deployment knows has its name alone
+            properties: dict[str, Any] = {}
+            with contextlib.suppress(Unknown):
+                properties = resolver.value(resource.get("Properties") or {})
+            with contextlib.suppress(Unknown):
+                found.setdefault(kind, []).append((str(resolver.name(logical_id)), properties))
+    return found
 
 
 def _schema(resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:

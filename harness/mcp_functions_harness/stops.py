@@ -32,6 +32,10 @@ PARTLY = {
     "function": "Its calls get 503 from the endpoint and 429 or 500 at /mcp/<folder>; its workers begin no round",
     "caller": "Warm environments of a function are replaced by ones that refuse the caller",
 }
+HALFWAY = (
+    "not done for {names}. What the lines above say of other functions is done and stays, and samconfig.toml is as"
+    " before: repeat the command when AWS allows the call"
+)
 UNWRITTEN = (
     "template.yaml has no parameter {parameter}, so a deployment that changes the same resource ends the stop; "
     "mcp-functions add stops writes one"
@@ -52,6 +56,7 @@ class Stops:
         self._session: Any = session  # boto3's clients are typed by other packages
         self._lambda: Any = self._session.client("lambda")
         self._gateway: Any = self._session.client("apigatewayv2")
+        self.refused: list[str] = []  # the functions for which AWS refused a call
         self.throttle = ("", "")  # the rate and burst that `start_server` has restored
 
     def stop_server(self) -> Iterator[str]:
@@ -82,29 +87,43 @@ class Stops:
     def stop_function(self, folder: str) -> Iterator[str]:
         """Run no invocation of a function, nor of its worker."""
         for name in self._with_worker(folder):
-            reserved = self._lambda.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions")
-            if reserved != 0:
-                arn = self._lambda.get_function_configuration(FunctionName=name)["FunctionArn"]
-                self._lambda.tag_resource(Resource=arn, Tags={TAG: NO_LIMIT if reserved is None else str(reserved)})
-                self._lambda.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
-            yield f"Lambda runs no invocation of {name}"
+            yield from self._tried(name, self._stop(name))
+
+    def _stop(self, name: str) -> Iterator[str]:
+        reserved = self._lambda.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions")
+        if reserved != 0:
+            arn = self._lambda.get_function_configuration(FunctionName=name)["FunctionArn"]
+            self._lambda.tag_resource(Resource=arn, Tags={TAG: NO_LIMIT if reserved is None else str(reserved)})
+            self._lambda.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
+        yield f"Lambda runs no invocation of {name}"
 
     def start_function(self, folder: str) -> Iterator[str]:
         """Run invocations as before the stop."""
         for name in self._with_worker(folder):
-            arn = self._lambda.get_function_configuration(FunctionName=name)["FunctionArn"]
-            before = self._lambda.list_tags(Resource=arn)["Tags"].get(TAG)
-            if before is None:
-                yield f"mcp-functions did not stop {name}"
-            elif before == NO_LIMIT:
-                self._lambda.delete_function_concurrency(FunctionName=name)
-                yield f"Lambda runs {name} again"
-            else:
-                self._lambda.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=int(before))
-                yield f"Lambda runs {name} again, at most {before} at once"
-            if before is not None:
-                self._lambda.untag_resource(Resource=arn, TagKeys=[TAG])
+            yield from self._tried(name, self._start(name))
         yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)  # which a deployment may have written
+
+    def _start(self, name: str) -> Iterator[str]:
+        arn = self._lambda.get_function_configuration(FunctionName=name)["FunctionArn"]
+        before = self._lambda.list_tags(Resource=arn)["Tags"].get(TAG)
+        if before is None:
+            yield f"mcp-functions did not stop {name}"
+            return
+        if before == NO_LIMIT:
+            self._lambda.delete_function_concurrency(FunctionName=name)
+            yield f"Lambda runs {name} again"
+        else:
+            self._lambda.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=int(before))
+            yield f"Lambda runs {name} again, at most {before} at once"
+        self._lambda.untag_resource(Resource=arn, TagKeys=[TAG])
+
+    def _tried(self, name: str, calls: Iterator[str]) -> Iterator[str]:
+        """Make the calls for one function. If AWS refuses one, the other functions go on: a stop is an emergency."""
+        try:
+            yield from calls
+        except (BotoCoreError, ClientError) as error:
+            self.refused.append(name)
+            yield f"AWS refused a call for {name}: {first_line(error)}"
 
     def stop_caller(self, caller: str) -> Iterator[str]:
         """Let every function refuse a caller."""
@@ -124,11 +143,13 @@ class Stops:
             if (item in items) is listed:
                 continue
             new = [*items, item] if listed else [each for each in items if each != item]
-            environment = {"Variables": {**variables, variable: ",".join(new)}}
-            self._lambda.update_function_configuration(FunctionName=name, Environment=environment)
-            yield f"{name} has {variable}={','.join(new)}"
-            for alias in self._lambda.list_aliases(FunctionName=name)["Aliases"]:
-                yield f"but its alias {alias['Name']} serves version {alias['FunctionVersion']}, which is as before"
+            yield from self._tried(name, self._set_variables(name, {**variables, variable: ",".join(new)}, variable))
+
+    def _set_variables(self, name: str, variables: dict[str, str], changed: str) -> Iterator[str]:
+        self._lambda.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+        yield f"{name} has {changed}={variables[changed]}"
+        for alias in self._lambda.list_aliases(FunctionName=name)["Aliases"]:
+            yield f"but its alias {alias['Name']} serves version {alias['FunctionVersion']}, which is as before"
 
     def _variables(self) -> dict[str, dict[str, str]]:
         """Return the variables of each function, by its name."""
@@ -226,6 +247,8 @@ def change(directory: Path, environment: str, target: Target, *, stopped: bool, 
             throttle = stops.throttle
         except (BotoCoreError, ClientError) as error:
             stop(f"AWS refused a call, and samconfig.toml is as before: {first_line(error)}", after=error)
+        if stops.refused:
+            stop(HALFWAY.format(names=", ".join(stops.refused)))
         if stopped:
             yield PARTLY[target.kind]
     parameter = PARAMETERS[target.kind]

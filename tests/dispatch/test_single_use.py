@@ -17,9 +17,11 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_functions import Elicit, Step, prompt, resource, serve, store, tool
+from mcp_functions.dispatch import single_use
 from mcp_functions_harness.doubles import dynamodb
 from mcp_functions_harness.environment import TABLE
 from mcp_functions_harness.testing import Conversation, deployed
+from mcp_functions_harness.testing.dynamodb import MemoryTable
 from tests.support import wire
 from tests.support.payments import (
     ADD_NOTE,
@@ -412,6 +414,28 @@ def test_an_unreadable_item_does_not_allow_a_payment(
     assert send(pay, state, APPROVE).error == INVALID_STATE_ERROR
     assert refusal_lines(log) == ["refused: -32602 used_unreadable"]
     assert service.transfer_calls == 0
+
+
+def test_a_new_table_runs_no_round_of_the_table_before(
+    service: PaymentService, pay: Worker, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after the table was removed from the template and added again: CloudFormation gives it another name."""
+    state = begin_payment(pay)
+    assert send(pay, state, APPROVE).questions == ["note"]
+    monkeypatch.setenv("MCP_TABLE", "shop-Table-2")
+    service.table = MemoryTable("shop-Table-2")
+    assert send(service.new_container(), state, APPROVE).error == INVALID_STATE_ERROR
+    assert refusal_lines(log) == ["refused: -32602 used_other_table"]
+    assert service.transfer_calls == 1
+
+
+def test_a_state_that_was_sealed_before_states_named_their_table_continues(
+    pay: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(single_use, "note_table", lambda record, _name: record)
+        state = begin_payment(pay)
+    assert send(pay, state, APPROVE).questions == ["note"]
 
 
 def test_a_claim_that_loses_every_race_is_refused_until_later(

@@ -161,7 +161,8 @@ def test_a_form_has_the_fields_that_the_page_lists(everything: type[Everything |
 
 def test_the_checks_name_the_missing_parts_of_a_new_folder() -> None:
     project = checks.read(ROOT)
-    project_with_folder = replace(project, folders=project.folders | {"open_ticket"})
+    new = {"open_ticket"}
+    project_with_folder = replace(project, folders=project.folders | new, offering=project.offering | new)
     block, listed = (line for claim in checks.CHECKS for line in claim(project_with_folder))
     assert block.startswith("functions/open_ticket has no block in template.yaml: add OpenTicket with")
     assert listed == "functions/open_ticket offers nothing in functions/mcp/catalog.json: run make catalog"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import pytest
 from botocore.client import BaseClient
+from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 from moto import mock_aws
 
@@ -166,6 +167,44 @@ def test_a_first_project_is_stopped_at_once_and_reads_what_a_deployment_does(
     out = capsys.readouterr().out
     assert "a deployment that changes the same resource ends the stop; mcp-functions add stops" in out
     assert command.run(["stop", "function", "prod", "add"]) == 2
+
+
+WRITES = {
+    "PutFunctionConcurrency": ("function", "add"),
+    "UpdateFunctionConfiguration": ("caller", CALLER),
+}
+
+
+@pytest.mark.parametrize("operation", WRITES)
+def test_a_refusal_for_one_function_stops_the_others_and_says_what_is_not_done(
+    operation: str,
+    account: Account,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    call = BaseClient._make_api_call  # type: ignore[attr-defined]  # noqa: SLF001 - as moto's documentation does
+
+    def refuse(client: Any, name: str, sent: dict[str, Any]) -> Any:  # noqa: ANN401 - botocore's
+        if name == operation and sent["FunctionName"] == NAMES[0]:
+            raise ClientError({"Error": {"Code": "TooManyRequestsException", "Message": "Rate exceeded"}}, name)
+        return call(client, name, sent)
+
+    kind, what = WRITES[operation]
+    before = (project / "samconfig.toml").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(BaseClient, "_make_api_call", refuse)
+        assert command.run(["stop", kind, "prod", what, "--now"]) == 2
+    said = capsys.readouterr()
+    assert f"AWS refused a call for {NAMES[0]}: ClientError: An error occurred (TooManyRequestsException)" in said.out
+    assert f"not done for {NAMES[0]}. " in said.err
+    assert (project / "samconfig.toml").read_bytes() == before
+    if kind == "function":
+        assert [account.concurrency(name) for name in NAMES[:2]] == [None, 0]
+    else:
+        assert [CALLER in account.variables(name).values() for name in NAMES[:3]] == [False, True, True]
+    assert command.run(["stop", kind, "prod", what, "--now"]) == 0
+    assert "AWS refused" not in capsys.readouterr().out
 
 
 def test_an_alias_that_serves_an_old_version_is_named(account: Account, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from mcp_functions.http import identity
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import ForwardedResponse, Identity, Request, Result
-from tests.support import wire
+from tests.support import filters, wire
 from tests.support.dispatching import make_parts
 from tests.support.endpoints import Answering, make_function
 from tests.support.settings import make_settings
@@ -199,26 +199,34 @@ def test_header_names_are_read_in_any_case() -> None:
     assert send(event)["statusCode"] == 200
 
 
+OTHER_EVENTS: dict[str, list[Any]] = {
+    "a direct call": [{}, {"version": "2.0"}, [wire.event(call())], ["mcpTask"], "mcpTask", None, 1],
+    "a queue (SQS)": [{"Records": [{"eventSource": "aws:sqs", "body": "a secret of a customer"}]}],
+    "a bucket (S3)": [{"Records": [{"eventSource": "aws:s3", "s3": {"object": {"key": "a secret"}}}]}],
+    "a topic (SNS)": [{"Records": [{"EventSource": "aws:sns", "Sns": {"Message": "a secret"}}]}],
+    "a table's stream (DynamoDB)": [{"Records": [{"eventSource": "aws:dynamodb", "dynamodb": {}}]}],
+    "a service that sends records": [{"Records": [{"eventSource": "a secret"}]}],
+    "EventBridge or a schedule": [{"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}],
+    "a REST API": [{"httpMethod": "POST", "path": "/mcp", "headers": {}, "requestContext": {}}],
+    "a load balancer": [{"httpMethod": "POST", "path": "/", "headers": {}, "requestContext": {"elb": {}}}],
+}
+
+
 @pytest.mark.parametrize(
-    "event",
-    [
-        {},
-        {"version": "2.0"},
-        pytest.param({"Records": []}, id="a queue"),
-        pytest.param({"httpMethod": "POST", "path": "/mcp", "headers": {}, "requestContext": {}}, id="a REST API"),
-        pytest.param(
-            {"httpMethod": "POST", "path": "/", "headers": {}, "requestContext": {"elb": {}}}, id="a balancer"
-        ),
-        pytest.param([wire.event(call())], id="an array of HTTP requests"),
-        pytest.param(["mcpTask"], id="an array that looks like an order to a worker"),
-        pytest.param("mcpTask", id="a text that looks like an order to a worker"),
-        None,
-        1,
-    ],
+    ("sender", "event"), [(sender, event) for sender, events in OTHER_EVENTS.items() for event in events]
 )
-def test_an_event_of_another_service_raises_an_error(event: Any) -> None:  # noqa: ANN401 - JSON
-    with pytest.raises(ValueError, match="not an HTTP request"):
+def test_an_event_of_another_service_fails_and_one_line_says_of_which(
+    sender: str,
+    event: Any,  # noqa: ANN401 - JSON
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level("INFO", "mcp_functions"), pytest.raises(ValueError, match="not an HTTP request"):
         send(event)
+    (line,) = caplog.records
+    assert f"but of {sender}" in line.getMessage()
+    assert "a plain function outside functions/" in line.getMessage()
+    assert "secret" not in str(vars(line))
+    assert filters.count_metrics([vars(line)]).keys() >= {"Misconfigured"}
 
 
 # The id

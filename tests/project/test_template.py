@@ -86,7 +86,7 @@ def _own(action: str, resource: object) -> list[dict[str, Any]]:
 
 MISTAKES: list[tuple[str, object, str]] = [
     ("AuditYearWorker", ABSENT, "functions/audit_year has tasks: add AuditYearWorker"),
-    ("AuditYearWorker.RecursiveLoop", ABSENT, "AuditYearWorker needs RecursiveLoop: Allow"),
+    ("AuditYearWorker.RecursiveLoop", ABSENT, 'AuditYearWorker must have RecursiveLoop: "Allow"'),
     (
         "AuditYearWorker.Environment",
         {"Variables": {"A": "b"}},
@@ -102,8 +102,9 @@ MISTAKES: list[tuple[str, object, str]] = [
     (
         "AuditYearWorker.EventInvokeConfig",
         ABSENT,
-        "AuditYearWorker needs EventInvokeConfig with MaximumRetryAttempts: 0",
+        'AuditYearWorker must have EventInvokeConfig: {"MaximumRetryAttempts": 0}, as mcp-functions block audit_year',
     ),
+    ("AuditYearWorker.FunctionName", {"Fn::Sub": "x-worker"}, "AuditYearWorker must have FunctionName: "),
     ("Add", ABSENT, "functions/add has no block in template.yaml: add Add with"),
     ("Add.FunctionName", "add", "Add must have FunctionName: !Sub ${AWS::StackName}_add, not add"),
     ("Add.CodeUri", "functions/sum/", "template.yaml deploys functions/sum, but there is no functions/sum/app.py"),
@@ -165,7 +166,8 @@ MISTAKES: list[tuple[str, object, str]] = [
     ("Add.Policies", _own("iam:Tag*", "*"), "Add may use iam on *: it could open what other functions keep"),
     ("Add.Policies", ["arn:aws:iam::aws:policy/IAMFullAccess"], "Add may not have IAMFullAccess on *"),
     ("Add.Policies", ["arn:aws:iam::aws:policy/AdministratorAccess"], "Add may not have AdministratorAccess on *"),
-    ("Add.Role", "arn:aws:iam::123456789012:role/mine", "Add must have no Role: SAM then ignores its Tags"),
+    ("Add.Role", "arn:aws:iam::123456789012:role/mine", "Add has a Role that is not in template.yaml"),
+    ("Mcp.Role", {"Fn::GetAtt": "MyRole.Arn"}, "Mcp must have no Role"),
     ("Add.Tags", {"mcp-function": "ticket"}, "Add must have Tags: mcp-function: add, not ticket"),
     ("PayInvoice.Policies", SEAL, "functions/pay_invoice needs MayKeep: add !Ref MayKeep to Policies of PayInvoice"),
     ("Ticket.Policies", ABSENT, "functions/ticket needs MaySeal: add !Ref MaySeal to Policies of Ticket"),
@@ -227,6 +229,79 @@ def test_the_checks_report_a_mistake_in_the_template(
 
 
 POOL = {"UserPoolId": {"Ref": "People"}}
+LAMBDA = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+LOGS = "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
+ROLE: dict[str, Any] = {
+    "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": [LAMBDA]},
+    "ManagedPolicyArns": [LOGS, {"Ref": "MaySeal"}],
+    "Tags": [{"Key": "mcp-function", "Value": "book_trip"}],
+}
+EVERYBODY = {"Statement": [{**LAMBDA, "Principal": {"AWS": "*"}}]}
+ALL_TABLES = {"PolicyDocument": {"Statement": {"Effect": "Allow", "Action": "dynamodb:*", "Resource": "*"}}}
+SHARES = "MyRole is the Role of functions/add and of functions/book_trip: give each its own"
+
+
+def with_role(project: Project, function: str = "BookTrip", **changes: object) -> Project:
+    """Give a function a role of its own in place of that of SAM."""
+    changed = deepcopy(project.template)
+    changed["Resources"]["MyRole"] = {"Type": "AWS::IAM::Role", "Properties": {**ROLE, **changes}}
+    for name in {"BookTrip", function}:
+        properties = changed["Resources"][name]["Properties"]
+        for ignored in ("Policies", "Tags"):
+            properties.pop(ignored, None)
+        properties["Role"] = {"Fn::GetAtt": "MyRole.Arn"}
+    return replace(project, template=changed)
+
+
+def test_the_checks_accept_a_role_of_ones_own_with_what_the_function_needs(project: Project) -> None:
+    assert checks.complaints(with_role(project)) == []
+    may_log = {"Statement": [{"Effect": "Allow", "Action": ["logs:CreateLogStream", "logs:Put*"], "Resource": "*"}]}
+    inline = [{"PolicyName": "log", "PolicyDocument": may_log}]
+    assert checks.complaints(with_role(project, ManagedPolicyArns=[{"Ref": "MaySeal"}], Policies=inline)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"ManagedPolicyArns": [LOGS]}, "needs MaySeal: add !Ref MaySeal to ManagedPolicyArns of MyRole"),
+        ({"ManagedPolicyArns": [LOGS, {"Ref": "MaySeal"}, {"Ref": "MayKeep"}]}, "keeps nothing: remove !Ref MayKeep"),
+        ({"ManagedPolicyArns": [{"Ref": "MaySeal"}]}, "MyRole may not write the log: add arn:aws:iam::aws:policy/serv"),
+        ({"Tags": []}, "MyRole must have Tags with Key mcp-function and Value book_trip, not None"),
+        ({"Tags": [{"Key": "mcp-function", "Value": "add"}]}, "Value book_trip, not add"),
+        ({"AssumeRolePolicyDocument": EVERYBODY}, "MyRole must be assumed by Lambda alone"),
+        ({"Policies": [ALL_TABLES]}, "BookTrip may use dynamodb on *, beyond its own name"),
+        (
+            {"ManagedPolicyArns": [LOGS, {"Ref": "MaySeal"}, "arn:aws:iam::aws:policy/AdministratorAccess"]},
+            "may not have Ad",
+        ),
+    ],
+)
+def test_the_checks_report_a_role_of_ones_own_that_lacks_or_opens_something(
+    changes: dict[str, Any], complaint: str, project: Project
+) -> None:
+    (said,) = checks.complaints(with_role(project, **changes))
+    assert complaint in said
+
+
+def test_the_checks_report_a_role_of_two_functions(project: Project) -> None:
+    assert SHARES in checks.complaints(with_role(project, "Add"))
+
+
+MOVE = "a plain SAM function outside functions/ takes events, without a route (docs/own-resources.md)"
+SCHEDULE = {"Nightly": {"Type": "Schedule", "Properties": {"Schedule": "rate(1 day)"}}}
+
+
+def test_the_checks_send_what_is_not_mcp_out_of_the_folder_and_advise_no_route(project: Project) -> None:
+    assert checks.complaints(replace(project, folders=project.folders | {"report"})) == [
+        f"functions/report has no tool, prompt or resource: {MOVE}"
+    ]
+    expected = [f"Add gets events of type Schedule (Nightly), and an MCP function takes HTTP alone: {MOVE}"]
+    routes = project.template["Resources"]["Add"]["Properties"]["Events"]
+    for events in (SCHEDULE, {**routes, **SCHEDULE}):
+        scheduled = replace(project, template=_with_mistake(project.template, "Add.Events", events))
+        assert checks.complaints(scheduled) == expected
+
+
 SERVER = {"Type": "AWS::Cognito::UserPoolResourceServer", "Properties": POOL}
 CLIENT = {"Type": "AWS::Cognito::UserPoolClient", "Properties": POOL}
 
@@ -358,7 +433,8 @@ def test_the_checks_accept_additional_policies_of_a_function(policies: list[Any]
 
 
 def test_the_checks_report_a_function_missing_in_the_catalog(project: Project) -> None:
-    project_with_folder = replace(project, folders=project.folders | {"forgotten"})
+    forgotten = {"forgotten"}
+    project_with_folder = replace(project, folders=project.folders | forgotten, offering=project.offering | forgotten)
     assert list(checks.routes.every_folder_is_listed(project_with_folder)) == [
         "functions/forgotten offers nothing in functions/mcp/catalog.json: run make catalog"
     ]

@@ -81,7 +81,7 @@ def over_http() -> Iterator[MemoryBucket]:
     with ExitStack() as stack:
         door = stack.enter_context(Loopback(max_body=local.MAX_OBJECT))
         door.start(local.S3Api(BUCKET, kept).answer)
-        at = endpoints(kms="http://127.0.0.1:1", invoke="http://127.0.0.1:1", s3=door.url)
+        at = endpoints(kms="http://127.0.0.1:1", invoke="http://127.0.0.1:1", own=door.url)
         stack.enter_context(applied(CREDENTIALS | at))
         yield kept
 

@@ -21,6 +21,7 @@ __all__ = ["CHECKS", "FOLDER", "Project", "all_complaints", "complaints", "pasca
 
 CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     routes.every_folder_is_deployed,
+    routes.every_function_is_mcp_and_takes_http_alone,
     routes.every_folder_is_listed,
     routes.every_function_has_its_route_behind_the_authorizer,
     routes.the_api_enforces_what_functions_believe,
@@ -33,6 +34,7 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     own_policies.a_function_reaches_the_key_and_the_table_by_these_policies_only,
     permissions.the_table_keeps_what_is_written_and_deletes_what_has_expired,
     invocations.the_front_door_may_invoke_this_stacks_functions,
+    own_policies.a_role_of_its_own_is_in_the_template_and_for_one_function,
     own_policies.nobody_else_may_invoke_a_function,
     invocations.functions_time_out_before_their_callers,
     invocations.a_function_has_a_worker_if_and_only_if_it_has_tasks,

@@ -39,6 +39,13 @@ def scaffold_properties(logical_id: str) -> dict[str, Any]:
     return dict(_scaffold_template()["Resources"][logical_id]["Properties"])
 
 
+def scaffold_worker(folder: str, function_id: str) -> dict[str, Any]:
+    """Return the properties of a function's worker as `block` writes them."""
+    text = (SCAFFOLD / "worker.yaml.in").read_text(encoding="utf-8")
+    text = text.replace("@id@", function_id).replace("@name@", folder)
+    return dict(template.parse(f"Resources:\n{text}")["Resources"][f"{function_id}Worker"]["Properties"])
+
+
 def scaffold_statements(policy: str) -> list[dict[str, Any]]:
     """List the statements of MaySeal or MayKeep as `init` writes them."""
     return statements(scaffold_properties(policy)["PolicyDocument"])

@@ -8,13 +8,13 @@ A worker is a second Lambda with the function's code. It continues a task, which
 import json
 from collections.abc import Iterator
 
-from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions_harness.checks import iam
 from mcp_functions_harness.checks.permissions import WRITE_BLOCK
 from mcp_functions_harness.checks.project import Block, Project
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR
 
 API_GATEWAY_SECONDS = 30  # API Gateway waits no longer for a function
+OWN_OF_WORKER = {"Timeout", "Tags", "Policies"}  # which an author may change, or another check reads
 DEFAULT_TIMEOUT = 3  # seconds; Lambda's default
 
 
@@ -58,19 +58,24 @@ def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Ite
 
 
 def _check_worker(block: Block, worker: Block) -> Iterator[str]:
+    """Check that a worker is the block that `block` writes, with the function's Environment and keys of the author's.
+
+    Its tag and its policies may be those of a Role, so other checks read them.
+    """
     worker_id, properties = worker.logical_id, worker.properties
-    name = f"${{AWS::StackName}}_{block.folder}{WORKER_SUFFIX}"
-    if properties.get("FunctionName") != {"Fn::Sub": name}:
-        yield f"{worker_id} must have FunctionName: !Sub {name}"
+    for name, value in iam.scaffold_worker(block.folder, block.logical_id).items():
+        if name not in OWN_OF_WORKER and not _includes(properties.get(name), value):
+            yield f"{worker_id} must have {name}: {json.dumps(value)}, as mcp-functions block {block.folder} prints it"
     if properties.get("Environment") != block.properties.get("Environment"):
         yield f"{worker_id} must have the Environment of {block.logical_id}, whose states it opens"
     if worker.access != {iam.SEAL, iam.KEEP}:
         yield f"{worker_id} must have Policies: [!Ref {iam.SEAL}, !Ref {iam.KEEP}], as {block.logical_id} has"
-    if properties.get("RecursiveLoop") != "Allow":
-        seconds = properties.get("Timeout")
-        yield f"{worker_id} needs RecursiveLoop: Allow, for work that takes longer than {seconds} s"
     if properties.get("Events"):
         yield f"{worker_id} must have no Events: it takes orders of {block.logical_id} alone"
-    # Lambda must not run a failed worker again: another worker may have its task by then.
-    if properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts") != 0:
-        yield f"{worker_id} needs EventInvokeConfig with MaximumRetryAttempts: 0"
+
+
+def _includes(value: object, written: object) -> bool:
+    """Whether a value is what was written; a mapping may have more keys."""
+    if isinstance(value, dict) and isinstance(written, dict):
+        return all(_includes(value.get(name), part) for name, part in written.items())
+    return value == written

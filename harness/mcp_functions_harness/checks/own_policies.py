@@ -7,6 +7,7 @@ A policy names a resource by its logical id, or by an ARN that may have wildcard
 checks try it on an example of an ARN, in which STACK is the stack's name.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from copy import deepcopy
@@ -33,6 +34,13 @@ POLICY_TEMPLATES = {
 }
 # A function that may change roles could give itself another tag or policy, and so open what other functions keep.
 CHANGES_OF_ROLES = ("iam:TagRole", "iam:PutRolePolicy", "iam:AttachRolePolicy")
+# the one statement that lets Lambda assume a role
+TRUST = [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]
+# AWS's own policies with which a function may write its log; SAM adds the first to the roles that it makes
+LOGGING = (
+    "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole",
+    "arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole",
+)
 AUDIENCE = "kms:EncryptionContext:service"  # the condition key with the name for which the KMS key encrypts
 # AWS's own policies that open every table, or invoke every function, of the account.
 BROAD = frozenset({
@@ -46,8 +54,6 @@ def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Pro
     shared_ids = {logical_id for logical_id, _example in SHARED.values()}
     toolkit_ids = shared_ids | {block.logical_id for block in project.functions.values()}
     for block in project.blocks:
-        if "Role" in block.properties:
-            yield f"{block.logical_id} must have no Role: SAM then ignores its Tags and Policies; write Policies"
         for statement in project.statements(block):
             yield from _complaints_about(block, statement)
         for policy in block.policies:
@@ -58,6 +64,42 @@ def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Pro
                 if name in BROAD or is_of_toolkit or _opens_shared_resource(name, value):
                     text = iam.resource_text(value)
                     yield f"{block.logical_id} may not have {name} on {text}: name a resource of your own"
+
+
+def a_role_of_its_own_is_in_the_template_and_for_one_function(project: Project) -> Iterator[str]:
+    """Check a function's Role: SAM then ignores Tags and Policies, so the role has what the function needs.
+
+    What its policies open, and its tag, are checked as those of every other function.
+    """
+    users: dict[str, str] = {}  # the first folder that names a role
+    for block in project.blocks:
+        if "Role" not in block.properties:
+            continue
+        if block == project.front_door:
+            yield f"{block.logical_id} must have no Role: its one policy is SAM's"
+            continue
+        if not block.role_id:
+            yield f"{block.logical_id} has a Role that is not in template.yaml, so no check can read it: declare it"
+            continue
+        first = users.setdefault(block.role_id, block.folder)
+        if first != block.folder:
+            yield f"{block.role_id} is the Role of functions/{first} and of functions/{block.folder}: give each its own"
+        for ignored in sorted({"Tags", "Policies"} & block.properties.keys()):
+            remedy = f"SAM ignores them beside Role; write them into {block.role_id}"
+            yield f"{block.logical_id} must have no {ignored}: {remedy}"
+        if block.role.get("AssumeRolePolicyDocument", {}).get("Statement") not in (TRUST, TRUST[0]):
+            needed = f"its AssumeRolePolicyDocument needs {json.dumps(TRUST)}"
+            yield f"{block.role_id} must be assumed by Lambda alone: {needed}"
+        if not any(_may_log(policy) for policy in block.policies):
+            yield f"{block.role_id} may not write the log: add {LOGGING[0]} to its ManagedPolicyArns"
+
+
+def _may_log(policy: object) -> bool:
+    """Whether a policy lets a function write its log: one of AWS's own, or statements that allow it."""
+    names = {name for name, _value in _named_policies(policy)}
+    of_aws = {arn.rpartition("/")[2] for arn in LOGGING}
+    allowed = [one for one in iam.statements(policy) if one.get("Effect") == "Allow"]
+    return bool(names & of_aws) or any(_allows(statement, "logs:PutLogEvents") for statement in allowed)
 
 
 def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:

@@ -30,14 +30,14 @@ def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iter
     """
     for folder, block in sorted(project.functions.items()):
         needed = _needed_policies(project, folder)
-        write = f"{WRITE_BLOCK} {folder}"
+        write = "" if block.role_id else f", {WRITE_BLOCK} {folder}"
         for policy in sorted(needed - block.access):
-            yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {block.logical_id}, {write}"
+            yield f"functions/{folder} needs {policy}: add !Ref {policy} to {block.place_of_policies}{write}"
         if folder == FRONT_DOOR:
             continue
         for policy in sorted(block.access - needed):
             reason = f"never asks{STOPPED_ASKING}" if policy == iam.SEAL else "keeps nothing"
-            yield f"functions/{folder} {reason}: remove !Ref {policy} from Policies of {block.logical_id}, {write}"
+            yield f"functions/{folder} {reason}: remove !Ref {policy} from {block.place_of_policies}{write}"
 
 
 def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
@@ -46,9 +46,11 @@ def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
     With the tag of another function, it could decrypt that function's states.
     """
     for block in project.blocks:
-        tag = block.properties.get("Tags", {}).get(iam.TAG)
+        tag = block.tag
         needs_no_tag = tag is None and not block.access
-        if tag != block.folder and not needs_no_tag:
+        if tag != block.folder and not needs_no_tag and block.role_id:
+            yield f"{block.role_id} must have Tags with Key {iam.TAG} and Value {block.folder}, not {tag}"
+        elif tag != block.folder and not needs_no_tag:
             expected = f"{iam.TAG}: {block.folder}"
             yield f"{block.logical_id} must have Tags: {expected}, not {tag}, {WRITE_BLOCK} {block.folder}"
 

@@ -15,7 +15,7 @@ from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.wire_types import JSONValue
 from mcp_functions_harness import catalog, environment, template
 from mcp_functions_harness.checks import iam
-from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Functions
+from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN, Functions
 
 FOLDER = "functions"
 FUNCTION = "AWS::Serverless::Function"
@@ -27,6 +27,8 @@ class Block(NamedTuple):
     folder: str  # the folder of the code
     logical_id: str
     properties: dict[str, Any]
+    role_id: str = ""  # the logical id of the role that it names itself; "" if SAM makes its role
+    role: dict[str, Any] = {}  # noqa: RUF012 - the properties of that role; a NamedTuple's default is never changed
 
     @property
     def is_worker(self) -> bool:
@@ -35,8 +37,23 @@ class Block(NamedTuple):
 
     @property
     def policies(self) -> list[Any]:
-        """All policies of the function."""
-        return iam.as_list(self.properties.get("Policies", []))
+        """All policies of the function. SAM ignores its Policies if it has a Role, whose own policies count then."""
+        if "Role" not in self.properties:
+            return iam.as_list(self.properties.get("Policies", []))
+        inline = [policy.get("PolicyDocument") for policy in self.role.get("Policies", ())]
+        return [*self.role.get("ManagedPolicyArns", ()), *inline]
+
+    @property
+    def tag(self) -> JSONValue:
+        """The value of the tag by which the toolkit's policies know it; None if it has none. SAM tags no other Role."""
+        if "Role" not in self.properties:
+            return self.properties.get("Tags", {}).get(iam.TAG)
+        return next((tag.get("Value") for tag in self.role.get("Tags", ()) if tag.get("Key") == iam.TAG), None)
+
+    @property
+    def place_of_policies(self) -> str:
+        """Where its policies are written."""
+        return f"ManagedPolicyArns of {self.role_id}" if self.role_id else f"Policies of {self.logical_id}"
 
     @property
     def managed_policies(self) -> set[str]:
@@ -99,10 +116,15 @@ class Project:
         return frozenset(found - shown)
 
     @property
+    def plain(self) -> frozenset[str]:
+        """The folders whose function is not MCP: it offers nothing, and is no part of the toolkit."""
+        return self.folders - self.offering - {FRONT_DOOR, SIGN_IN}
+
+    @property
     def functions(self) -> dict[str, Block]:
         """The blocks of functions, by folder; without workers and partial blocks."""
         complete = [block for block in self._deployed if not block.is_worker and not self._is_partial(block)]
-        return {block.folder: block for block in complete}
+        return {block.folder: block for block in complete if block.folder not in self.plain}
 
     @property
     def partial(self) -> list[Block]:
@@ -131,6 +153,8 @@ class Project:
         needed = ["FunctionName", "Events"]
         if block.folder in self.asking | self.keeping:
             needed = ["FunctionName", "Tags", "Policies", "Events"]
+        if "Role" in block.properties:
+            needed = ["FunctionName", "Events"]
         if block.folder in self.hidden:
             needed.remove("Events")  # it has no route of its own
         return [name for name in needed if not block.properties.get(name)]
@@ -153,7 +177,9 @@ class Project:
         for logical_id, properties in self.of_type(FUNCTION).items():
             path = Path(str(properties.get("CodeUri")))
             if path.parts[:1] == (FOLDER,):
-                blocks.append(Block(path.name, logical_id, properties))
+                role_id = iam.resource_name(properties.get("Role", ""))
+                role = self.of_type("AWS::IAM::Role").get(role_id)
+                blocks.append(Block(path.name, logical_id, properties, role_id if role else "", role or {}))
         return blocks
 
     def _is_partial(self, block: Block) -> bool:

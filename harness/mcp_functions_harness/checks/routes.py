@@ -15,6 +15,7 @@ from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN
 
 API = {"Ref": "HttpApi"}  # the API of the project, by its logical id
 ROUTE = "HttpApi"  # the type of an event that is a route (AWS SAM, "EventSource")
+MOVE = "a plain SAM function outside functions/ takes events, without a route (docs/own-resources.md)"
 NO_AUTHORIZER = {"Authorizer": "NONE"}
 PREFLIGHT = {"OPTIONS /mcp"}
 DOCUMENTS = {f"ANY {path}" for path in METADATA_PATHS}
@@ -39,7 +40,7 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
         remedy = f"mcp-functions block --write {block.folder}"
         yield f"template.yaml:{line}: the block {block.logical_id} lacks {missing}: {remedy}"
     deployed = project.functions.keys() | {block.folder for block in project.partial}
-    for folder in sorted(project.folders - deployed - {SIGN_IN}):
+    for folder in sorted(project.folders - project.plain - deployed - {SIGN_IN}):
         yield (
             f"functions/{folder} has no block in template.yaml: add {pascal(folder)} with CodeUri functions/{folder}/"
             f" and an event of type HttpApi"
@@ -54,10 +55,20 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
             yield f"functions/{folder} is {block.logical_id} in template.yaml: call it {pascal(folder)}"
 
 
+def every_function_is_mcp_and_takes_http_alone(project: Project) -> Iterator[str]:
+    """Check that functions/ has no function of a schedule or a queue, which belongs into a folder of its own."""
+    for folder in sorted(project.plain):
+        yield f"functions/{folder} has no tool, prompt or resource: {MOVE}"
+    for block in project.functions.values():
+        for name, kind in _other_events(block).items():
+            given = f"{block.logical_id} gets events of type {kind} ({name})"
+            yield f"{given}, and an MCP function takes HTTP alone: {MOVE}"
+
+
 def every_folder_is_listed(project: Project) -> Iterator[str]:
     """Check that catalog.json lists every folder, and no other."""
     listed_folders = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
-    for folder in sorted(project.folders - listed_folders - {FRONT_DOOR, SIGN_IN}):
+    for folder in sorted(project.folders - project.plain - listed_folders - {FRONT_DOOR, SIGN_IN}):
         yield f"functions/{folder} offers nothing in functions/mcp/catalog.json: run make catalog"
     for folder in sorted(listed_folders - project.folders):
         yield f"functions/mcp/catalog.json lists functions/{folder}, which is gone: run make catalog"
@@ -67,6 +78,8 @@ def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iter
     """Check that every function answers at its own path, unless it is hidden, and that no other path is open."""
     for folder, block in project.functions.items():
         routes = _routes(block)
+        if not routes and _other_events(block):
+            continue  # another check says where it belongs
         needed = NEEDED.get(folder, {f"ANY /mcp/{folder}"})
         if folder in project.hidden:
             for key in sorted(routes):
@@ -146,6 +159,12 @@ def _enforced_mode(auth: dict[str, Any]) -> str:
     if "JwtConfiguration" in auth.get("Authorizers", {}).get(default, {}):
         return "jwt"
     return str(default)
+
+
+def _other_events(block: Block) -> dict[str, str]:
+    """Return the types of a function's events that are no routes, by their names."""
+    events = (block.properties.get("Events") or {}).items()
+    return {name: event["Type"] for name, event in events if event and event["Type"] != ROUTE}
 
 
 def _routes(block: Block) -> dict[str, dict[str, Any]]:

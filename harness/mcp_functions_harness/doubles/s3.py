@@ -36,9 +36,13 @@ class S3Api:
         self._name = name
         self._bucket = bucket
 
+    def has(self, request: HttpRequest) -> bool:
+        """Whether a request is for this bucket."""
+        return bool(self._name) and _path(request).partition("/")[0] == self._name
+
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
-        name, _, key = unquote(urlsplit(request.target).path).removeprefix("/").partition("/")
+        name, _, key = _path(request).partition("/")
         if not request.is_signed or not key:  # without a key, it would list the bucket
             return _error(403, "AccessDenied")
         if name != self._name:
@@ -115,6 +119,11 @@ class MemoryBucket:
             yield
             if fault:
                 _raise(fault)
+
+
+def _path(request: HttpRequest) -> str:
+    """Return the bucket and the key of a request, "bucket/key"."""
+    return unquote(urlsplit(request.target).path).removeprefix("/")
 
 
 def _raise(fault: str) -> NoReturn:

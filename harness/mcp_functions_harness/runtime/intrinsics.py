@@ -17,6 +17,13 @@ NO_VALUE = object()  # the value of AWS::NoValue, by which CloudFormation leaves
 KEY_TYPES = ("AWS::KMS::Key", "AWS::KMS::ReplicaKey")
 FUNCTION_TYPES = ("AWS::Serverless::Function", "AWS::Lambda::Function")
 NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")  # the properties that `Ref` returns
+# the ARNs of resources whose attribute Arn functions may read, with {} for the name
+ARNS = {
+    "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
+    "AWS::Serverless::SimpleTable": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
+    "AWS::S3::Bucket": "arn:aws:s3:::{}",
+    "AWS::SQS::Queue": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{{}}",
+}
 PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")  # ${Name} of Fn::Sub; ${!Name} is a literal ${Name}
 PSEUDO_PARAMETERS = {
     "AWS::AccountId": ACCOUNT,
@@ -119,11 +126,24 @@ class Resolver:
         resource = self._resource(name)
         if resource.get("Type") in KEY_TYPES:
             return self._key_arn.rpartition("/")[2]  # the key's id
+        if resource.get("Type") == "AWS::SQS::Queue":
+            return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{self.name(name)}"
+        return self.name(name)
+
+    def name(self, logical_id: str) -> Any:  # noqa: ANN401 - any JSON
+        """Return the name of a resource: its own, or the one that CloudFormation generates, without its random end.
+
+        Raises:
+            Unknown: only a deployment knows it.
+        """
+        resource = self._resource(logical_id)
         properties = resource.get("Properties") or {}
-        for name_property in NAME_PROPERTIES:
+        is_secret = resource.get("Type") == "AWS::SecretsManager::Secret"
+        for name_property in ("Name",) if is_secret else NAME_PROPERTIES:
             if name_property in properties:
                 return self.value(properties[name_property])
-        return f"{STACK}-{name}"  # CloudFormation's generated name, without its random end
+        generated = f"{STACK}-{logical_id}"
+        return generated.lower() if resource.get("Type") == "AWS::S3::Bucket" else generated
 
     def _attribute(self, dotted: str) -> str:
         """Return an attribute of a resource, as "Key.Arn" names it."""
@@ -133,6 +153,12 @@ class Resolver:
             return self._key_arn
         if attribute == "Arn" and resource_type in FUNCTION_TYPES:
             return arn(text(self._ref(name)))
+        if attribute == "Arn" and resource_type in ARNS:
+            return ARNS[str(resource_type)].format(self.name(name))
+        if dotted == f"{name}.QueueName":
+            return text(self.name(name))
+        if dotted == f"{name}.QueueUrl":
+            return text(self._ref(name))
         raise Unknown(dotted)
 
     def _resource(self, name: str) -> Mapping[str, Any]:

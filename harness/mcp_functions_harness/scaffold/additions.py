@@ -26,7 +26,7 @@ UNCHANGED = "template.yaml has all of it"
 # what an author has to do or to know
 NOTES = {
     "alarms": "Set their topic: mcp-functions set prod AlarmTopic=arn:aws:sns:…",
-    "table": "If this stack had another table before, rounds that ran there could run again: raise Generation.",
+    "table": "If this stack had another table before: single-use conversations that began there have to start again.",
     "bucket": "Set what it is: mcp-functions set prod BlobBucket=new",
     "budget": "Set it: mcp-functions set prod AlarmTopic=arn:aws:sns:… MonthlyBudget=50",
     "dashboard": "It is deployed where AlarmTopic is set.",

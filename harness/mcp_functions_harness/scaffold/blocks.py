@@ -53,17 +53,19 @@ def complete(editor: TemplateEditor, draft: Draft, block: Block, missing: Sequen
         editor.insert_property(block.logical_id, whole.property_text(draft.logical_id, name))
 
 
-def update(editor: TemplateEditor, draft: Draft, worker_id: str | None) -> None:
+def update(editor: TemplateEditor, draft: Draft, worker_id: str | None, *, has_role: bool = False) -> None:
     """Give a function the tag, the policies and the worker that it needs, and take away what it does not need.
 
     Args:
         editor: has the function's block.
         draft: what the function needs.
         worker_id: the logical id of the worker that the function has now; None if it has none.
+        has_role: whether the function has a Role of its own.
     """
     function_id = draft.logical_id
-    editor.set_tag(function_id, draft.name, needed=bool(draft.policies))
-    editor.set_policies(function_id, draft.policies)
+    if not has_role:  # SAM ignores both beside a Role; the checks read the role
+        editor.set_tag(function_id, draft.name, needed=bool(draft.policies))
+        editor.set_policies(function_id, draft.policies)
     if draft.has_worker and worker_id is None:
         editor.insert_after(function_id, files.template("worker.yaml", {"name": draft.name, "id": function_id}))
         editor.copy_property("Environment", function_id, f"{function_id}Worker")
@@ -103,6 +105,7 @@ def check(draft: Draft, project: Project, new_text: str) -> None:
         project,
         template=_parse(new_text),
         folders=project.folders | name,
+        offering=project.offering | name,
         asking=project.asking | name if SEAL in draft.policies else project.asking,
         keeping=project.keeping | name if KEEP in draft.policies else project.keeping,
         catalog={**project.catalog, "tasks": sorted(project.tasks | name if draft.has_worker else project.tasks)},

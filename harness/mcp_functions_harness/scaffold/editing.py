@@ -137,7 +137,8 @@ def _edited(project: Project, draft: Draft, text: str | None = None) -> Template
     editor = TemplateEditor(template.text(project.root / template.FILE) if text is None else text)
     if draft.name in project.functions:
         worker = project.workers.get(draft.name)
-        blocks.update(editor, draft, worker_id=worker.logical_id if worker else None)
+        has_role = "Role" in project.functions[draft.name].properties
+        blocks.update(editor, draft, worker_id=worker.logical_id if worker else None, has_role=has_role)
     elif partial := next((block for block in project.partial if block.folder == draft.name), None):
         blocks.complete(editor, draft, partial, project.missing_properties(partial))
     else:

@@ -4,9 +4,10 @@ A double is a small HTTP server in this process. The functions call it as they c
 """
 
 import json
+import os
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,11 +16,15 @@ from urllib.parse import unquote
 
 from mcp_functions.http.events import WORKER_ORDER
 from mcp_functions.store import Bucket
-from mcp_functions_harness import environment
+from mcp_functions_harness import environment, services
 from mcp_functions_harness.doubles import dynamodb, keyfile, s3
 from mcp_functions_harness.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions_harness.doubles.own_services import OwnServices
+from mcp_functions_harness.environment import Variables
 from mcp_functions_harness.lambdas import invoke_api
+from mcp_functions_harness.lambdas.functions import find
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_response, start_server
+from mcp_functions_harness.runtime.configuration import Template
 from mcp_functions_harness.testing.dynamodb import MemoryTable
 
 MAX_INVOCATION = 64 * 1024  # bytes; the invocation of a worker has a task's id and little more
@@ -42,28 +47,81 @@ def deployed(
         changes: variables with other values, as in `MCP_AUTH_MODE="jwt"`; None removes a variable.
     """
     with ExitStack() as stack:
-        kms = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
-        bucket_name = changes.get("MCP_BLOBS") or "blobs"
-        dynamodb_api = dynamodb.DynamoDbApi(table or _Tables())
-        s3_api = s3.S3Api(bucket_name, bucket or s3.MemoryBucket())
-        endpoints = environment.endpoints(
-            kms=start_server(stack, kms.answer, MAX_REQUEST),
-            invoke=start_server(stack, _queue_invocation, MAX_INVOCATION),
-            dynamodb=start_server(stack, dynamodb_api.answer, dynamodb.MAX_REQUEST),
-            s3=start_server(stack, s3_api.answer, s3.MAX_OBJECT),
-        )
-        own = environment.settings(port=80, name="tested", key_arn=kms.arn)
-        stack.enter_context(environment.applied(environment.CREDENTIALS | own | endpoints | changes))
-        yield
+        s3_api = s3.S3Api(changes.get("MCP_BLOBS") or "blobs", bucket or s3.MemoryBucket())
+        own = OwnServices(services.author_resources(None))
+        variables = _start(stack, table or _Tables([]), services.with_toolkits_bucket(own, s3_api))
+        with environment.applied(variables | changes):
+            yield
+
+
+@contextmanager
+def deployed_project(functions: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Deploy with what template.yaml declares: variables, and tables, buckets, queues and secrets.
+
+    A function may keep a client for all tests, so the addresses stay until the end of the block.
+
+    Args:
+        functions: the folder of the functions.
+
+    Returns:
+        What makes the context of one test, in which all of it is empty.
+
+    Raises:
+        Problem: the template cannot be read.
+    """
+    with ExitStack() as stack:
+        tables = _Tables(list(services.author_tables(functions).values()))
+        own = OwnServices(services.author_resources(functions))
+        s3_api = s3.S3Api("blobs", s3.MemoryBucket())
+        variables = _start(stack, tables, services.with_toolkits_bucket(own, s3_api))
+        variables = _of_template(functions, variables) | variables
+
+        def for_one_test() -> AbstractContextManager[None]:
+            tables.reset()
+            own.reset()
+            return environment.applied(variables)
+
+        yield for_one_test
+
+
+def _start(
+    stack: ExitStack, tables: dynamodb.Operate, own: Callable[[HttpRequest], HttpResponse]
+) -> environment.Variables:
+    """Start the services of AWS, and return the variables of functions."""
+    kms = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
+    endpoints = environment.endpoints(
+        kms=start_server(stack, kms.answer, MAX_REQUEST),
+        invoke=start_server(stack, _queue_invocation, MAX_INVOCATION),
+        dynamodb=start_server(stack, dynamodb.DynamoDbApi(tables).answer, dynamodb.MAX_REQUEST),
+        own=start_server(stack, own, s3.MAX_OBJECT),
+    )
+    settings = environment.settings(port=80, name="tested", key_arn=kms.arn)
+    return environment.CREDENTIALS | settings | endpoints
+
+
+def _of_template(functions: Path, variables: Variables) -> Variables:
+    """Return the variables that the template gives to functions, such as the names of their resources."""
+    template = Template.beside(functions, variables, dict(os.environ))
+    merged: Variables = {}
+    if template:
+        for own in template.own_variables(functions, [app.parent.name for app in find(functions)])[0].values():
+            merged |= own
+    return merged
 
 
 class _Tables:
     """The toolkit's table in memory, and the library moto for tables that a test creates."""
 
-    def __init__(self) -> None:
-        """Start with the toolkit's table alone."""
+    def __init__(self, tables: list[dict[str, Any]]) -> None:
+        """Start with the toolkit's table, and with others by the parameters of `CreateTable`."""
+        self._tables = tables
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again, with empty tables."""
         self._toolkits_table = MemoryTable(environment.TABLE)
-        self._moto = cache(dynamodb.Moto)  # makes it at the first call, because importing moto takes long
+        # makes it at the first call, because importing moto takes long
+        self._moto = cache(lambda: dynamodb.Moto(*self._tables))
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one request.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from mcp_functions_harness.testing import Conversation
@@ -100,10 +101,19 @@ def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - it is 
     return Conversation
 
 
-@pytest.fixture
-def tables(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Any]]:
-    """Make the tables of template.yaml, empty, with the variables that functions read; by logical id, as of boto3."""
-    from mcp_functions_harness.testing.tables import of_template  # noqa: PLC0415 - imports boto3
+@pytest.fixture(scope="session")
+def _project(request: pytest.FixtureRequest) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    from mcp_functions_harness.testing.deployment import deployed_project  # noqa: PLC0415 - see `mcp_deployed`
 
-    with of_template(request.config.rootpath) as tables:
-        yield tables
+    with deployed_project(request.config.rootpath / "functions") as for_one_test:
+        yield for_one_test
+
+
+@pytest.fixture
+def resources(_project: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Make the tables, buckets, queues and secrets of template.yaml for one test, and set its variables.
+
+    They are moto's, and empty. A secret holds "local" until the test writes it. boto3 in the test finds them too.
+    """
+    with _project():
+        yield

@@ -189,6 +189,17 @@ def test_an_end_is_counted_at_every_door_that_the_endpoint_does_not_see(stack: S
     assert [(door, metrics_of(stack, come)) for door, come in doors.items()] == [(door, {"Ended"}) for door in doors]
 
 
+@pytest.mark.parametrize("event", [{}, {"Records": [{"eventSource": "aws:sqs"}]}])
+def test_an_event_that_is_no_http_request_is_counted_and_written_without_frames(
+    stack: Stack, event: dict[str, Any]
+) -> None:
+    before = len(stack.lines)
+    assert metrics_of(stack, lambda each: each.invoke("asks", event)) == {"Ended", "Failed", "Misconfigured"}
+    lines = [line for line in log_lines(stack, before) if line.get("level") == "ERROR"]
+    assert [line.get("errorType") for line in lines] == [None, "NotHttp"]
+    assert [line.get("stackTrace") or [] for line in lines] == [[], []]
+
+
 def direct(stack: Stack, name: str) -> None:
     sent = wire.message("tools/call", {"name": name, "arguments": {}})
     before = _reports(stack.log(name))

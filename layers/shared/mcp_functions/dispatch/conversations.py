@@ -168,6 +168,7 @@ class Conversations:
             return None  # without a state, nothing recognizes a repeated request
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where needed
 
+        single_use.check_table(call.start.claims.record, self._seals.table_name)
         by_answer_tool = call.answer_tool is not None
         return single_use.find_claim(call.request, call.handler, call.start.claims, self._seals, by_answer_tool)
 
@@ -244,6 +245,10 @@ class Conversations:
         if states is None:
             reason = f"{call.handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
+        if self._seals and call.handler.needs_table:
+            from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where needed
+
+            record = single_use.note_table(record, self._seals.table_name)
         start = call.start
         asked = call.round.questions.open_fingerprints()
         try:

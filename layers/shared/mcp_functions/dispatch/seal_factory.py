@@ -68,6 +68,11 @@ class SealFactory:
             self._states[lifetime, label] = self._make_states(lifetime, label)
         return self._states[lifetime, label]
 
+    @property
+    def table_name(self) -> str:
+        """The name of the table; "" if there is none."""
+        return self._settings.table
+
     def table(self, max_age: int) -> SealedTable:
         """Return the table whose items live for at most `max_age` seconds. It is made once for each `max_age`."""
         if max_age not in self._tables:

@@ -21,12 +21,16 @@ these words, so they never change:
     round 2, before the lease ends    the client must try again later, because another invocation runs it (used_busy)
     round 2, after the lease ended    it runs round 2 again, because the other invocation died
     an item that does not open        it is refused, because it is unknown which rounds have run (used_unreadable)
+
+A state names its table, because a new table does not know which rounds have run: a state of another table is refused
+(used_other_table).
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
@@ -39,7 +43,7 @@ from mcp_functions.seal.request_state import SKEW_MS, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
     from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
+TABLE_KEY = "table"  # under this key, the record has the digest of the table's name
+TABLE_BYTES = 9  # of that digest, which tells tables apart and protects nothing
 LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
 SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
 ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
@@ -67,6 +73,27 @@ def find_claim(
     if handler.single_use is None and not by_answer_tool:
         return None
     return RoundClaim(request, handler, state, seals.table(item_seconds(handler.answer_within)))
+
+
+def note_table(record: Mapping[str, Any], table_name: str) -> dict[str, Any]:
+    """Return the record of a round with the table that knows which rounds have run."""
+    return {**record, TABLE_KEY: _digest_table(table_name)}
+
+
+def check_table(record: Mapping[str, Any], table_name: str) -> None:
+    """Refuse a state whose rounds another table knows, for example that of a stack before its table was removed.
+
+    A state that was sealed before states named their table is accepted.
+
+    Raises:
+        InvalidRequestState: the state names another table.
+    """
+    if record.get(TABLE_KEY, _digest_table(table_name)) != _digest_table(table_name):
+        raise InvalidRequestState(reason="used_other_table")
+
+
+def _digest_table(name: str) -> str:
+    return base64url(sha256(b"ks1/table\0" + name.encode()).digest()[:TABLE_BYTES])
 
 
 class RoundClaim:

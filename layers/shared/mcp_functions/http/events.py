@@ -36,6 +36,15 @@ CREDENTIAL_MEMBERS = frozenset({
     "cookies", "multiValueHeaders", "multiValueQueryStringParameters", "queryStringParameters", "rawQueryString",
 })  # fmt: skip
 
+# who sends records: the name in each record -> the words for the log
+SENDERS = {
+    "aws:sqs": "of a queue (SQS)",
+    "aws:s3": "of a bucket (S3)",
+    "aws:sns": "of a topic (SNS)",
+    "aws:dynamodb": "of a table's stream (DynamoDB)",
+    "aws:kinesis": "of a stream (Kinesis)",
+}
+
 Response: TypeAlias = dict[str, Any]  # statusCode, headers, body and isBase64Encoded, as API Gateway expects them
 
 
@@ -80,16 +89,15 @@ def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRe
     Raises:
         ValueError: the event has another format.
     """
-    message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
     match event:
         case {"version": "2.0", "requestContext": {"http": {"method": str(method)}}}:
             request_context = event["requestContext"]
             body = event.get("body") or ""
             headers = event.get("headers") or {}
         case _:
-            raise ValueError(message)
+            raise ValueError(_refusal(event))
     if not isinstance(body, str) or not is_dict_of(str, headers):
-        raise ValueError(message)
+        raise ValueError(_refusal(event))
     address = request_context["http"].get("sourceIp")
     until = lambda_deadline(context, now)
     return HttpRequest(
@@ -103,6 +111,27 @@ def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRe
         gateway_deadline=min(until, _received(request_context.get("timeEpoch"), now) + GATEWAY_SECONDS),
         lambda_deadline=until,
     )
+
+
+def _refusal(event: object) -> str:
+    return (
+        "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL,"
+        f" but {_sender(event)}: an MCP function takes no other, so write a plain function outside functions/"
+    )
+
+
+def _sender(event: object) -> str:
+    """Say who sent an event that is no HTTP request. Only these words are logged, and nothing of the event."""
+    match event:
+        case {"Records": [{"eventSource": str(name)} | {"EventSource": str(name)}, *_]}:
+            return SENDERS.get(name, "of a service that sends records")
+        case {"detail-type": _, "source": _}:
+            return "of EventBridge or a schedule"
+        case {"requestContext": {"elb": _}}:
+            return "of a load balancer"
+        case {"httpMethod": _}:
+            return "of a REST API, or in payload format 1.0"
+    return "of a direct call"
 
 
 def without_credentials(http: HttpRequest) -> HttpRequest:

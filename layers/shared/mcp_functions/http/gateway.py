@@ -89,7 +89,7 @@ class LambdaFunction:
                 self._continue_task(order, context)
                 return {}
         now = self.now()
-        http = events.without_credentials(events.read(event, context, now))
+        http = events.without_credentials(self._log.read(event, context, now))
         with self._log.taking_notes(http) as notes:
             try:
                 endpoint = self._get_endpoint(context)

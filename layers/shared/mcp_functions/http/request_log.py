@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
+from mcp_functions.http import events
 from mcp_functions.observability import lines
 from mcp_functions.protocol.constants import CALL_METHODS, METHODS
+from mcp_functions.protocol.errors import Misconfigured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
 
@@ -71,6 +74,32 @@ class RequestLog:
         finally:
             observability.request_notes.reset(earlier_notes)
             lines.replace_correlation_id(self.logger, earlier_id)
+
+    def read(self, event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRequest:
+        """Read an event as an HTTP request. For any other event, write a line that raises the operator's alarm.
+
+        The invocation fails, so that a queue keeps its messages, and a service tries again.
+
+        Raises:
+            ValueError: the event is not an HTTP request. On Lambda, another exception with the same text.
+        """
+        try:
+            return events.read(event, context, now)
+        except ValueError as error:
+            text = str(error)
+        with self.taking_notes() as notes:
+            notes.status = Misconfigured.status
+            notes.add_error(Misconfigured(text))
+        raise _failure(text)
+
+
+def _failure(text: str) -> Exception:
+    """Make the exception that fails an invocation. Lambda's runtime logs its own class without frames, and no other."""
+    runtime = sys.modules.get("awslambdaric.lambda_runtime_exception")
+    if runtime is None or "AWS_LAMBDA_RUNTIME_API" not in os.environ:
+        return ValueError(text)
+    failure: Exception = runtime.FaultException("NotHttp", text)
+    return failure
 
 
 def note_method(notes: Notes, method: str) -> None:

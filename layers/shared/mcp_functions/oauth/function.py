@@ -12,7 +12,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
-from mcp_functions.http import events
 from mcp_functions.http.request_log import RequestLog, note_response
 from mcp_functions.oauth import responses, routes
 from mcp_functions.oauth.errors import OAuthError
@@ -78,7 +77,7 @@ class OAuthFunction:
         Raises:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
-        http = events.read(event, context, self._now())
+        http = self._log.read(event, context, self._now())
         with self._log.taking_notes(http) as notes:
             try:
                 response = routes.answer(event, http, self._get_services(context.function_name))
