@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Protocol
 
+    from mcp_functions.dialects import FrontDoorDialects, FunctionDialects
     from mcp_functions.dispatch.conversations import Conversations
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
@@ -125,8 +126,9 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
         from mcp_functions.tasks import methods, task_store, worker  # noqa: PLC0415 - few functions have tasks
 
         table = parts.seals.table(settings.max_task_ttl)
-        most = settings.max_open_tasks
-        store = task_store.TaskStore(table, parts.folder, parts.invoke_worker, max_open_tasks=most, now=now)
+        store = task_store.TaskStore(
+            table, parts.folder, parts.invoke_worker, max_open_tasks=settings.max_open_tasks, now=now
+        )
         tasks = methods.Tasks(handlers, settings, store, now=now)
         run_task = worker.Worker(tasks.tools, store, settings, now=now, audit=audit).work
 
@@ -143,7 +145,8 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
         server = Dispatcher(handlers, settings, make_conversations, tasks, _catalog_with_skills(parts))
 
     # Handlers with `hide_without_scopes`, and skills.
-    answer, listed = _answer_with_skills(_answer_per_caller(server, settings), server.catalog, parts), server.catalog
+    listed = server.catalog
+    answer = _answer_with_skills(_answer_per_caller(server, settings), listed, parts)
 
     # Clients of 2025: MCP_EARLIER_REVISIONS. The first of them imports what only they need.
     @cache
@@ -153,19 +156,7 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
         return LegacyServer(settings, answer, listed, parts.seals, now=now)
 
     # Dialects: MCP_DIALECTS. They translate requests of their clients; a client of 2025 gets no dialect.
-    translator: Any = None
-    if settings.dialects:
-        from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
-
-        loaded = dialects.load(settings.dialects)
-        if front_door is not None:
-            translator = dialects.FrontDoorDialects(loaded, listed, answer, front_door.forward)
-        else:
-            seals = parts.seals or parts.make_seals()
-            within = max((handler.answer_within for handler in handlers), default=1)
-            shared = (settings, parts.audience, seals.states, within, now)
-            context = dialects.DialectContext(answer, parts.folder, *shared)
-            translator = dialects.FunctionDialects(loaded, context)
+    translator = _make_translator(parts, answer, listed, front_door) if settings.dialects else None
 
     return Endpoint(
         settings,
@@ -176,6 +167,27 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
         continue_dialect=translator.continue_call if translator else None,
         run_task=run_task,
     )
+
+
+def _make_translator(
+    parts: Parts, answer: Callable[[Request], AnyResult], catalog: Mapping[str, Any], front_door: Forwarder | None
+) -> FrontDoorDialects | FunctionDialects:
+    """Make what translates the requests of dialects for `answer`, in a front door or in a function with handlers."""
+    from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
+
+    loaded = dialects.load(parts.settings.dialects)
+    if front_door is not None:
+        return dialects.FrontDoorDialects(loaded, catalog, answer, front_door.forward)
+    context = dialects.DialectContext(
+        answer_modern=answer,
+        folder=parts.folder,
+        settings=parts.settings,
+        audience=parts.audience,
+        states=(parts.seals or parts.make_seals()).states,
+        answer_within=max((handler.answer_within for handler in parts.options.handlers), default=1),
+        now=parts.now,
+    )
+    return dialects.FunctionDialects(loaded, context)
 
 
 def _catalog_with_skills(parts: Parts) -> Mapping[str, Any] | None:
