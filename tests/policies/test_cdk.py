@@ -12,7 +12,6 @@ from tests.conformance import node
 from tests.policies.iam import Question
 from tests.policies.test_iam import (
     ADMIN,
-    FOLDERS,
     FRONT_DOOR,
     ITEMS,
     SEALS,
@@ -23,6 +22,7 @@ from tests.policies.test_iam import (
     logical_id,
 )
 from tests.policies.translated import NAME, Translated, delivered
+from tests.project.test_translation import FOLDERS
 from tests.support import contract
 
 CDK = Path(__file__).with_name("cdk")
@@ -35,7 +35,7 @@ def synthesized(tmp_path_factory: pytest.TempPathFactory) -> Translated:
     """Synthesize the app with the functions of this repository, and with layers that hold a file."""
     program = node.needed(CDK)
     built, out = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("out")
-    for name in [*SERVER, *contract.CONTRACT["layers"]]:
+    for name in [*map(logical_id, SERVER), *contract.CONTRACT["layers"]]:
         (built / name).mkdir()
         (built / name / "content").write_text(name, encoding="utf-8")
     command = [program, CDK / "app.js", built, out]

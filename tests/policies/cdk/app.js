@@ -2,7 +2,7 @@
 //
 //     node app.js BUILT OUTPUT
 //
-// BUILT has a folder with the code of each function, and one for each layer, as `make build` writes them to
+// BUILT has a folder for each function, as GetWeather, and one for each layer, as `make build` writes them to
 // .aws-sam/build/. OUTPUT gets the template.
 const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
@@ -83,12 +83,13 @@ const environment = filled(
       .map(([name, row]) => [name, row.value]),
   ),
 );
+const logicalId = (folder) => folder.replace(/(?:^|_)(\w)/g, (_, letter) => letter.toUpperCase());
 const functions = {};
 for (const [folder, kind] of Object.entries(FUNCTIONS)) {
   const row = filled(contract.ofKind[kind], folder);
-  const made = new lambda.Function(stack, folder, {
+  const made = new lambda.Function(stack, logicalId(folder), {
     functionName: row.FunctionName,
-    code: lambda.Code.fromAsset(join(built, folder)),
+    code: lambda.Code.fromAsset(join(built, logicalId(folder))),
     handler: contract.function.Handler,
     runtime: lambda.Runtime.PYTHON_3_13,
     memorySize: contract.function.MemorySize,
